@@ -263,7 +263,7 @@ func (r *Ranges) result(v *ir.Value) Range {
 	case ir.Call:
 		return r.of[v.Call].Results[0]
 	case ir.Extract:
-		if a := v.Args[0]; a.Op == ir.Call && len(v.Args) == 1 {
+		if a := v.Args[0]; a.Op == ir.Call && len(v.Args) == 1 && len(a.Call.Results) > 1 { // else a part of the only result
 			return r.of[a.Call].Results[v.Which[0]]
 		}
 	case ir.Go:
