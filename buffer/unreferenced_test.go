@@ -101,11 +101,12 @@ func TestEvictKeepsItsBufferWhileItWaits(t *testing.T) {
 	g, err := in.Gate()
 	require.NoError(t, err)
 	var leaked atomic.Bool
-	defer hal.SetLeakHandler(hal.SetLeakHandler(func(l hal.Leak) {
+	previous := hal.SetLeakHandler(func(l hal.Leak) {
 		if l.Object == "buffer of 17284 bytes" {
 			leaked.Store(true)
 		}
-	}))
+	})
+	defer func() { hal.SetLeakHandler(previous) }()
 	done := make(chan error)
 	evict := func(b *buffer.Buffer[int32]) { done <- b.Evict(ctx, nil) }
 	go evict(b)

@@ -67,7 +67,7 @@ func Methods[T any](t *testing.T, fresh func() *T, calls map[string]func(*T) err
 			watch.leaks = append(watch.leaks, l.Object)
 		}
 	})
-	defer hal.SetLeakHandler(previous)
+	defer func() { hal.SetLeakHandler(previous) }()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	typ := reflect.TypeFor[*T]()
 	for i := range typ.NumMethod() {
