@@ -562,27 +562,22 @@ func (f *function) loop(s *ast.ForStmt, label string) {
 	})
 	var post []string
 	if s.Post != nil {
-		post = f.captureDeeper(func() {
-			if !f.stepped(s) {
-				f.statement(s.Post, "")
-			}
-		})
+		post = f.captureDeeper(func() { f.statement(s.Post, "") })
 	}
-	before := f.ordered(s) + f.unrolled(s)
 	j := f.enter(label, true)
 	if len(condLines) == 0 && len(post) <= 1 {
 		step := ""
 		if len(post) == 1 {
 			step = strings.TrimSuffix(strings.TrimSpace(post[0]), ";")
 		}
-		f.line("%sfor (; %s; %s) {", before, cond, step)
+		f.line("%sfor (; %s; %s) {", f.ordered(s), cond, step)
 	} else {
 		first := ""
 		if len(post) > 0 {
 			first = f.temp()
 			f.line("u8 %s = 1;", first)
 		}
-		f.line("%sfor (;;) {", before)
+		f.line("%sfor (;;) {", f.ordered(s))
 		if first != "" {
 			f.line("\tif (!%s) {", first)
 			for _, l := range post {
@@ -664,7 +659,7 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 	}
 	i := f.temp()
 	j := f.enter(label, true)
-	f.line("%sfor (%s %s = 0; %s < %s; %s++) {", f.ordered(s)+f.unrolled(s), index, i, i, end, i)
+	f.line("%sfor (%s %s = 0; %s < %s; %s++) {", f.ordered(s), index, i, i, end, i)
 	f.depth++
 	// The places are found and the element is read before either variable changes.
 	var assigns []func()
