@@ -45,7 +45,7 @@ MOVING := hal buffer/dlpack backends/cuda backends/host backends/opencl internal
 MOVING_SKIP := HoweverMany|SlowEachOtherDown|TestMany|TestStreamsThatCame|TestStepsThatAreOver|TestRandomUse|TestTenThousand|TestStripes|TestOppositeOrders|$\
 TestPlacesAreUsedAgain|TestWaitsThatAreGivenUp|TestWaitsTakeFewThreads|TestSpareMarks|TestUsersForget|TestMemoryForgets|TestGroupsDoNotAllocate|TestCopiesToAndFro|TestNoFailureGoesUnnoticed|TestModel|TestRangesFrom|TestManyGoroutines|TestPlantedBugs|SurvivesStackGrowth|$\
 SurviveStackGrowth|TestFloodDoesNotDrownSync|TestWorkRunsInOrder|TestOnlyOneFreeSucceeds|TestGoroutinesOnOneStream|TestAcrossDrivers|TestRuntimeWith|$\
-/Coherence/LegalTransitions|/Errors/EveryNthCallFails|TestConformance/(Concurrency|loaded|linked)|TestAcrossEveryCallFails|TestSeenMemoriesAreFound
+/Coherence/(LegalTransitions|SeededModel)|/Errors/EveryNthCallFails|TestConformance/(Concurrency|loaded|linked)|TestAcrossEveryCallFails|TestSeenMemoriesAreFound
 moving: ## run tests with stacks that move at every call and freed memory that faults, to find addresses gone stale
 	@$(REPORT) -tags "$(TAGS)" -gcflags 'github.com/go-halyard/halyard/...=-d=maymorestack=runtime.mayMoreStackMove' \
 		-exec 'env GODEBUG=efence=1' -skip '$(MOVING_SKIP)' $(addprefix ./,$(MOVING))
