@@ -4,4 +4,8 @@
 // A lane is one element of a vector. In a generated file it stands for one thread of a row: lane 0 for the thread at some place of the
 // grid, and lane n for the thread n places further. A mask says which lanes an operation is for. Each function gives in each lane the bits
 // that Go's scalar operation gives, apart from the sign and the payload of a NaN, which Go does not define.
+//
+// The file lanes_gen.go has the functions that differ in a type only. They are written from internal/template/lanes.tmpl.
 package lanes
+
+//go:generate go run ./internal/template

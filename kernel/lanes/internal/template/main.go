@@ -1,0 +1,118 @@
+// Command template writes the functions of package lanes that differ only in the type of an element. It runs in the package's folder, by go generate.
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"go/format"
+	"os"
+	"strings"
+	"text/template"
+)
+
+//go:embed lanes.tmpl
+var text string
+
+// number is a type of Go, and of the lanes of a vector if it has 32 or 64 bits.
+type number struct {
+	E    string // in Go: float32
+	Bits int
+}
+
+func (n number) T() string    { return strings.ToUpper(n.E[:1]) + n.E[1:] } // in names: Float32
+func (n number) V() string    { return n.T() + "s" }                        // of a vector in package simd: Float32s
+func (n number) Float() bool  { return n.E[0] == 'f' }
+func (n number) Signed() bool { return n.E[0] != 'u' }
+func (n number) Below() int   { return n.Bits - 1 }
+func (n number) Rest() int    { return 32 - n.Bits }
+
+// Most is the expression for the largest number of lanes.
+func (n number) Most() string { return map[int]string{32: "most", 64: "most / 2"}[n.Bits] }
+
+var (
+	f32, i32, u32 = number{"float32", 32}, number{"int32", 32}, number{"uint32", 32}
+	f64, i64, u64 = number{"float64", 64}, number{"int64", 64}, number{"uint64", 64}
+)
+
+// conversion is one of vectors by way of the type Over of Go.
+type conversion struct {
+	From, To number
+	Over     string
+}
+
+// small is a type of elements that wider lanes hold.
+type small struct {
+	number
+	Lane number
+}
+
+// In is what names say of lanes of 64 bits.
+func (s small) In() string { return map[int]string{64: "64"}[s.Lane.Bits] }
+
+// Slow begins the name of a load for which some processors have an instruction.
+func (s small) Slow() string { return map[int]string{32: "slow"}[s.Bits] }
+
+func (s small) Cut() conversion { return conversion{f64, s.Lane, s.E} }
+
+func smalls() (all []small) {
+	for _, bits := range []int{32, 64} {
+		for _, sign := range []string{"", "u"} {
+			lane := number{fmt.Sprintf("%sint%d", sign, bits), bits}
+			for b := 8; b < bits; b *= 2 {
+				all = append(all, small{number{fmt.Sprintf("%sint%d", sign, b), b}, lane})
+			}
+		}
+	}
+	return append(all, small{f32, f64})
+}
+
+var lists = template.FuncMap{
+	"floats": func() []number { return []number{f32, f64} },
+	"narrow": func() []number { return []number{i32, u32} },
+	"wide":   func() []number { return []number{i64, u64} },
+	"ints":   func() []number { return []number{i32, u32, i64, u64} },
+	"lanes":  func() []number { return []number{f32, i32, u32, f64, i64, u64} },
+	"small":  smalls,
+	"conversions": func() []conversion {
+		return []conversion{{f64, i64, "int64"}, {f64, u64, "uint64"}, {i64, f64, "float64"}, {u64, f64, "float64"}}
+	},
+	"rounds": func() []conversion { return []conversion{{i64, f64, "float32"}, {u64, f64, "float32"}} },
+	"ways":   func() []string { return []string{"Left", "Right"} },
+	"shifted": func(n number, way string) any {
+		return struct {
+			number
+			Way string
+		}{n, way}
+	},
+	"powers": func(below int) (all []int) {
+		for p := 1; p < below; p *= 2 {
+			all = append(all, p)
+		}
+		return all
+	},
+}
+
+// generated returns the file.
+func generated() ([]byte, error) {
+	t, err := template.New("lanes").Funcs(lists).Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, nil); err != nil {
+		return nil, err
+	}
+	return format.Source(b.Bytes())
+}
+
+func main() {
+	src, err := generated()
+	if err == nil {
+		err = os.WriteFile("lanes_gen.go", src, 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "template:", err)
+		os.Exit(1)
+	}
+}
