@@ -56,3 +56,5 @@ FUNCTION u64 halyard_blocks(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDi
 #define GO_NEG_F32(x) (-(x))
 #define GO_NEG_F64(x) (-(x))
 #define GO_ONCE(x) (x)
+#define GO_PASSED(x) x
+#define GO_OWN(T, x)

@@ -1,5 +1,9 @@
 #define HALYARD_OPENCL 1
 #pragma OPENCL FP_CONTRACT OFF
+/* Mesa's Rusticl compiles to SPIR-V; 22.3 names its target as SPIR's, but for one macro. */
+#if (defined(__SPIRV64__) || defined(__SPIR64__) && !defined(__SPIR__)) && !defined(__INTEL_LLVM_COMPILER)
+#define GO_RUSTICL
+#endif
 #ifdef __clang__ /* PoCL prints how many warnings there are */
 #pragma clang diagnostic ignored "-Wparentheses-equality"
 #endif
@@ -73,7 +77,7 @@
 #ifdef __INTEL_LLVM_COMPILER
 #define GO_ZERO get_global_offset(0)
 #define GO_COUNT(n) ((n) + (u32)GO_ZERO)
-#elif defined(__SPIRV64__)
+#elif defined(GO_RUSTICL)
 #define GO_ZERO (get_work_dim() >> 2)
 #define GO_F32(x) as_float(as_uint((f32)(x)) | (u32)GO_ZERO)
 #endif
@@ -123,7 +127,15 @@
 #else
 #define GO_ONCE(x) (x)
 #endif
-#if defined(__SPIRV64__) && !defined(__INTEL_LLVM_COMPILER)
+/* Mesa 22.3's Rusticl ends the process where a thread takes an element of an argument by an index of its own. It must not see that a copy is one. */
+#ifdef GO_RUSTICL
+#define GO_PASSED(x) x##_passed
+#define GO_OWN(T, x) T x = x##_passed; *((u8 *)&x + GO_ZERO) += (u8)GO_ZERO;
+#else
+#define GO_PASSED(x) x
+#define GO_OWN(T, x)
+#endif
+#ifdef GO_RUSTICL
 #define FMA(a, b, c) halyard_fma(a, b, c)
 f32 __attribute__((overloadable)) halyard_fma(f32 x, f32 y, f32 z) { return fma(x, y, z); }
 #ifdef HALYARD_FLOAT64

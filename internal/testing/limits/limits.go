@@ -149,3 +149,32 @@ func inside(t grid.Thread, n int32, hits []uint32) {
 	}
 	hits[i] = count
 }
+
+// numbers is nearly as much as the arguments of a launch may have.
+type numbers struct {
+	first   int32
+	between [990]int32
+	last    int64
+}
+
+// passed says what is at the ends of its argument.
+//
+//halyard:kernel
+func passed(t grid.Thread, v numbers, x []int64) {
+	if i := t.Global(0); i < len(x) {
+		x[i] = v.last - int64(v.first) + int64(v.between[989])
+	}
+}
+
+type list struct{ of [8]int32 }
+
+// chosen has each thread take an element of its own.
+//
+//halyard:kernel
+func chosen(t grid.Thread, v list, x []int32) {
+	if i := t.Global(0); i < len(x) {
+		if x[i] > 0 {
+			x[i] = v.of[i&7]
+		}
+	}
+}

@@ -105,7 +105,33 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			inside(t, n, hits)
 		}
 	}),
-}, Indexes: []string{"limits.go:17", "limits.go:31", "limits.go:50", "limits.go:52", "limits.go:72", "limits.go:77", "limits.go:84", "limits.go:85", "limits.go:87", "limits.go:90", "limits.go:113", "limits.go:117", "limits.go:118", "limits.go:123", "limits.go:124", "limits.go:126", "limits.go:128", "limits.go:150"}, Kernels: map[string]kernel.Written{
+	"passed": kernel.Bounded([]uint32{25}, func(blk *kernel.Block) {
+		v := kernel.Number[numbers](blk, 0)
+		x := kernel.Slice[int64](blk, 1)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				passedRow(row, v, x)
+			}
+			return
+		}
+		for t := range grid.Threads(blk) {
+			passed(t, v, x)
+		}
+	}),
+	"chosen": kernel.Bounded([]uint32{28}, func(blk *kernel.Block) {
+		v := kernel.Number[list](blk, 0)
+		x := kernel.Slice[int32](blk, 1)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				chosenRow(row, v, x)
+			}
+			return
+		}
+		for t := range grid.Threads(blk) {
+			chosen(t, v, x)
+		}
+	}),
+}, Indexes: []string{"limits.go:17", "limits.go:31", "limits.go:50", "limits.go:52", "limits.go:72", "limits.go:77", "limits.go:84", "limits.go:85", "limits.go:87", "limits.go:90", "limits.go:113", "limits.go:117", "limits.go:118", "limits.go:123", "limits.go:124", "limits.go:126", "limits.go:128", "limits.go:150", "limits.go:165", "limits.go:176", "limits.go:177"}, Kernels: map[string]kernel.Written{
 	"once": {Code: "k_once", Params: []string{"n", "x", "len(x)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:16",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: onceFootprint}},
 	"twice": {Code: "k_twice", Params: []string{"n", "m", "x", "len(x)"}, Rounds: [][]int{{1}, {2, 0}, {0, 1}, {1, 0, 1}}, RoundsAt: "limits.go:29",
@@ -118,18 +144,30 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: queensFootprint}},
 	"inside": {Code: "k_inside", Params: []string{"n", "hits", "len(hits)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:141",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: insideFootprint}},
+	"passed": {Code: "k_passed", Params: []string{"v", "x", "len(x)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: passedFootprint}},
+	"chosen": {Code: "k_chosen", Params: []string{"v", "x", "len(x)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: chosenFootprint}},
 }, Sources: []string{
-	"./ float32,int,int32,len,uint32 limits",
+	"./ float32,int,int32,int64,len,uint32 limits",
 	"limits.go apart 2851540fcf7d5908",
+	"limits.go chosen 8b8c052a203c9577",
 	"limits.go inside 00658e006e455e05",
+	"limits.go list 8e1ff13685a7573d",
 	"limits.go nearest 76af48d2f5671372",
 	"limits.go neighbours 05b2d488e486b7af",
+	"limits.go numbers 3bb24ed96a507609",
 	"limits.go once 252d65567284fd65",
+	"limits.go passed f4b2ba6fe0bfbda3",
 	"limits.go queens b4ab2ce828f9ef2b",
 	"limits.go twice 50d6f1fddc162d60",
 }, Portable: `typedef struct { f32 a[10]; } T_10_f32;
 typedef struct { i32 a[10]; } T_10_i32;
 typedef struct { i32 a[32]; } T_32_i32;
+typedef struct { i32 a[990]; } T_990_i32;
+typedef struct { i32 h_first; T_990_i32 h_between; i64 h_last; } T_numbers;
+typedef struct { i32 a[8]; } T_8_i32;
+typedef struct { T_8_i32 h_of; } T_list;
 FUNCTION i32 go_shl_i32(i32 x, u64 n) { return n < 32 ? (i32)((u32)x << n) : (i32)0; }
 FUNCTION i32 go_div_i32(i32 x, i32 y) { i32 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i32)((u32)0 - (u32)x) : y == 0 ? 0 : q; }
 FUNCTION i32 go_rem_i32(i32 x, i32 y) { i32 q = x % (y == 0 || y == -1 ? 1 : y); return q; }
@@ -395,6 +433,35 @@ KERNEL void k_inside(i32 h_n, GLOBAL u32 *h_hits, i64 h_hits_n GO_FAULTS) {
 	}
 	GO_LOOPED
 }
+
+KERNEL void k_passed(T_numbers h_v, GLOBAL i64 *h_x, i64 h_x_n GO_FAULTS) {
+	if (GO_WHOLE(h_x_n)) {
+		i64 h_i = (i64)INDEX(0);
+		h_x[GO_AT(h_i, h_x_n, 18)] = (i64)((u64)h_v.h_last - (u64)(i64)h_v.h_first + (u64)(i64)h_v.h_between.a[989]);
+	} else {
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			h_x[GO_AT(h_i, h_x_n, 18)] = (i64)((u64)h_v.h_last - (u64)(i64)h_v.h_first + (u64)(i64)h_v.h_between.a[989]);
+		}
+	}
+}
+
+KERNEL void k_chosen(T_list GO_PASSED(h_v), GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
+	GO_OWN(T_list, h_v)
+	if (GO_WHOLE(h_x_n)) {
+		i64 h_i = (i64)INDEX(0);
+		if (h_x[GO_AT(h_i, h_x_n, 19)] > 0) {
+			h_x[GO_AT(h_i, h_x_n, 20)] = h_v.h_of.a[GO_AT(h_i & 7, 8, 20)];
+		}
+	} else {
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			if (h_x[GO_AT(h_i, h_x_n, 19)] > 0) {
+				h_x[GO_AT(h_i, h_x_n, 20)] = h_v.h_of.a[GO_AT(h_i & 7, 8, 20)];
+			}
+		}
+	}
+}
 `})
 
 var (
@@ -404,6 +471,8 @@ var (
 	neighboursKernel = kernels.Kernel("neighbours")
 	queensKernel     = kernels.Kernel("queens")
 	insideKernel     = kernels.Kernel("inside")
+	passedKernel     = kernels.Kernel("passed")
+	chosenKernel     = kernels.Kernel("chosen")
 )
 
 // Once launches once on a queue, with as many threads as its data have places for.
@@ -490,6 +559,34 @@ func InsideOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, hits k
 	return insideKernel.Launch(ctx, s, over, kernel.Value(n), kernel.InOut(hits), kernel.Value(int64(kernel.Len(hits))))
 }
 
+// Passed launches passed on a queue, with as many threads as its data have places for.
+func Passed(q kernel.Queue, v numbers, x kernel.Vector[int64]) {
+	if ctx, s, over, ok := q.Launching("passed", hal.Over(kernel.Len(x))); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = PassedOn(ctx, s, over, v, x)
+	}
+}
+
+// PassedOn launches passed on a stream.
+func PassedOn(ctx context.Context, s *hal.Stream, over hal.Grid, v numbers, x kernel.Vector[int64]) error {
+	return passedKernel.Launch(ctx, s, over, kernel.Struct(&v), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+}
+
+// Chosen launches chosen on a queue, with as many threads as its data have places for.
+func Chosen(q kernel.Queue, v list, x kernel.Vector[int32]) {
+	if ctx, s, over, ok := q.Launching("chosen", hal.Over(kernel.Len(x))); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ChosenOn(ctx, s, over, v, x)
+	}
+}
+
+// ChosenOn launches chosen on a stream.
+func ChosenOn(ctx context.Context, s *hal.Stream, over hal.Grid, v list, x kernel.Vector[int32]) error {
+	return chosenKernel.Launch(ctx, s, over, kernel.Struct(&v), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+}
+
 // onceFootprint is the Footprint.Of of once.
 func onceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	span := grid.Places(box, 0).Below(grid.Only(v[2])).When(grid.Only(0).Steps(grid.Only(1), grid.Only(v[0]))).Span(v[2])
@@ -541,6 +638,19 @@ func insideFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
 }
 
+// passedFootprint is the Footprint.Of of passed.
+func passedFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[2]))
+	span := i.Span(v[2])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// chosenFootprint is the Footprint.Of of chosen.
+func chosenFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[2]))
+	touch[0] = kernel.Touch{Read: i.Span(v[2]), Write: i.When(grid.Between(-2147483648, 2147483647).Above(grid.Only(0))).Span(v[2])}
+}
+
 // onceRow runs once for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -556,7 +666,7 @@ threads:
 		for range n {
 			x[i]++
 		}
-//line limits_kernels.go:560
+//line limits_kernels.go:670
 	}
 }
 
@@ -577,7 +687,7 @@ threads:
 				x[i]++
 			}
 		}
-//line limits_kernels.go:581
+//line limits_kernels.go:691
 	}
 }
 
@@ -605,7 +715,7 @@ threads:
 				continue threads
 			}
 		}
-//line limits_kernels.go:609
+//line limits_kernels.go:719
 	}
 }
 
@@ -644,7 +754,7 @@ threads:
 		for k := range nearest {
 			best[q*nearest+k], at[q*nearest+k] = near[k], who[k]
 		}
-//line limits_kernels.go:648
+//line limits_kernels.go:758
 	}
 }
 
@@ -687,7 +797,7 @@ threads:
 			free[row] = all &^ (columns[row] | left[row] | right[row])
 		}
 		ways[i] = count
-//line limits_kernels.go:691
+//line limits_kernels.go:801
 	}
 }
 
@@ -715,7 +825,101 @@ threads:
 			}
 		}
 		hits[i] = count
-//line limits_kernels.go:719
+//line limits_kernels.go:829
+	}
+}
+
+// passedRow runs passed for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+//
+//go:noinline
+func passedRow(r grid.Row, v numbers, x []int64) {
+	end := min(r.End, len(x))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(x))
+	if from >= to {
+		from = end // none
+	}
+	for x_ := r.First(); x_ < end; x_++ {
+		if x_ == from {
+			count := to - from
+			x0 := x[from+0:][:count]
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x_ := from + at
+					_ = x_
+//line limits.go:164
+					if i := x_; true || i < len(x) {
+						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
+					}
+//line limits_kernels.go:856
+				}
+				{
+					at := at + 1
+					x_ := from + at
+					_ = x_
+//line limits.go:164
+					if i := x_; true || i < len(x) {
+						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
+					}
+//line limits_kernels.go:866
+				}
+			}
+			if at < count {
+				x_ := from + at
+				_ = x_
+//line limits.go:164
+				if i := x_; true || i < len(x) {
+					x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
+				}
+//line limits_kernels.go:876
+			}
+			x_ = to - 1
+			continue
+		}
+//line limits.go:164
+		if i := x_; i < len(x) {
+			x[i] = v.last - int64(v.first) + int64(v.between[989])
+		}
+//line limits_kernels.go:885
+	}
+}
+
+// chosenRow runs chosen for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+//
+//go:noinline
+func chosenRow(r grid.Row, v list, x []int32) {
+	end := min(r.End, len(x))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(x))
+	if from >= to {
+		from = end // none
+	}
+	for x_ := r.First(); x_ < end; x_++ {
+		if x_ == from {
+			count := to - from
+			x0 := x[from+0:][:count]
+			for at := range count {
+				x_ := from + at
+				_ = x_
+//line limits.go:175
+				if i := x_; true || i < len(x) {
+					if x0[grid.At(at, i)] > 0 {
+						x0[grid.At(at, i)] = v.of[i&7]
+					}
+				}
+//line limits_kernels.go:912
+			}
+			x_ = to - 1
+			continue
+		}
+//line limits.go:175
+		if i := x_; i < len(x) {
+			if x[i] > 0 {
+				x[i] = v.of[i&7]
+			}
+		}
+//line limits_kernels.go:923
 	}
 }
 

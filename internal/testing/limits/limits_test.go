@@ -19,7 +19,7 @@ import (
 var full = flag.Bool("full", false, "run the programs in full size")
 
 // ended reports whether a launch failed because the device's driver ends loops, with a line of this package. No result must be left then.
-func ended[T int32 | uint32 | float32](t *testing.T, q *halyard.Queue, x *halyard.Buffer[T]) bool {
+func ended[T int32 | int64 | uint32 | float32](t *testing.T, q *halyard.Queue, x *halyard.Buffer[T]) bool {
 	t.Helper()
 	values := x.Values()
 	err := q.Err()
@@ -72,6 +72,17 @@ func TestRounds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A launch gets all bytes of its arguments, or is refused with its line.
+func TestBytesOfArguments(t *testing.T) {
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		x := halyard.From(q, make([]int64, 3))
+		Passed(q.Over(3), numbers{first: 5, between: [990]int32{989: 7}, last: 1 << 40}, x)
+		if !ended(t, q, x) && !slices.Equal(x.Values(), []int64{1<<40 + 2, 1<<40 + 2, 1<<40 + 2}) {
+			t.Errorf("the kernel has other arguments: %v", x.Values())
+		}
+	})
 }
 
 // Programs with many rounds.
@@ -170,4 +181,23 @@ func monteCarlo(t *testing.T, q *halyard.Queue) {
 			t.Fatalf("thread %d has %d hits, want %d", i, got, want)
 		}
 	}
+}
+
+// Each thread gets the element of an argument that it asks for.
+func TestElementsOfArguments(t *testing.T) {
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		is, want := make([]int32, 300), make([]int32, 300)
+		v := list{[8]int32{10, 11, 12, 13, 14, 15, 16, 17}}
+		for i := range is {
+			is[i] = int32(i % 3)
+			if i%3 > 0 {
+				want[i] = v.of[i&7]
+			}
+		}
+		x := halyard.From(q, is)
+		Chosen(q.Over(300), v, x)
+		if !ended(t, q, x) && !slices.Equal(x.Values(), want) {
+			t.Errorf("the kernel has other arguments: %v", x.Values())
+		}
+	})
 }

@@ -100,6 +100,9 @@ func (f *function) params() (all []string) {
 		}
 		c := f.name(m, name)
 		if !m.Type.Memory() {
+			if f.Own[m] {
+				c = "GO_PASSED(" + c + ")"
+			}
 			all = append(all, f.typ(m.Type)+" "+c)
 			continue
 		}
@@ -138,6 +141,9 @@ func (f *function) body() {
 	}
 	f.clearShared()
 	for _, m := range f.f.Params {
+		if f.Own[m] {
+			f.line("GO_OWN(%s, %s)", f.typ(m.Type), f.names[m])
+		}
 		f.settle(m, m.Type, f.names[m])
 	}
 	if g := f.Whole; g != nil {

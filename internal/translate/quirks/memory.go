@@ -14,6 +14,8 @@ import (
 // PoCL 3.1 and 7.1 take two uses of memory for independent if their addresses are not the same for the compiler, also within one thread, and move a store
 // past the other use. So a store is made at once if another use of the memory may be of the same element without that being plain: see [pass.mixed]. A thread's
 // own variables are moved like that only where barriers divide the kernel.
+//
+// Mesa 22.3's Rusticl ends the process where a thread takes an element of a kernel's argument by an index of its own. Such an argument is copied first.
 func (q *pass) memory() {
 	uses := map[any][]use{} // by the local or parameter
 	stores := map[*ir.Stmt]any{}
@@ -46,16 +48,19 @@ func (q *pass) memory() {
 			note(v.Place, true)
 		case v.Op == ir.Atomic:
 			note(v.Place, false)
-		case v.Op == ir.Extract && len(v.Args) == 2 && v.Args[1].Op != ir.Const && q.Waits: // the array is memory for a compiler
-			q.Again[v] = true
+		case v.Op == ir.Extract && len(v.Args) == 2 && v.Args[1].Op != ir.Const: // the array is memory for a compiler
+			q.Again[v] = q.Waits
 			root := v.Args[0]
 			for root.Op == ir.Extract && !root.Bound {
 				root = root.Args[0]
 			}
-			if root.Op == ir.Argument {
-				q.Settled[root.Param] = !q.f.Kernel
-			} else {
-				q.Settled[root] = true
+			switch {
+			case root.Op == ir.Argument && q.f.Kernel:
+				q.Own[root.Param] = true
+			case root.Op == ir.Argument:
+				q.Settled[root.Param] = q.Waits
+			default:
+				q.Settled[root] = q.Waits
 			}
 		}
 	})
