@@ -46,6 +46,7 @@ FUNCTION u64 halyard_blocks(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDi
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define GO_WHOLE(n) 0
 #define GO_APART 1
+#define GO_EACH 1
 #define GO_ORDERED
 #define GO_UNROLL(n)
 #define GO_COUNT(n) (n)

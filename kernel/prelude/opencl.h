@@ -70,6 +70,12 @@
 #define GO_APART 1
 #define GO_WHOLE(n) ((i64)((BLOCK(0) + 1) * THREADS(0)) <= (i64)(n))
 #endif
+/* PoCL 3.1 and 7.1 keep one variable for all threads where a loop of different lengths only copies to it: the rounds of a loop, two variables that are swapped. */
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define GO_EACH (get_local_id(0) < get_local_size(0))
+#else
+#define GO_EACH 1
+#endif
 /* GO_ZERO is a zero that faulty compilers cannot know to be one: that of Intel for CPUs, and Mesa's Rusticl, which compiles to SPIR-V first. Where x is
    between -1 and 0, both give the float of the integer of x a sign. Intel's takes a negation that is needed after a barrier for the same in all threads,
    and gives -x >> n, where n leaves the sign alone, the wrong one for the smallest x.

@@ -312,14 +312,18 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 	i64 h_me = (i64)THREAD(0);
 	i64 h_end = go_div_i64((i64)((BLOCK(0) + 1) * (u64)h_a_n), (i64)BLOCKS(0));
 	f32 h_mine = 0.0f;
-	GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), (i64)BLOCKS(0)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
-		h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 5)] * h_b[GO_AT(h_i, h_b_n, 5)];
+	if (GO_EACH) {
+		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), (i64)BLOCKS(0)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
+			h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 5)] * h_b[GO_AT(h_i, h_b_n, 5)];
+		}
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) = h_mine;
 	BARRIER();
 	if (h_me < 8) {
-		GO_ORDERED for (i64 h_k = (i64)((u64)h_me + 8); h_k < 64; h_k += 8) {
-			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]);
+		if (GO_EACH) {
+			GO_ORDERED for (i64 h_k = (i64)((u64)h_me + 8); h_k < 64; h_k += 8) {
+				h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]);
+			}
 		}
 		GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = h_mine;
 	}
@@ -527,8 +531,10 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 	i64 h_me = (i64)THREAD(0);
 	i64 h_end = go_div_i64((i64)((BLOCK(0) + 1) * (u64)h_a_n), (i64)BLOCKS(0));
 	f64 h_mine = 0.0;
-	GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), (i64)BLOCKS(0)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
-		h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 28)] * h_b[GO_AT(h_i, h_b_n, 28)];
+	if (GO_EACH) {
+		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), (i64)BLOCKS(0)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
+			h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 28)] * h_b[GO_AT(h_i, h_b_n, 28)];
+		}
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 29)]) = h_mine;
 	BARRIER();
@@ -949,7 +955,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:953
+//line main_kernels.go:959
 			}
 			x = to - 1
 			continue
@@ -973,7 +979,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:977
+//line main_kernels.go:983
 	}
 }
 
@@ -1007,7 +1013,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_, _, _ = tx, ty, tz
 //line cg.go:43
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1011
+//line main_kernels.go:1017
 					mines[tx] = mine
 				}
 			}
@@ -1041,7 +1047,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:45
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1045
+//line main_kernels.go:1051
 							mines[tx] = mine
 						}
 					}
@@ -1061,7 +1067,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1065
+//line main_kernels.go:1071
 						mines[tx] = mine
 					}
 				}
@@ -1080,7 +1086,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:47
 					part[me] = mine
-//line main_kernels.go:1084
+//line main_kernels.go:1090
 				}
 			}
 		}
@@ -1101,7 +1107,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					part[me] = mine
 				}
-//line main_kernels.go:1105
+//line main_kernels.go:1111
 				mines[tx] = mine
 			}
 		}
@@ -1122,7 +1128,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1126
+//line main_kernels.go:1132
 			}
 		}
 	}
@@ -1157,7 +1163,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1161
+//line main_kernels.go:1167
 			}
 			x_ = to - 1
 			continue
@@ -1167,7 +1173,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1171
+//line main_kernels.go:1177
 	}
 }
 
@@ -1196,7 +1202,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1200
+//line main_kernels.go:1206
 				}
 				{
 					at := at + 1
@@ -1206,7 +1212,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1210
+//line main_kernels.go:1216
 				}
 			}
 			if at < count {
@@ -1216,7 +1222,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1220
+//line main_kernels.go:1226
 			}
 			x = to - 1
 			continue
@@ -1225,7 +1231,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1229
+//line main_kernels.go:1235
 	}
 }
 
@@ -1274,7 +1280,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1278
+//line main_kernels.go:1284
 			}
 			x = to_ - 1
 			continue
@@ -1292,7 +1298,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1296
+//line main_kernels.go:1302
 	}
 }
 
@@ -1318,7 +1324,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1322
+//line main_kernels.go:1328
 	}
 }
 
@@ -1343,7 +1349,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1347
+//line main_kernels.go:1353
 	}
 }
 
@@ -1372,7 +1378,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1376
+//line main_kernels.go:1382
 				}
 				{
 					at := at + 1
@@ -1382,7 +1388,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1386
+//line main_kernels.go:1392
 				}
 			}
 			if at < count {
@@ -1392,7 +1398,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1396
+//line main_kernels.go:1402
 			}
 			x = to - 1
 			continue
@@ -1401,7 +1407,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1405
+//line main_kernels.go:1411
 	}
 }
 
@@ -1430,7 +1436,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1434
+//line main_kernels.go:1440
 				}
 				{
 					at := at + 1
@@ -1440,7 +1446,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1444
+//line main_kernels.go:1450
 				}
 			}
 			if at < count {
@@ -1450,7 +1456,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1454
+//line main_kernels.go:1460
 			}
 			x = to - 1
 			continue
@@ -1459,7 +1465,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1463
+//line main_kernels.go:1469
 	}
 }
 
@@ -1490,7 +1496,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1494
+//line main_kernels.go:1500
 				}
 				{
 					at := at + 1
@@ -1500,7 +1506,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1504
+//line main_kernels.go:1510
 				}
 			}
 			if at < count {
@@ -1510,7 +1516,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1514
+//line main_kernels.go:1520
 			}
 			x = to - 1
 			continue
@@ -1519,7 +1525,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1523
+//line main_kernels.go:1529
 	}
 }
 
@@ -1550,7 +1556,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1554
+//line main_kernels.go:1560
 				}
 				{
 					at := at + 1
@@ -1560,7 +1566,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1564
+//line main_kernels.go:1570
 				}
 			}
 			if at < count {
@@ -1570,7 +1576,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1574
+//line main_kernels.go:1580
 			}
 			x = to - 1
 			continue
@@ -1579,7 +1585,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1583
+//line main_kernels.go:1589
 	}
 }
 
@@ -1610,7 +1616,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1614
+//line main_kernels.go:1620
 				}
 				{
 					at := at + 1
@@ -1620,7 +1626,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1624
+//line main_kernels.go:1630
 				}
 			}
 			if at < count {
@@ -1630,7 +1636,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1634
+//line main_kernels.go:1640
 			}
 			x = to - 1
 			continue
@@ -1639,7 +1645,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1643
+//line main_kernels.go:1649
 	}
 }
 
@@ -1673,7 +1679,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_, _, _ = tx, ty, tz
 //line stream.go:53
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1677
+//line main_kernels.go:1683
 					mines[tx] = mine
 				}
 			}
@@ -1707,7 +1713,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1711
+//line main_kernels.go:1717
 							mines[tx] = mine
 						}
 					}
@@ -1727,7 +1733,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1731
+//line main_kernels.go:1737
 						mines[tx] = mine
 					}
 				}
@@ -1746,7 +1752,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1750
+//line main_kernels.go:1756
 				}
 			}
 		}
@@ -1767,7 +1773,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1771
+//line main_kernels.go:1777
 			}
 		}
 	}

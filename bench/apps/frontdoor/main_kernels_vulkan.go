@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("63505826225e2bd8", map[string]kernel.Code{
+	kernels.Compiled("dff493007d06d620", map[string]kernel.Code{
 		"laplace": {Words: `
 fBECAREC4ykRAgsOA+QpAQ8KBQjrvrGLBvDYhZsGZQ8lK0MQBggRAQEBBQUI676xiwbw2IWbBmVHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgF
 DQIjEEgFDQMjGEgFDQQjIEcDDQJHBBEGBEcDEgJIBRIAIwBHBCULGkcEKwsbRwRDCxhHA1YqRwNhKkcDaipHA3QqRwN4KkcDeioVBAEgADIEAQIBMgQBAwEy

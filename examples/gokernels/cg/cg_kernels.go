@@ -146,8 +146,10 @@ KERNEL void k_product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i
 	i64 h_me = (i64)THREAD(0);
 	i64 h_row = (i64)(BLOCK(0) * (u64)h_n);
 	f32 h_mine = 0.0f;
-	GO_ORDERED for (i64 h_j = h_me; h_j < h_n; h_j = (i64)((u64)h_j + 64)) {
-		h_mine = h_mine + h_a[GO_AT((i64)((u64)h_row + (u64)h_j), h_a_n, 6)] * h_b[GO_AT((i64)((u64)h_row + (u64)h_j), h_b_n, 6)];
+	if (GO_EACH) {
+		GO_ORDERED for (i64 h_j = h_me; h_j < h_n; h_j = (i64)((u64)h_j + 64)) {
+			h_mine = h_mine + h_a[GO_AT((i64)((u64)h_row + (u64)h_j), h_a_n, 6)] * h_b[GO_AT((i64)((u64)h_row + (u64)h_j), h_b_n, 6)];
+		}
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 7)]) = h_mine;
 	i64 h_half = 32;
@@ -177,8 +179,10 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 	}
 	i64 h_me = (i64)THREAD(0);
 	f32 h_mine = 0.0f;
-	GO_ORDERED for (i64 h_j = h_me; h_j < h_sums_n; h_j += 64) {
-		h_mine = h_mine + h_sums[GO_AT(h_j, h_sums_n, 10)];
+	if (GO_EACH) {
+		GO_ORDERED for (i64 h_j = h_me; h_j < h_sums_n; h_j += 64) {
+			h_mine = h_mine + h_sums[GO_AT(h_j, h_sums_n, 10)];
+		}
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 11)]) = h_mine;
 	i64 h_half = 32;
@@ -419,7 +423,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:423
+//line cg_kernels.go:427
 			}
 			x = to - 1
 			continue
@@ -444,7 +448,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:448
+//line cg_kernels.go:452
 	}
 }
 
@@ -478,7 +482,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_, _, _ = tx, ty, tz
 //line kernels.go:38
 					mine := float32(0)
-//line cg_kernels.go:482
+//line cg_kernels.go:486
 					mines[tx] = mine
 				}
 			}
@@ -512,7 +516,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:40
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:516
+//line cg_kernels.go:520
 							mines[tx] = mine
 						}
 					}
@@ -532,7 +536,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:536
+//line cg_kernels.go:540
 						mines[tx] = mine
 					}
 				}
@@ -551,14 +555,14 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_ = mine
 //line kernels.go:42
 					part[me] = mine
-//line cg_kernels.go:555
+//line cg_kernels.go:559
 				}
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:562
+//line cg_kernels.go:566
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count____ := min(int(b_.Size[0]), max((half)-0, 0))
@@ -570,13 +574,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:46
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:574
+//line cg_kernels.go:578
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:580
+//line cg_kernels.go:584
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -586,7 +590,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:590
+//line cg_kernels.go:594
 			}
 		}
 	}
@@ -621,7 +625,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_, _, _ = tx, ty, tz
 //line kernels.go:60
 					mine := float32(0)
-//line cg_kernels.go:625
+//line cg_kernels.go:629
 					mines[tx] = mine
 				}
 			}
@@ -654,7 +658,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:62
 								mine += sums[j]
 							}
-//line cg_kernels.go:658
+//line cg_kernels.go:662
 							mines[tx] = mine
 						}
 					}
@@ -674,7 +678,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:678
+//line cg_kernels.go:682
 						mines[tx] = mine
 					}
 				}
@@ -693,14 +697,14 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_ = mine
 //line kernels.go:64
 					part[me] = mine
-//line cg_kernels.go:697
+//line cg_kernels.go:701
 				}
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:704
+//line cg_kernels.go:708
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count____ := min(int(b.Size[0]), max((half)-0, 0))
@@ -712,13 +716,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:68
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:716
+//line cg_kernels.go:720
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:722
+//line cg_kernels.go:726
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -728,7 +732,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:732
+//line cg_kernels.go:736
 			}
 		}
 	}
@@ -764,7 +768,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:768
+//line cg_kernels.go:772
 			}
 			x_ = to - 1
 			continue
@@ -775,7 +779,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:779
+//line cg_kernels.go:783
 	}
 }
 
@@ -803,7 +807,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:807
+//line cg_kernels.go:811
 			}
 			x = to - 1
 			continue
@@ -813,7 +817,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:817
+//line cg_kernels.go:821
 	}
 }
 

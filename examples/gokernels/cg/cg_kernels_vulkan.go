@@ -7,7 +7,7 @@ package cg
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("d8364dbd69225b96", map[string]kernel.Code{
+	kernels.Compiled("ec7b330e067b9a0b", map[string]kernel.Code{
 		"laplace": {Words: `
 dBECAREC4ykRAgsOA+QpAQ8JBQjrvrGLBvDYhZsGZQ8lKxAGCBEBAQEFBQjrvrGLBvDYhZsGZUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUN
 AiMQSAUNAyMYSAUNBCMgRwMNAkcEEQYERwMSAkgFEgAjAEcEJQsaRwQrCxtHA0cqRwNTKkcDXSpHA2cqRwNxKhUEASAAMgQBAgEyBAEDATIEAQQBFwQFAQMz

@@ -99,19 +99,25 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	i64 h_from = go_min_i64((i64)((u64)h_me * (u64)h_piece), h_counts_n);
 	i64 h_to = go_min_i64((i64)(((u64)h_me + 1) * (u64)h_piece), h_counts_n);
 	u32 h_sum = 0;
-	for (i64 h_i = h_from; h_i < h_to; h_i++) {
-		h_sum = h_sum + GO_ONCE(h_counts[GO_AT(h_i, h_counts_n, 2)]);
+	if (GO_EACH) {
+		for (i64 h_i = h_from; h_i < h_to; h_i++) {
+			h_sum = h_sum + GO_ONCE(h_counts[GO_AT(h_i, h_counts_n, 2)]);
+		}
 	}
 	GO_ONCE(h_sums.a[GO_AT(h_me, 256, 3)]) = h_sum;
 	BARRIER();
 	h_sum = 0;
-	for (i64 h_i_1 = 0; h_i_1 < h_me; h_i_1++) {
-		h_sum = h_sum + GO_ONCE(h_sums.a[GO_AT(h_i_1, 256, 4)]);
+	if (GO_EACH) {
+		for (i64 h_i_1 = 0; h_i_1 < h_me; h_i_1++) {
+			h_sum = h_sum + GO_ONCE(h_sums.a[GO_AT(h_i_1, 256, 4)]);
+		}
 	}
-	GO_ORDERED for (i64 h_i_2 = h_from; h_i_2 < h_to; h_i_2++) {
-		u32 h_next = GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 5)]);
-		GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 6)]) = h_sum;
-		h_sum = h_sum + h_next;
+	if (GO_EACH) {
+		GO_ORDERED for (i64 h_i_2 = h_from; h_i_2 < h_to; h_i_2++) {
+			u32 h_next = GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 5)]);
+			GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 6)]) = h_sum;
+			h_sum = h_sum + h_next;
+		}
 	}
 	GO_LOOPED
 }
@@ -138,9 +144,11 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const
 	BARRIER();
 	if (h_i < h_keys_n) {
 		u32 h_at = h_starts[GO_AT((i64)((u64)(i64)h_digit * BLOCKS(0) + BLOCK(0)), h_starts_n, 9)];
-		for (i64 h_before = 0; h_before < h_me; h_before++) {
-			if (GO_ONCE(h_own.a[GO_AT(h_before, 256, 10)]) == h_digit) {
-				h_at = h_at + 1;
+		if (GO_EACH) {
+			for (i64 h_before = 0; h_before < h_me; h_before++) {
+				if (GO_ONCE(h_own.a[GO_AT(h_before, 256, 10)]) == h_digit) {
+					h_at = h_at + 1;
+				}
 			}
 		}
 		h_sorted[GO_AT(h_at, h_sorted_n, 11)] = h_keys[GO_AT(h_i, h_keys_n, 11)];
@@ -236,7 +244,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:240
+//line radix_kernels.go:248
 			}
 		}
 	}
@@ -248,7 +256,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:252
+//line radix_kernels.go:260
 			}
 		}
 	}
@@ -299,7 +307,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:303
+//line radix_kernels.go:311
 				froms[tx] = from
 				tos[tx] = to
 				sums_[tx] = sum
@@ -331,7 +339,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:335
+//line radix_kernels.go:343
 			}
 		}
 	}
@@ -373,7 +381,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 						digit = keys[i] >> shift & (digits - 1)
 					}
 					own[me] = digit
-//line radix_kernels.go:377
+//line radix_kernels.go:385
 					digits_[tx] = digit
 				}
 			}
@@ -399,7 +407,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:403
+//line radix_kernels.go:411
 			}
 		}
 	}

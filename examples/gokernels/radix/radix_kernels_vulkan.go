@@ -7,7 +7,7 @@ package radix
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("332084b2e2fa3329", map[string]kernel.Code{
+	kernels.Compiled("86368bceb9fa6114", map[string]kernel.Code{
 		"count": {Words: `
 chECAREC4ykRAgsOA+QpAQ8KBQjrvo37BvXc0QMPJ0hOaRAGCBEBAQEFBAjrvo37BvXc0QNHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIj
 EEgFDQMjGEgFDQQjIEcDDQJHBBAGBEcDEQJIBREAIwBHBBwGBEcDHQJIBR0AIwBIBB0AF0cEJwsbRwROCxpHBGkLGBUEASAAMgQBAgEyBAEDATIEAQQBFwQF

@@ -1,4 +1,4 @@
-// Package limits has kernels in Go that come to the limits of drivers: programs with many rounds of loops.
+// Package limits has kernels in Go that come to the limits of drivers, such as programs with many rounds of loops, and to their faults.
 //
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
 package limits
@@ -176,5 +176,41 @@ func chosen(t grid.Thread, v list, x []int32) {
 		if x[i] > 0 {
 			x[i] = v.of[i&7]
 		}
+	}
+}
+
+// copied takes x[i] rounds of loops that only copy, and uses the copies after a barrier.
+//
+//halyard:kernel
+func copied(t grid.Thread, x []uint32, y []int64) {
+	i := t.Global(0)
+	var n uint32
+	if i < len(x) {
+		n = x[i]
+	}
+	last, step, small := int64(0), int64(0), int64(0)
+	for k := range int64(n) {
+		last = k
+	}
+	for k := int64(0); k < int64(n); k += 2 {
+		step = k
+	}
+	for k := range n {
+		small = int64(k)
+	}
+	a, b := int64(1), int64(2)
+	for range n {
+		a, b = b, a
+	}
+	c, d, e := int64(3), int64(4), int64(5)
+	for k := range int64(n) {
+		c, d, e = d, e, k
+		if k > 4 {
+			break
+		}
+	}
+	t.Barrier()
+	if i < len(x) {
+		y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e
 	}
 }

@@ -131,7 +131,16 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			chosen(t, v, x)
 		}
 	}),
-}, Indexes: []string{"limits.go:17", "limits.go:31", "limits.go:50", "limits.go:52", "limits.go:72", "limits.go:77", "limits.go:84", "limits.go:85", "limits.go:87", "limits.go:90", "limits.go:113", "limits.go:117", "limits.go:118", "limits.go:123", "limits.go:124", "limits.go:126", "limits.go:128", "limits.go:150", "limits.go:165", "limits.go:176", "limits.go:177"}, Kernels: map[string]kernel.Written{
+	"copied": kernel.Go(func(blk *kernel.Block) {
+		x := kernel.Slice[uint32](blk, 0)
+		y := kernel.Slice[int64](blk, 2)
+		if grid.InPhases() {
+			copiedPhases(blk, x, y)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { copied(t, x, y) })
+	}),
+}, Indexes: []string{"limits.go:17", "limits.go:31", "limits.go:50", "limits.go:52", "limits.go:72", "limits.go:77", "limits.go:84", "limits.go:85", "limits.go:87", "limits.go:90", "limits.go:113", "limits.go:117", "limits.go:118", "limits.go:123", "limits.go:124", "limits.go:126", "limits.go:128", "limits.go:150", "limits.go:165", "limits.go:176", "limits.go:177", "limits.go:189", "limits.go:214"}, Kernels: map[string]kernel.Written{
 	"once": {Code: "k_once", Params: []string{"n", "x", "len(x)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:16",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: onceFootprint}},
 	"twice": {Code: "k_twice", Params: []string{"n", "m", "x", "len(x)"}, Rounds: [][]int{{1}, {2, 0}, {0, 1}, {1, 0, 1}}, RoundsAt: "limits.go:29",
@@ -148,10 +157,13 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: passedFootprint}},
 	"chosen": {Code: "k_chosen", Params: []string{"v", "x", "len(x)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: chosenFootprint}},
+	"copied": {Code: "k_copied", Params: []string{"x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:192",
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiedFootprint}},
 }, Sources: []string{
 	"./ float32,int,int32,int64,len,uint32 limits",
 	"limits.go apart 2851540fcf7d5908",
 	"limits.go chosen 8b8c052a203c9577",
+	"limits.go copied 5ddfdfc7087e1ee7",
 	"limits.go inside 00658e006e455e05",
 	"limits.go list 8e1ff13685a7573d",
 	"limits.go nearest 76af48d2f5671372",
@@ -462,6 +474,67 @@ KERNEL void k_chosen(T_list GO_PASSED(h_v), GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS
 		}
 	}
 }
+
+KERNEL void k_copied(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL i64 *h_y, i64 h_y_n GO_FAULTS) {
+	i64 h_i = (i64)INDEX(0);
+	u32 h_n = 0;
+	if (h_i < h_x_n) {
+		h_n = h_x[GO_AT(h_i, h_x_n, 21)];
+	}
+	i64 h_last = 0;
+	i64 h_step = 0;
+	i64 h_small = 0;
+	if (GO_EACH) {
+		i64 v_2 = (i64)h_n;
+		for (i64 h_k = 0; h_k < v_2; h_k++) {
+			h_last = h_k;
+		}
+	}
+	i64 h_k_1 = 0;
+	if (GO_EACH) {
+		for (; h_k_1 < (i64)h_n; h_k_1 = (i64)((u64)h_k_1 + 2)) {
+			h_step = h_k_1;
+		}
+	}
+	if (GO_EACH) {
+		u32 v_5 = h_n;
+		for (u32 h_k_2 = 0; h_k_2 < v_5; h_k_2++) {
+			h_small = (i64)h_k_2;
+		}
+	}
+	i64 h_a = 1;
+	i64 h_b = 2;
+	if (GO_EACH) {
+		u32 v_7 = h_n;
+		for (u32 v_8 = 0; v_8 < v_7; v_8++) {
+			i64 v_9 = h_b;
+			i64 v_10 = h_a;
+			h_a = v_9;
+			h_b = v_10;
+		}
+	}
+	i64 h_c = 3;
+	i64 h_d = 4;
+	i64 h_e = 5;
+	if (GO_EACH) {
+		i64 v_12 = (i64)h_n;
+		for (i64 h_k_3 = 0; h_k_3 < v_12; h_k_3++) {
+			i64 v_13 = h_d;
+			i64 v_14 = h_e;
+			h_c = v_13;
+			h_d = v_14;
+			h_e = h_k_3;
+			if (h_k_3 > 4) {
+				break;
+			}
+		}
+	}
+	BARRIER();
+	if (h_i < h_x_n) {
+		h_y[GO_AT(h_i, h_y_n, 22)] = (i64)((u64)h_last + 10 * (u64)h_step + 100 * (u64)h_small + 1000 * (u64)h_a + 10000 * (u64)h_b + 100000 * (u64)h_c + 1000000 * (u64)h_d + 10000000 * (u64)h_e);
+	}
+	GO_LOOPED
+}
 `})
 
 var (
@@ -473,6 +546,7 @@ var (
 	insideKernel     = kernels.Kernel("inside")
 	passedKernel     = kernels.Kernel("passed")
 	chosenKernel     = kernels.Kernel("chosen")
+	copiedKernel     = kernels.Kernel("copied")
 )
 
 // Once launches once on a queue, with as many threads as its data have places for.
@@ -587,6 +661,20 @@ func ChosenOn(ctx context.Context, s *hal.Stream, over hal.Grid, v list, x kerne
 	return chosenKernel.Launch(ctx, s, over, kernel.Struct(&v), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
 }
 
+// Copied launches copied on a queue, on the grid of q.Over or q.Grid.
+func Copied(q kernel.Queue, x kernel.Vector[uint32], y kernel.Vector[int64]) {
+	if ctx, s, over, ok := q.Launching("copied", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = CopiedOn(ctx, s, over, x, y)
+	}
+}
+
+// CopiedOn launches copied on a stream.
+func CopiedOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], y kernel.Vector[int64]) error {
+	return copiedKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+}
+
 // onceFootprint is the Footprint.Of of once.
 func onceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	span := grid.Places(box, 0).Below(grid.Only(v[2])).When(grid.Only(0).Steps(grid.Only(1), grid.Only(v[0]))).Span(v[2])
@@ -651,6 +739,14 @@ func chosenFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	touch[0] = kernel.Touch{Read: i.Span(v[2]), Write: i.When(grid.Between(-2147483648, 2147483647).Above(grid.Only(0))).Span(v[2])}
 }
 
+// copiedFootprint is the Footprint.Of of copied.
+func copiedFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[3])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
 // onceRow runs once for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -666,7 +762,7 @@ threads:
 		for range n {
 			x[i]++
 		}
-//line limits_kernels.go:670
+//line limits_kernels.go:766
 	}
 }
 
@@ -687,7 +783,7 @@ threads:
 				x[i]++
 			}
 		}
-//line limits_kernels.go:691
+//line limits_kernels.go:787
 	}
 }
 
@@ -715,7 +811,7 @@ threads:
 				continue threads
 			}
 		}
-//line limits_kernels.go:719
+//line limits_kernels.go:815
 	}
 }
 
@@ -754,7 +850,7 @@ threads:
 		for k := range nearest {
 			best[q*nearest+k], at[q*nearest+k] = near[k], who[k]
 		}
-//line limits_kernels.go:758
+//line limits_kernels.go:854
 	}
 }
 
@@ -797,7 +893,7 @@ threads:
 			free[row] = all &^ (columns[row] | left[row] | right[row])
 		}
 		ways[i] = count
-//line limits_kernels.go:801
+//line limits_kernels.go:897
 	}
 }
 
@@ -825,7 +921,7 @@ threads:
 			}
 		}
 		hits[i] = count
-//line limits_kernels.go:829
+//line limits_kernels.go:925
 	}
 }
 
@@ -852,7 +948,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:856
+//line limits_kernels.go:952
 				}
 				{
 					at := at + 1
@@ -862,7 +958,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:866
+//line limits_kernels.go:962
 				}
 			}
 			if at < count {
@@ -872,7 +968,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 				if i := x_; true || i < len(x) {
 					x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 				}
-//line limits_kernels.go:876
+//line limits_kernels.go:972
 			}
 			x_ = to - 1
 			continue
@@ -881,7 +977,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 		if i := x_; i < len(x) {
 			x[i] = v.last - int64(v.first) + int64(v.between[989])
 		}
-//line limits_kernels.go:885
+//line limits_kernels.go:981
 	}
 }
 
@@ -908,7 +1004,7 @@ func chosenRow(r grid.Row, v list, x []int32) {
 						x0[grid.At(at, i)] = v.of[i&7]
 					}
 				}
-//line limits_kernels.go:912
+//line limits_kernels.go:1008
 			}
 			x_ = to - 1
 			continue
@@ -919,13 +1015,155 @@ func chosenRow(r grid.Row, v list, x []int32) {
 				x[i] = v.of[i&7]
 			}
 		}
-//line limits_kernels.go:923
+//line limits_kernels.go:1019
 	}
+}
+
+// copiedPhasesKept holds what the threads of a block of copied keep for later phases, a slice for each variable.
+type copiedPhasesKept struct {
+	last  []int64
+	step  []int64
+	small []int64
+	a     []int64
+	b     []int64
+	c     []int64
+	d     []int64
+	e     []int64
+}
+
+var copiedPhasesPool grid.Pool[copiedPhasesKept]
+
+// copiedPhases runs copied for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
+	firstX := int(b_.Index[0]) * int(b_.Size[0])
+	held := copiedPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	if len(kept.last) < threads_ {
+		kept.last = make([]int64, threads_)
+	}
+	if len(kept.step) < threads_ {
+		kept.step = make([]int64, threads_)
+	}
+	if len(kept.small) < threads_ {
+		kept.small = make([]int64, threads_)
+	}
+	if len(kept.a) < threads_ {
+		kept.a = make([]int64, threads_)
+	}
+	if len(kept.b) < threads_ {
+		kept.b = make([]int64, threads_)
+	}
+	if len(kept.c) < threads_ {
+		kept.c = make([]int64, threads_)
+	}
+	if len(kept.d) < threads_ {
+		kept.d = make([]int64, threads_)
+	}
+	if len(kept.e) < threads_ {
+		kept.e = make([]int64, threads_)
+	}
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			count := int(b_.Size[0])
+			lasts := kept.last[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			steps := kept.step[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			smalls := kept.small[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			as := kept.a[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			bs := kept.b[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			cs := kept.c[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			ds := kept.d[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			es := kept.e[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			for tx := range count {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+//line limits.go:187
+				var n uint32
+				if i < len(x) {
+					n = x[i]
+				}
+				last, step, small := int64(0), int64(0), int64(0)
+				for k := range int64(n) {
+					last = k
+				}
+				for k := int64(0); k < int64(n); k += 2 {
+					step = k
+				}
+				for k := range n {
+					small = int64(k)
+				}
+				a, b := int64(1), int64(2)
+				for range n {
+					a, b = b, a
+				}
+				c, d, e := int64(3), int64(4), int64(5)
+				for k := range int64(n) {
+					c, d, e = d, e, k
+					if k > 4 {
+						break
+					}
+				}
+//line limits_kernels.go:1109
+				lasts[tx] = last
+				steps[tx] = step
+				smalls[tx] = small
+				as[tx] = a
+				bs[tx] = b
+				cs[tx] = c
+				ds[tx] = d
+				es[tx] = e
+			}
+		}
+	}
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			count_ := min(int(b_.Size[0]), max((len(x))-firstX, 0))
+			lasts := kept.last[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+			steps := kept.step[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+			smalls := kept.small[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+			as := kept.a[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+			bs := kept.b[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+			cs := kept.c[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+			ds := kept.d[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+			es := kept.e[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+			if copiedPhase1Vectors == nil || !copiedPhase1Vectors(firstX, x, y, lasts, steps, smalls, as, bs, cs, ds, es, count_) {
+				for tx := range count_ {
+					_, _, _ = tx, ty, tz
+					i := (firstX + tx)
+					last := lasts[tx]
+					_ = last
+					step := steps[tx]
+					_ = step
+					small := smalls[tx]
+					_ = small
+					a := as[tx]
+					_ = a
+					b := bs[tx]
+					_ = b
+					c := cs[tx]
+					_ = c
+					d := ds[tx]
+					_ = d
+					e := es[tx]
+					_ = e
+					{
+//line limits.go:214
+						y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e
+					}
+//line limits_kernels.go:1156
+				}
+			}
+		}
+	}
+	copiedPhasesPool.Give(held)
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in limits_kernels_simd.go.
 var (
-	onceVectors   func(grid.Row, int32, []int32) grid.Row
-	twiceVectors  func(grid.Row, int32, int32, []int32) grid.Row
-	insideVectors func(grid.Row, int32, []uint32) grid.Row
+	onceVectors         func(grid.Row, int32, []int32) grid.Row
+	twiceVectors        func(grid.Row, int32, int32, []int32) grid.Row
+	insideVectors       func(grid.Row, int32, []uint32) grid.Row
+	copiedPhase1Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) bool
 )

@@ -16,6 +16,7 @@ func init() {
 		onceVectors = onceLanes
 		twiceVectors = twiceLanes
 		insideVectors = insideLanes
+		copiedPhase1Vectors = copiedPhase1Lanes
 	}
 }
 
@@ -36,7 +37,7 @@ func onceLanes(r grid.Row, n int32, x []int32) grid.Row {
 		for range n {
 			lanes.Store(lanes.Load[simd.Int32s](&x0[at]).Add(c0), &x0[at])
 		}
-//line limits_kernels_simd.go:40
+//line limits_kernels_simd.go:41
 	}
 	return r.From(from + at)
 }
@@ -60,7 +61,7 @@ func twiceLanes(r grid.Row, n int32, m int32, x []int32) grid.Row {
 				lanes.Store(lanes.Load[simd.Int32s](&x0[at]).Add(c0), &x0[at])
 			}
 		}
-//line limits_kernels_simd.go:64
+//line limits_kernels_simd.go:65
 	}
 	return r.From(from + at)
 }
@@ -99,7 +100,7 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 			}
 //line limits.go:150
 			lanes.Store(count_2, &hits0[at])
-//line limits_kernels_simd.go:103
+//line limits_kernels_simd.go:104
 		}
 		if at == count {
 			break
@@ -107,4 +108,64 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
+}
+
+// copiedPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func copiedPhase1Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(lasts))
+	from, to = grid.Within(from, to, 0, len(steps))
+	from, to = grid.Within(from, to, 0, len(smalls))
+	from, to = grid.Within(from, to, 0, len(as))
+	from, to = grid.Within(from, to, 0, len(bs))
+	from, to = grid.Within(from, to, 0, len(cs))
+	from, to = grid.Within(from, to, 0, len(ds))
+	from, to = grid.Within(from, to, 0, len(es))
+	from, to = grid.Within(from, to, firstX, len(y))
+	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+		return false
+	}
+	lasts0 := lasts[0:][:to]
+	steps1 := steps[0:][:to]
+	smalls2 := smalls[0:][:to]
+	as3 := as[0:][:to]
+	bs4 := bs[0:][:to]
+	cs5 := cs[0:][:to]
+	ds6 := ds[0:][:to]
+	es7 := es[0:][:to]
+	y8 := y[firstX:][:to]
+	c0 := simd.BroadcastInt64s(10)
+	c1 := simd.BroadcastInt64s(100)
+	c2 := simd.BroadcastInt64s(1000)
+	c3 := simd.BroadcastInt64s(10000)
+	c4 := simd.BroadcastInt64s(100000)
+	c5 := simd.BroadcastInt64s(1000000)
+	c6 := simd.BroadcastInt64s(10000000)
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
+		x_2 := at
+//line limits.go:213
+		i := (firstX + x_2)
+//line limits.go:213
+		last := lanes.Load[simd.Int64s](&lasts0[at])
+//line limits.go:213
+		step := lanes.Load[simd.Int64s](&steps1[at])
+//line limits.go:213
+		small := lanes.Load[simd.Int64s](&smalls2[at])
+//line limits.go:213
+		a := lanes.Load[simd.Int64s](&as3[at])
+//line limits.go:213
+		b := lanes.Load[simd.Int64s](&bs4[at])
+//line limits.go:213
+		c := lanes.Load[simd.Int64s](&cs5[at])
+//line limits.go:213
+		d := lanes.Load[simd.Int64s](&ds6[at])
+//line limits.go:213
+		e := lanes.Load[simd.Int64s](&es7[at])
+//line limits.go:213
+		on := lanes.Lanes64().Less(lanes.Against64(i, len(x)))
+		lanes.StoreInt64s(last.Add(lanes.MulInt64s(c0, step)).Add(lanes.MulInt64s(c1, small)).Add(lanes.MulInt64s(c2, a)).Add(lanes.MulInt64s(c3, b)).Add(lanes.MulInt64s(c4, c)).Add(lanes.MulInt64s(c5, d)).Add(lanes.MulInt64s(c6, e)), on, y8[at:])
+//line limits_kernels_simd.go:169
+	}
+	return true
 }

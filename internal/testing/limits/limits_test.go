@@ -201,3 +201,21 @@ func TestElementsOfArguments(t *testing.T) {
 		}
 	})
 }
+
+// Each thread has its own copies, though threads take different numbers of rounds.
+func TestCopiesInLoops(t *testing.T) {
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		x, want := make([]uint32, 300), make([]int64, 300)
+		for i := range x {
+			x[i] = uint32(i*7) % 8
+			n := int64(x[i])
+			last, swapped, c := max(n, 1)-1, n%2, []int64{3, 4, 5, 0, 1, 2, 3, 4, 5}[min(n, 6):]
+			want[i] = last*101 + last/2*20 + 1000*(1+swapped) + 10000*(2-swapped) + 100000*c[0] + 1000000*c[1] + 10000000*c[2]
+		}
+		y := halyard.New[int64](q, 300)
+		Copied(q.Over(300), halyard.From(q, x), y)
+		if !ended(t, q, y) && !slices.Equal(y.Values(), want) {
+			t.Errorf("threads have the copies of others: %v", y.Values())
+		}
+	})
+}

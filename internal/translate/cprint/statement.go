@@ -268,8 +268,8 @@ func (f *function) jump(s *ir.Stmt) {
 // loop prints a loop, as Go has it.
 func (f *function) loop(s *ir.Stmt) {
 	apart, order := f.Apart[s], ""
-	if apart {
-		f.line("if (GO_APART) {")
+	if apart != "" {
+		f.line("if (%s) {", apart)
 		f.depth++
 	}
 	if f.Ordered[s] {
@@ -289,7 +289,7 @@ func (f *function) loop(s *ir.Stmt) {
 	f.round(j, s.Then)
 	f.line("}")
 	f.exit(j)
-	if apart {
+	if apart != "" {
 		f.depth--
 		f.line("}")
 	}

@@ -7,7 +7,7 @@
 //
 //   - memory.go: PoCL reads again what was read before a barrier, and moves a store past other uses of the element; Rusticl takes no element of an
 //     argument by a thread's index.
-//   - loops.go: PoCL 7.1 keeps threads together in loops that some of them leave; Intel's compiler takes rounds of a loop for independent; Mesa's drivers end
+//   - loops.go: PoCL keeps threads together in loops that some of them leave; Intel's compiler takes rounds of a loop for independent; Mesa's drivers end
 //     loops after some number of rounds; compilers for processors compute several threads at once only without conditions.
 //   - counted.go: PoCL leaves small arrays in memory if it does not unroll loops over them; NVIDIA's compiler counts rounds only if sums do not wrap around.
 //   - numbers.go: forms of numbers that Intel's compiler and Mesa's get wrong.
@@ -25,16 +25,16 @@ import (
 type Table struct {
 	Waits   bool // the kernels that run the function have barriers or shared memory: negations of floats have a form of their own
 	Again   map[*ir.Value]bool
-	Stored  map[*ir.Stmt]bool  // stores that are made at once
-	Settled map[any]bool       // locals, parameters and values whose first value is stored once more, at once
-	Own     map[*ir.Param]bool // arguments of a kernel that it copies first
-	Apart   map[*ir.Stmt]bool  // loops that each thread runs by itself
-	Ordered map[*ir.Stmt]bool  // loops whose rounds run one after the other
-	Unroll  map[*ir.Stmt]int   // rounds of loops that are written out
-	Steady  map[*ir.Stmt]bool  // loops whose step never wraps around
-	Looped  map[*ir.Stmt]bool  // returns of a kernel before which it asks whether the device still runs loops
-	Loops   bool               // the kernel asks that at its end
-	Whole   *Guard             // nil if the kernel is written once
+	Stored  map[*ir.Stmt]bool   // stores that are made at once
+	Settled map[any]bool        // locals, parameters and values whose first value is stored once more, at once
+	Own     map[*ir.Param]bool  // arguments of a kernel that it copies first
+	Apart   map[*ir.Stmt]string // the macros for loops that each thread runs by itself
+	Ordered map[*ir.Stmt]bool   // loops whose rounds run one after the other
+	Unroll  map[*ir.Stmt]int    // rounds of loops that are written out
+	Steady  map[*ir.Stmt]bool   // loops whose step never wraps around
+	Looped  map[*ir.Stmt]bool   // returns of a kernel before which it asks whether the device still runs loops
+	Loops   bool                // the kernel asks that at its end
+	Whole   *Guard              // nil if the kernel is written once
 }
 
 // pass computes the table of one function.
@@ -44,6 +44,7 @@ type pass struct {
 	effects map[*ir.Function]*facts.Effects
 	inLoops map[*ir.Value]bool // bound values that are computed in a loop
 	varies  *facts.Variance    // made when it is needed
+	uses    map[*ir.Local]used // of the body, made when it is needed
 }
 
 // Runs says which kernels run a function: some without barriers, some with barriers or shared memory.
@@ -70,7 +71,7 @@ func RunsOf(p *ir.Program, effects map[*ir.Function]*facts.Effects) map[*ir.Func
 // Of returns the table of a function, for kernels that wait at barriers or for others.
 func Of(f *ir.Function, waits bool, effects map[*ir.Function]*facts.Effects) *Table {
 	q := &pass{f: f, effects: effects, inLoops: map[*ir.Value]bool{}, Table: &Table{Waits: waits, Again: map[*ir.Value]bool{}, Stored: map[*ir.Stmt]bool{},
-		Settled: map[any]bool{}, Own: map[*ir.Param]bool{}, Apart: map[*ir.Stmt]bool{}, Ordered: map[*ir.Stmt]bool{},
+		Settled: map[any]bool{}, Own: map[*ir.Param]bool{}, Apart: map[*ir.Stmt]string{}, Ordered: map[*ir.Stmt]bool{},
 		Unroll: map[*ir.Stmt]int{}, Steady: map[*ir.Stmt]bool{}, Looped: map[*ir.Stmt]bool{}}}
 	q.memory()
 	q.loops()

@@ -25,13 +25,17 @@ func (q *pass) loops() {
 	q.Loops = q.f.Kernel && has
 }
 
-// apart reports whether threads may take different numbers of rounds of a loop that has another loop in it. Functions may have loops, also those of packages
-// math and math/bits, and the comparison of arrays is one.
+// apart returns the macro for a condition around a loop of which threads may take different numbers of rounds, or "". The condition is true, and depends on
+// the thread for PoCL, so that each thread is left to run the loop by itself.
 //
 // PoCL 7.1 lets all threads of a block take the rounds of an inner loop together if all take the same number of them. It does not see that some threads
-// may have left the outer loop before, and then lets all leave it when the first does. Around the outer loop a condition that is true, and that
-// depends on the thread for that compiler, makes it leave the loops inside to each thread.
-func (q *pass) apart(loop *ir.Stmt) bool {
+// may have left the outer loop before, and then lets all leave it when the first does. Functions may have loops, also those of packages math and
+// math/bits, and the comparison of arrays is one.
+//
+// PoCL 3.1 and 7.1 keep one variable for all threads of a block if a loop only copies to it what is the same for all: its index, numbers, other such
+// variables (for k := range n { last = k }; a, b = b, a). They do not see that threads may have taken different numbers of rounds. It shows where the variable
+// is used after a barrier.
+func (q *pass) apart(loop *ir.Stmt) string {
 	nested, leaves, waits := false, false, false
 	for _, r := range loop.Regions() {
 		r.Visit(func(s *ir.Stmt) {
@@ -52,7 +56,45 @@ func (q *pass) apart(loop *ir.Stmt) bool {
 			waits = waits || v.Op == ir.Call && q.effects[v.Call].Barriers
 		})
 	}
-	return nested && !waits && (leaves || q.differs(loop))
+	switch {
+	case waits || !leaves && !q.differs(loop):
+		return ""
+	case q.Waits && q.outlives(loop):
+		return "GO_EACH"
+	case nested:
+		return "GO_APART"
+	}
+	return ""
+}
+
+// used says how often a local is used, and whether it is stored to.
+type used struct {
+	times  int
+	stored bool
+}
+
+func usesOf(r *ir.Region) map[*ir.Local]used {
+	uses := map[*ir.Local]used{}
+	note := func(p *ir.Place, stored bool) {
+		if p != nil && p.Local != nil {
+			uses[p.Local] = used{uses[p.Local].times + 1, uses[p.Local].stored || stored}
+		}
+	}
+	r.Visit(func(s *ir.Stmt) { note(s.Place, s.Do == ir.Store) }, func(v *ir.Value) { note(v.Place, v.Op != ir.Load) })
+	return uses
+}
+
+// outlives reports whether a loop stores to a variable that is used outside of it, too.
+func (q *pass) outlives(loop *ir.Stmt) bool {
+	if q.uses == nil {
+		q.uses = usesOf(q.f.Body)
+	}
+	for l, u := range usesOf(&ir.Region{List: []*ir.Stmt{loop}}) {
+		if u.stored && l.Space == ir.Private && q.uses[l].times > u.times {
+			return true
+		}
+	}
+	return false
 }
 
 // differs reports whether threads of a block may end a loop by its condition after different numbers of rounds.

@@ -119,8 +119,10 @@ KERNEL void k_total(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 h_
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	f32 h_sum = 0.0f;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-		h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
+	if (GO_EACH) {
+		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
+			h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
+		}
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
 	i64 h_half = 128;
@@ -210,7 +212,7 @@ KERNEL void k_extreme(i32 h_most, const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL
 	f32 h_v = 0.0f;
 	i64 h_index = -1;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_APART) {
+	if (GO_EACH) {
 		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
 			f32 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
 			i64 h_other = h_i;
@@ -274,14 +276,18 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, const GLOB
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = h_me;
-	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
+	if (GO_EACH) {
+		GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
+			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
+		}
 	}
 	BARRIER();
 	f32 h_own = 0.0f;
-	i64 v_3 = (i64)((u64)h_me * 8 + 8);
-	GO_ORDERED for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
+	if (GO_EACH) {
+		i64 v_3 = (i64)((u64)h_me * 8 + 8);
+		GO_ORDERED for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+			h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
+		}
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
 	i64 h_step = 1;
@@ -302,21 +308,25 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, const GLOB
 	if (h_before_n > 0) {
 		h_sum = h_sum + h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)];
 	}
-	i64 v_6 = (i64)((u64)h_me * 8 + 8);
-	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
-		f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
-		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
-		}
-		h_sum = h_sum + h_v;
-		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
+	if (GO_EACH) {
+		i64 v_6 = (i64)((u64)h_me * 8 + 8);
+		GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+			f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+			if (h_exclusive != 0) {
+				GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+			}
+			h_sum = h_sum + h_v;
+			if (h_exclusive == 0) {
+				GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
+			}
 		}
 	}
 	BARRIER();
 	i64 h_i_3 = h_me;
-	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+	if (GO_EACH) {
+		GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
+			h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+		}
 	}
 	GO_LOOPED
 }
@@ -349,7 +359,7 @@ KERNEL void k_count(u32 h_shift, const GLOBAL f32 *h_keys, i64 h_keys_n, GLOBAL 
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_APART) {
+	if (GO_EACH) {
 		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_keys_n); h_i += 256) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift);
 			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
@@ -398,9 +408,11 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f32 *h_keys, i64 h_keys_n, const
 	}
 	BARRIER();
 	u32 h_own = 0;
-	i64 v_5 = (i64)((u64)h_me * 16 + 16);
-	for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
+	if (GO_EACH) {
+		i64 v_5 = (i64)((u64)h_me * 16 + 16);
+		for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
+			h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
+		}
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
 	i64 h_step = 1;
@@ -415,11 +427,13 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f32 *h_keys, i64 h_keys_n, const
 	}
 	BARRIER();
 	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
-	i64 v_8 = (i64)((u64)h_me * 16 + 16);
-	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
-		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
-		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
-		h_sum = h_sum + h_n;
+	if (GO_EACH) {
+		i64 v_8 = (i64)((u64)h_me * 16 + 16);
+		GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
+			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
+			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
+			h_sum = h_sum + h_n;
+		}
 	}
 	BARRIER();
 	if (h_me < 16) {
@@ -609,13 +623,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float32s_kernels.go:613
+//line float32s_kernels.go:627
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:619
+//line float32s_kernels.go:633
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -625,12 +639,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line float32s_kernels.go:629
+//line float32s_kernels.go:643
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:634
+//line float32s_kernels.go:648
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -640,7 +654,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float32s_kernels.go:644
+//line float32s_kernels.go:658
 			}
 		}
 	}
@@ -673,13 +687,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float32s_kernels.go:677
+//line float32s_kernels.go:691
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:683
+//line float32s_kernels.go:697
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -689,12 +703,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float32s_kernels.go:693
+//line float32s_kernels.go:707
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:698
+//line float32s_kernels.go:712
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -704,7 +718,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float32s_kernels.go:708
+//line float32s_kernels.go:722
 			}
 		}
 	}
@@ -742,7 +756,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float32s_kernels.go:746
+//line float32s_kernels.go:760
 			}
 		}
 	}
@@ -757,13 +771,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:761
+//line float32s_kernels.go:775
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:767
+//line float32s_kernels.go:781
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -776,7 +790,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float32s_kernels.go:780
+//line float32s_kernels.go:794
 					mores[tx] = more
 				}
 			}
@@ -792,12 +806,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float32s_kernels.go:796
+//line float32s_kernels.go:810
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:801
+//line float32s_kernels.go:815
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -821,7 +835,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float32s_kernels.go:825
+//line float32s_kernels.go:839
 			}
 		}
 	}
@@ -834,7 +848,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float32s_kernels.go:838
+//line float32s_kernels.go:852
 			}
 		}
 	}
@@ -858,7 +872,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float32s_kernels.go:862
+//line float32s_kernels.go:876
 			}
 		}
 	}
@@ -871,7 +885,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float32s_kernels.go:875
+//line float32s_kernels.go:889
 			}
 		}
 	}
@@ -927,7 +941,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float32s_kernels.go:931
+//line float32s_kernels.go:945
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -946,14 +960,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:950
+//line float32s_kernels.go:964
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:957
+//line float32s_kernels.go:971
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -967,7 +981,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line float32s_kernels.go:971
+//line float32s_kernels.go:985
 						mores[tx] = more
 					}
 				}
@@ -985,13 +999,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line float32s_kernels.go:989
+//line float32s_kernels.go:1003
 					}
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:995
+//line float32s_kernels.go:1009
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1008,7 +1022,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float32s_kernels.go:1012
+//line float32s_kernels.go:1026
 			}
 		}
 	}
@@ -1021,7 +1035,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float32s_kernels.go:1025
+//line float32s_kernels.go:1039
 			}
 		}
 	}
@@ -1047,7 +1061,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float32s_kernels.go:1051
+//line float32s_kernels.go:1065
 			}
 		}
 	}

@@ -7,7 +7,7 @@ package float32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("4203e12ebfad2c80", map[string]kernel.Code{
+	kernels.Compiled("def9e77778c42fd2", map[string]kernel.Code{
 		"total": {Words: `
 nwERAgERAuMpEQILDgPkKQEPCgUI677R+wb0wrEDDyhOV1wQBggRAQEBBQQI677R+wb0wrEDRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0C
 IxBIBQ0DIxhHAw0CRwQRBgRHAxICSAUSACMARwQdBgRHAx4CSAUeACMASAQeABdHBCgLG0cETgsYRwRcCxpHA3YqRwOSASoVBAEgADIEAQIBMgQBAwEyBAEE

@@ -7,7 +7,7 @@ package float64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("c4a694a66248cbfb", map[string]kernel.Code{
+	kernels.Compiled("c16abbf00f13fa12", map[string]kernel.Code{
 		"total": {Words: `
 nwERAgERAuMpEQILEQIKDgPkKQEPCgUI677R+wb0wrEDDyhOV1wQBggRAQEBBQQI677R+wb0wrEDRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhI
 BQ0CIxBIBQ0DIxhHAw0CRwQRBghHAxICSAUSACMARwQdBghHAx4CSAUeACMASAQeABdHBCgLG0cETgsYRwRcCxpHA3YqRwOSASoVBAEgADIEAQIBMgQBAwEy

@@ -7,7 +7,7 @@ package histograms
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("7386cfbef9b7c658", map[string]kernel.Code{
+	kernels.Compiled("a6614370a9186fca", map[string]kernel.Code{
 		"zero": {Words: `
 LhECAREC4ykRAgsOA+QpAQ8IBQjrvumrBvLeAQ8dIxAGCBEBAQEFBAjrvumrBvLeAUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMIRwMNAkcEEAYE
 RwMRAkgFEQAjAEcEHQsaRwQjCxsVBAEgADIEAQIBMgQBAwEyBAEEARcEBQEDMwYFBgIDBBMCByEDCgcgBAvlKQEVBAxAAB4EDQsMIAQOCQ07BA4PCR0DEAEe

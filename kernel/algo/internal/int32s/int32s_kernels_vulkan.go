@@ -7,7 +7,7 @@ package int32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("4e353b31e9a9c54f", map[string]kernel.Code{
+	kernels.Compiled("528edb1cb7de2957", map[string]kernel.Code{
 		"total": {Words: `
 lgERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDydPVBAGCBEBAQEFBAjrvtH7BvTCsQNHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIj
 EEgFDQMjGEcDDQJHBBAGBEcDEQJIBREAIwBHBBwGBEcDHQJIBR0AIwBIBB0AF0cEJwsbRwRUCxoVBAEgADIEAQIBMgQBAwEyBAEEARcEBQEDMwYFBgIDBBMC

@@ -7,7 +7,7 @@ package int64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("099585500f837dcb", map[string]kernel.Code{
+	kernels.Compiled("1815ac625df9b47e", map[string]kernel.Code{
 		"total": {Words: `
 lgERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDydQVRAGCBEBAQEFBAjrvtH7BvTCsQNHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIj
 EEgFDQMjGEcDDQJHBBAGCEcDEQJIBREAIwBHBBwGCEcDHQJIBR0AIwBIBB0AF0cEJwsbRwRVCxoVBAEgADIEAQIBMgQBAwEyBAEEARcEBQEDMwYFBgIDBBMC

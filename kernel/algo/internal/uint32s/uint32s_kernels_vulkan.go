@@ -7,7 +7,7 @@ package uint32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("c194e26aa248891b", map[string]kernel.Code{
+	kernels.Compiled("a47c09e6873c4f42", map[string]kernel.Code{
 		"total": {Words: `
 lgERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDydPVBAGCBEBAQEFBAjrvtH7BvTCsQNHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIj
 EEgFDQMjGEcDDQJHBBAGBEcDEQJIBREAIwBHBBwGBEcDHQJIBR0AIwBIBB0AF0cEJwsbRwRUCxoVBAEgADIEAQIBMgQBAwEyBAEEARcEBQEDMwYFBgIDBBMC

@@ -7,7 +7,7 @@ package uint64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("4db53ebcfd863407", map[string]kernel.Code{
+	kernels.Compiled("43f4a9677df13d3c", map[string]kernel.Code{
 		"total": {Words: `
 lgERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDydQVRAGCBEBAQEFBAjrvtH7BvTCsQNHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIj
 EEgFDQMjGEcDDQJHBBAGCEcDEQJIBREAIwBHBBwGCEcDHQJIBR0AIwBIBB0AF0cEJwsbRwRVCxoVBAEgADIEAQIBMgQBAwEyBAEEARcEBQEDMwYFBgIDBBMC
