@@ -134,7 +134,6 @@ const (
 const (
 	GLSLRoundEven = 2
 	GLSLTrunc     = 3
-	GLSLFAbs      = 4
 	GLSLFloor     = 8
 	GLSLCeil      = 9
 	GLSLSqrt      = 31

@@ -3,7 +3,11 @@
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
 package limits
 
-import "github.com/go-halyard/halyard/kernel/grid"
+import (
+	"math"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
 
 // once takes n rounds of one loop.
 //
@@ -212,5 +216,14 @@ func copied(t grid.Thread, x []uint32, y []int64) {
 	t.Barrier()
 	if i < len(x) {
 		y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e
+	}
+}
+
+// roots takes the sizes of roots: the root of -0 is -0.
+//
+//halyard:kernel
+func roots(t grid.Thread, x, y []float32) {
+	if i := t.Global(0); i < len(x) {
+		y[i] = float32(math.Abs(math.Sqrt(float64(x[i]))))
 	}
 }

@@ -4,6 +4,7 @@ package limits
 
 import (
 	"context"
+	"math"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
@@ -140,27 +141,45 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { copied(t, x, y) })
 	}),
-}, Indexes: []string{"limits.go:17", "limits.go:31", "limits.go:50", "limits.go:52", "limits.go:72", "limits.go:77", "limits.go:84", "limits.go:85", "limits.go:87", "limits.go:90", "limits.go:113", "limits.go:117", "limits.go:118", "limits.go:123", "limits.go:124", "limits.go:126", "limits.go:128", "limits.go:150", "limits.go:165", "limits.go:176", "limits.go:177", "limits.go:189", "limits.go:214"}, Kernels: map[string]kernel.Written{
-	"once": {Code: "k_once", Params: []string{"n", "x", "len(x)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:16",
+	"roots": kernel.Bounded([]uint32{39}, func(blk *kernel.Block) {
+		x := kernel.Slice[float32](blk, 0)
+		y := kernel.Slice[float32](blk, 2)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				if rootsVectors != nil {
+					row = rootsVectors(row, x, y)
+				}
+				rootsRow(row, x, y)
+			}
+			return
+		}
+		for t := range grid.Threads(blk) {
+			roots(t, x, y)
+		}
+	}),
+}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:218", "limits.go:227"}, Kernels: map[string]kernel.Written{
+	"once": {Code: "k_once", Params: []string{"n", "x", "len(x)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:20",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: onceFootprint}},
-	"twice": {Code: "k_twice", Params: []string{"n", "m", "x", "len(x)"}, Rounds: [][]int{{1}, {2, 0}, {0, 1}, {1, 0, 1}}, RoundsAt: "limits.go:29",
+	"twice": {Code: "k_twice", Params: []string{"n", "m", "x", "len(x)"}, Rounds: [][]int{{1}, {2, 0}, {0, 1}, {1, 0, 1}}, RoundsAt: "limits.go:33",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: twiceFootprint}},
-	"apart": {Code: "k_apart", Params: []string{"n", "x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:49",
+	"apart": {Code: "k_apart", Params: []string{"n", "x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:53",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: apartFootprint}},
-	"neighbours": {Code: "k_neighbours", Params: []string{"vectors", "len(vectors)", "queries", "len(queries)", "dims", "first", "last", "best", "len(best)", "at", "len(at)"}, Rounds: [][]int{{23}, {0, 4}, {0, 5}, {1048576, 6}, {0, 4, 5}, {1, 4, 6}}, RoundsAt: "limits.go:74",
+	"neighbours": {Code: "k_neighbours", Params: []string{"vectors", "len(vectors)", "queries", "len(queries)", "dims", "first", "last", "best", "len(best)", "at", "len(at)"}, Rounds: [][]int{{23}, {0, 4}, {0, 5}, {1048576, 6}, {0, 4, 5}, {1, 4, 6}}, RoundsAt: "limits.go:78",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: neighboursFootprint}},
-	"queens": {Code: "k_queens", Params: []string{"n", "ways", "len(ways)"}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:112",
+	"queens": {Code: "k_queens", Params: []string{"n", "ways", "len(ways)"}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:116",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: queensFootprint}},
-	"inside": {Code: "k_inside", Params: []string{"n", "hits", "len(hits)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:141",
+	"inside": {Code: "k_inside", Params: []string{"n", "hits", "len(hits)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:145",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: insideFootprint}},
 	"passed": {Code: "k_passed", Params: []string{"v", "x", "len(x)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: passedFootprint}},
 	"chosen": {Code: "k_chosen", Params: []string{"v", "x", "len(x)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: chosenFootprint}},
-	"copied": {Code: "k_copied", Params: []string{"x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:192",
+	"copied": {Code: "k_copied", Params: []string{"x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:196",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiedFootprint}},
+	"roots": {Code: "k_roots", Params: []string{"x", "len(x)", "y", "len(y)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: rootsFootprint}},
 }, Sources: []string{
-	"./ float32,int,int32,int64,len,uint32 limits",
+	"./ float32,float64,int,int32,int64,len,uint32 limits",
 	"limits.go apart 2851540fcf7d5908",
 	"limits.go chosen 8b8c052a203c9577",
 	"limits.go copied 5ddfdfc7087e1ee7",
@@ -172,6 +191,7 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 	"limits.go once 252d65567284fd65",
 	"limits.go passed f4b2ba6fe0bfbda3",
 	"limits.go queens b4ab2ce828f9ef2b",
+	"limits.go roots c0374eb380055d63",
 	"limits.go twice 50d6f1fddc162d60",
 }, Portable: `typedef struct { f32 a[10]; } T_10_f32;
 typedef struct { i32 a[10]; } T_10_i32;
@@ -535,6 +555,20 @@ KERNEL void k_copied(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL i64 *h_y, i64 h_y_
 	}
 	GO_LOOPED
 }
+#ifdef HALYARD_FLOAT64
+
+KERNEL void k_roots(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
+	if (GO_WHOLE(h_x_n)) {
+		i64 h_i = (i64)INDEX(0);
+		h_y[GO_AT(h_i, h_y_n, 23)] = (f32)fabs(sqrt((f64)h_x[GO_AT(h_i, h_x_n, 23)]));
+	} else {
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			h_y[GO_AT(h_i, h_y_n, 23)] = (f32)fabs(sqrt((f64)h_x[GO_AT(h_i, h_x_n, 23)]));
+		}
+	}
+}
+#endif
 `})
 
 var (
@@ -547,6 +581,7 @@ var (
 	passedKernel     = kernels.Kernel("passed")
 	chosenKernel     = kernels.Kernel("chosen")
 	copiedKernel     = kernels.Kernel("copied")
+	rootsKernel      = kernels.Kernel("roots")
 )
 
 // Once launches once on a queue, with as many threads as its data have places for.
@@ -675,6 +710,20 @@ func CopiedOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector
 	return copiedKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
+// Roots launches roots on a queue, with as many threads as its data have places for.
+func Roots(q kernel.Queue, x kernel.Vector[float32], y kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("roots", hal.Over(kernel.Len(x))); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = RootsOn(ctx, s, over, x, y)
+	}
+}
+
+// RootsOn launches roots on a stream.
+func RootsOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return rootsKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+}
+
 // onceFootprint is the Footprint.Of of once.
 func onceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	span := grid.Places(box, 0).Below(grid.Only(v[2])).When(grid.Only(0).Steps(grid.Only(1), grid.Only(v[0]))).Span(v[2])
@@ -747,6 +796,14 @@ func copiedFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
 }
 
+// rootsFootprint is the Footprint.Of of roots.
+func rootsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[3])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
 // onceRow runs once for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -754,7 +811,7 @@ func onceRow(r grid.Row, n int32, x []int32) {
 	end := min(r.End, len(x))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
-//line limits.go:12
+//line limits.go:16
 		i := x_
 		if i >= len(x) {
 			continue threads
@@ -762,7 +819,7 @@ threads:
 		for range n {
 			x[i]++
 		}
-//line limits_kernels.go:766
+//line limits_kernels.go:823
 	}
 }
 
@@ -773,7 +830,7 @@ func twiceRow(r grid.Row, n int32, m int32, x []int32) {
 	end := min(r.End, len(x))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
-//line limits.go:25
+//line limits.go:29
 		i := x_
 		if i >= len(x) {
 			continue threads
@@ -783,7 +840,7 @@ threads:
 				x[i]++
 			}
 		}
-//line limits_kernels.go:787
+//line limits_kernels.go:844
 	}
 }
 
@@ -794,7 +851,7 @@ func apartRow(r grid.Row, n int32, x []int32) {
 	end := min(r.End, len(x))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
-//line limits.go:40
+//line limits.go:44
 		i := x_
 		if i >= len(x) {
 			continue threads
@@ -811,7 +868,7 @@ threads:
 				continue threads
 			}
 		}
-//line limits_kernels.go:815
+//line limits_kernels.go:872
 	}
 }
 
@@ -822,7 +879,7 @@ func neighboursRow(r grid.Row, vectors []float32, queries []float32, dims int32,
 	end := min(r.End, (len(best) / int(10)))
 threads:
 	for x := r.First(); x < end; x++ {
-//line limits.go:65
+//line limits.go:69
 		q := x
 		if q >= len(best)/nearest {
 			continue threads
@@ -850,7 +907,7 @@ threads:
 		for k := range nearest {
 			best[q*nearest+k], at[q*nearest+k] = near[k], who[k]
 		}
-//line limits_kernels.go:854
+//line limits_kernels.go:911
 	}
 }
 
@@ -861,7 +918,7 @@ func queensRow(r grid.Row, n int32, ways []int32) {
 	end := min(r.End, len(ways))
 threads:
 	for x := r.First(); x < end; x++ {
-//line limits.go:98
+//line limits.go:102
 		i := x
 		if i >= len(ways) {
 			continue threads
@@ -893,7 +950,7 @@ threads:
 			free[row] = all &^ (columns[row] | left[row] | right[row])
 		}
 		ways[i] = count
-//line limits_kernels.go:897
+//line limits_kernels.go:954
 	}
 }
 
@@ -904,7 +961,7 @@ func insideRow(r grid.Row, n int32, hits []uint32) {
 	end := min(r.End, len(hits))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
-//line limits.go:135
+//line limits.go:139
 		i := x_
 		if i >= len(hits) {
 			continue threads
@@ -921,7 +978,7 @@ threads:
 			}
 		}
 		hits[i] = count
-//line limits_kernels.go:925
+//line limits_kernels.go:982
 	}
 }
 
@@ -944,40 +1001,40 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 				{
 					x_ := from + at
 					_ = x_
-//line limits.go:164
+//line limits.go:168
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:952
+//line limits_kernels.go:1009
 				}
 				{
 					at := at + 1
 					x_ := from + at
 					_ = x_
-//line limits.go:164
+//line limits.go:168
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:962
+//line limits_kernels.go:1019
 				}
 			}
 			if at < count {
 				x_ := from + at
 				_ = x_
-//line limits.go:164
+//line limits.go:168
 				if i := x_; true || i < len(x) {
 					x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 				}
-//line limits_kernels.go:972
+//line limits_kernels.go:1029
 			}
 			x_ = to - 1
 			continue
 		}
-//line limits.go:164
+//line limits.go:168
 		if i := x_; i < len(x) {
 			x[i] = v.last - int64(v.first) + int64(v.between[989])
 		}
-//line limits_kernels.go:981
+//line limits_kernels.go:1038
 	}
 }
 
@@ -998,24 +1055,24 @@ func chosenRow(r grid.Row, v list, x []int32) {
 			for at := range count {
 				x_ := from + at
 				_ = x_
-//line limits.go:175
+//line limits.go:179
 				if i := x_; true || i < len(x) {
 					if x0[grid.At(at, i)] > 0 {
 						x0[grid.At(at, i)] = v.of[i&7]
 					}
 				}
-//line limits_kernels.go:1008
+//line limits_kernels.go:1065
 			}
 			x_ = to - 1
 			continue
 		}
-//line limits.go:175
+//line limits.go:179
 		if i := x_; i < len(x) {
 			if x[i] > 0 {
 				x[i] = v.of[i&7]
 			}
 		}
-//line limits_kernels.go:1019
+//line limits_kernels.go:1076
 	}
 }
 
@@ -1079,7 +1136,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 			for tx := range count {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
-//line limits.go:187
+//line limits.go:191
 				var n uint32
 				if i < len(x) {
 					n = x[i]
@@ -1105,7 +1162,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 						break
 					}
 				}
-//line limits_kernels.go:1109
+//line limits_kernels.go:1166
 				lasts[tx] = last
 				steps[tx] = step
 				smalls[tx] = small
@@ -1149,10 +1206,10 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 					e := es[tx]
 					_ = e
 					{
-//line limits.go:214
+//line limits.go:218
 						y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e
 					}
-//line limits_kernels.go:1156
+//line limits_kernels.go:1213
 				}
 			}
 		}
@@ -1160,10 +1217,69 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 	copiedPhasesPool.Give(held)
 }
 
+// rootsRow runs roots for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+//
+//go:noinline
+func rootsRow(r grid.Row, x []float32, y []float32) {
+	end := min(r.End, len(x))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(y))
+	from, to = grid.Within(from, to, 0, len(x))
+	if from >= to {
+		from = end // none
+	}
+	for x_ := r.First(); x_ < end; x_++ {
+		if x_ == from {
+			count := to - from
+			y0 := y[from+0:][:count]
+			x1 := x[from+0:][:count]
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x_ := from + at
+					_ = x_
+//line limits.go:226
+					if i := x_; true || i < len(x) {
+						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
+					}
+//line limits_kernels.go:1246
+				}
+				{
+					at := at + 1
+					x_ := from + at
+					_ = x_
+//line limits.go:226
+					if i := x_; true || i < len(x) {
+						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
+					}
+//line limits_kernels.go:1256
+				}
+			}
+			if at < count {
+				x_ := from + at
+				_ = x_
+//line limits.go:226
+				if i := x_; true || i < len(x) {
+					y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
+				}
+//line limits_kernels.go:1266
+			}
+			x_ = to - 1
+			continue
+		}
+//line limits.go:226
+		if i := x_; i < len(x) {
+			y[i] = float32(math.Abs(math.Sqrt(float64(x[i]))))
+		}
+//line limits_kernels.go:1275
+	}
+}
+
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in limits_kernels_simd.go.
 var (
 	onceVectors         func(grid.Row, int32, []int32) grid.Row
 	twiceVectors        func(grid.Row, int32, int32, []int32) grid.Row
 	insideVectors       func(grid.Row, int32, []uint32) grid.Row
+	rootsVectors        func(grid.Row, []float32, []float32) grid.Row
 	copiedPhase1Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) bool
 )

@@ -16,6 +16,7 @@ func init() {
 		onceVectors = onceLanes
 		twiceVectors = twiceLanes
 		insideVectors = insideLanes
+		rootsVectors = rootsLanes
 		copiedPhase1Vectors = copiedPhase1Lanes
 	}
 }
@@ -33,11 +34,11 @@ func onceLanes(r grid.Row, n int32, x []int32) grid.Row {
 	c0 := simd.BroadcastInt32s(1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line limits.go:16
+//line limits.go:20
 		for range n {
 			lanes.Store(lanes.Load[simd.Int32s](&x0[at]).Add(c0), &x0[at])
 		}
-//line limits_kernels_simd.go:41
+//line limits_kernels_simd.go:42
 	}
 	return r.From(from + at)
 }
@@ -55,13 +56,13 @@ func twiceLanes(r grid.Row, n int32, m int32, x []int32) grid.Row {
 	c0 := simd.BroadcastInt32s(1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line limits.go:29
+//line limits.go:33
 		for range n {
 			for range m {
 				lanes.Store(lanes.Load[simd.Int32s](&x0[at]).Add(c0), &x0[at])
 			}
 		}
-//line limits_kernels_simd.go:65
+//line limits_kernels_simd.go:66
 	}
 	return r.From(from + at)
 }
@@ -87,7 +88,7 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
-//line limits.go:139
+//line limits.go:143
 			state := lanes.Int32s(x).ToBits().Mul(c0).Add(c1)
 			count_2 := c2
 			for range n {
@@ -98,14 +99,44 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 				on := x_2.Mul(x_2).Add(y.Mul(y)).Less(c5)
 				count_2 = count_2.Add(c6).IfElse(on, count_2)
 			}
-//line limits.go:150
+//line limits.go:154
 			lanes.Store(count_2, &hits0[at])
-//line limits_kernels_simd.go:104
+//line limits_kernels_simd.go:105
 		}
 		if at == count {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+	}
+	return r.From(from + at)
+}
+
+// rootsLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func rootsLanes(r grid.Row, x []float32, y []float32) grid.Row {
+	from, to := r.First(), min(r.End, len(x))
+	from, to = grid.Within(from, to, 0, len(x))
+	from, to = grid.Within(from, to, 0, len(y))
+	if to-from < lanes.Lanes64().Len() {
+		return r
+	}
+	count := to - from
+	x0 := x[from+0:][:count]
+	y1 := y[from+0:][:count]
+	if !lanes.Apart(y1, x0) {
+		return r // a thread uses what another one stores
+	}
+	rootsRow(r.Until(from), x, y)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+//line limits.go:227
+			lanes.Store64Float32(lanes.Wrap64Float32(lanes.Load64Float32(x0[at:]).Sqrt().Abs()), lanes.All64(), y1[at:])
+//line limits_kernels_simd.go:135
+		}
+		if at == count || !lanes.Disjoint(y, x) {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -144,28 +175,28 @@ func copiedPhase1Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 	c6 := simd.BroadcastInt64s(10000000)
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 		x_2 := at
-//line limits.go:213
+//line limits.go:217
 		i := (firstX + x_2)
-//line limits.go:213
+//line limits.go:217
 		last := lanes.Load[simd.Int64s](&lasts0[at])
-//line limits.go:213
+//line limits.go:217
 		step := lanes.Load[simd.Int64s](&steps1[at])
-//line limits.go:213
+//line limits.go:217
 		small := lanes.Load[simd.Int64s](&smalls2[at])
-//line limits.go:213
+//line limits.go:217
 		a := lanes.Load[simd.Int64s](&as3[at])
-//line limits.go:213
+//line limits.go:217
 		b := lanes.Load[simd.Int64s](&bs4[at])
-//line limits.go:213
+//line limits.go:217
 		c := lanes.Load[simd.Int64s](&cs5[at])
-//line limits.go:213
+//line limits.go:217
 		d := lanes.Load[simd.Int64s](&ds6[at])
-//line limits.go:213
+//line limits.go:217
 		e := lanes.Load[simd.Int64s](&es7[at])
-//line limits.go:213
+//line limits.go:217
 		on := lanes.Lanes64().Less(lanes.Against64(i, len(x)))
 		lanes.StoreInt64s(last.Add(lanes.MulInt64s(c0, step)).Add(lanes.MulInt64s(c1, small)).Add(lanes.MulInt64s(c2, a)).Add(lanes.MulInt64s(c3, b)).Add(lanes.MulInt64s(c4, c)).Add(lanes.MulInt64s(c5, d)).Add(lanes.MulInt64s(c6, e)), on, y8[at:])
-//line limits_kernels_simd.go:169
+//line limits_kernels_simd.go:200
 	}
 	return true
 }

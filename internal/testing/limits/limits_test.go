@@ -219,3 +219,14 @@ func TestCopiesInLoops(t *testing.T) {
 		}
 	})
 }
+
+// The size of -0 is 0, also where a driver takes all roots for positive.
+func TestSizesOfRoots(t *testing.T) {
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		x, y := halyard.From(q, []float32{float32(math.Copysign(0, -1)), 0, 4}), halyard.New[float32](q, 3)
+		Roots(q.Over(3), x, y)
+		if q.Err() == nil && (!slices.Equal(y.Values(), []float32{0, 0, 2}) || math.Signbit(float64(y.Values()[0]))) {
+			t.Errorf("sizes of roots: %v", y.Values())
+		}
+	})
+}

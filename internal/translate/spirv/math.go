@@ -12,7 +12,7 @@ import (
 
 // glsl are the functions of GLSL.std.450 that have no error.
 var glsl = map[string]uint32{"Floor": build.GLSLFloor, "Ceil": build.GLSLCeil, "Trunc": build.GLSLTrunc, "RoundToEven": build.GLSLRoundEven,
-	"Abs": build.GLSLFAbs, "Sqrt": build.GLSLSqrt}
+	"Sqrt": build.GLSLSqrt}
 
 // mathematics prints a call of a function of package math, math/bits or math/cmplx, and returns its results.
 func (f *values) mathematics(v *ir.Value) []isa.ID {
@@ -97,6 +97,8 @@ func (f *numbers) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 		if t.Kind == ir.F32 {
 			return one(f.root32(args[0]))
 		}
+	case "Abs": // Mesa takes a root for a number whose sign is plus, and leaves out its FAbs: the root of -0 is -0
+		return one(cast(typ, f.c.Op(build.OpBitwiseAnd, word, cast(word, args[0]), f.m.Const(bits, uint64(1)<<(bits-1)-1))))
 	case "Copysign":
 		sign := uint64(1) << (bits - 1)
 		size := f.c.Op(build.OpBitwiseAnd, word, cast(word, args[0]), f.m.Const(bits, sign-1))
