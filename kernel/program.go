@@ -47,6 +47,9 @@ type Source struct {
 	// [Program.Stale].
 	Sources []string
 
+	// Format is written by the command "halyard kernels" too: the version of what it writes. Launches fail if it is not the one that this package takes.
+	Format int
+
 	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or from a folder that
 	// Options name. But compiled code is kept, and the source is not compiled again when such a file changes.
 	Headers map[string]string
@@ -112,7 +115,7 @@ func New(src Source) *Program {
 		src.Name = "kernel"
 	}
 	p := &Program{src: src, loads: map[*hal.Device]*load{}}
-	p.written.remember(src.Sources)
+	p.written.remember(src.Sources, src.Format)
 	return p
 }
 

@@ -17,14 +17,24 @@ import (
 type written struct {
 	file    string // as the compiler saw it; "" for a source written by hand
 	sources []string
+	format  int
 
 	once sync.Once
 	err  error
 }
 
+// old returns an error if another version of the command wrote the file.
+func (w *written) old(op string) error {
+	if len(w.sources) == 0 || w.format == syntax.Format {
+		return nil
+	}
+	return hal.Errorf(op, hal.ErrInvalidArgument, "%s is of format %d of halyard kernels, and this version of Halyard takes format %d; "+
+		"run go generate, or go tool halyard kernels, in that folder", w.file, w.format, syntax.Format)
+}
+
 // Stale returns an error of kind hal.ErrInvalidArgument if a kernel, or something of its module that it uses, has changed since the
 // command "halyard kernels" translated it, or if a name that it uses got another meaning by a new declaration. Comments, formatting and
-// moves within a file are no changes. It returns nil if the sources are not where they were when the program was compiled. The test that
+// moves within a file are no changes. So it does if another version of the command wrote the file. It returns nil if the sources are not where they were when the program was compiled. The test that
 // the command writes calls it. So does the first launch of a program's kernels, if the program was compiled after the change.
 func (p *Program) Stale() error {
 	if p == nil {
@@ -34,8 +44,8 @@ func (p *Program) Stale() error {
 }
 
 func (w *written) compare(op string) error {
-	if len(w.sources) == 0 {
-		return nil
+	if err := w.old(op); err != nil || len(w.sources) == 0 {
+		return err
 	}
 	folder := filepath.Dir(w.file)
 	if !filepath.IsAbs(w.file) { // compiled with -trimpath: a test still runs in the folder of its package
@@ -98,7 +108,7 @@ func declares(folder, pkg string, names []string) (file, name string) {
 func (p *Program) staleAtLaunch() error {
 	w := &p.written
 	w.once.Do(func() {
-		if len(w.sources) > 0 && filepath.IsAbs(w.file) && w.compiledFrom() {
+		if w.err = w.old("launch"); w.err == nil && len(w.sources) > 0 && filepath.IsAbs(w.file) && w.compiledFrom() {
 			w.err = w.compare("launch")
 		}
 	})
@@ -163,11 +173,11 @@ func byGo(exe string) bool {
 }
 
 // remember is called by New, which a file that the command wrote calls.
-func (w *written) remember(sources []string) {
+func (w *written) remember(sources []string, format int) {
 	if len(sources) == 0 {
 		return
 	}
 	if _, file, _, ok := runtime.Caller(2); ok {
-		w.file, w.sources = file, sources
+		w.file, w.sources, w.format = file, sources, format
 	}
 }

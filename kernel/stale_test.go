@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +37,7 @@ func TestProgramsOfGo(t *testing.T) {
 func TestStaleByANewDeclaration(t *testing.T) {
 	dir := t.TempDir()
 	p := New(Source{Name: "p"})
-	p.written.file, p.written.sources = filepath.Join(dir, "p_kernels.go"), []string{"./ len,min,T.sum p"}
+	p.written.file, p.written.sources, p.written.format = filepath.Join(dir, "p_kernels.go"), []string{"./ len,min,T.sum p"}, syntax.Format
 	put := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
@@ -62,7 +63,7 @@ func TestStale(t *testing.T) {
 	}
 	from := func(file string) *Program {
 		p := New(Source{Name: "p"})
-		p.written.file, p.written.sources = file, []string{line}
+		p.written.file, p.written.sources, p.written.format = file, []string{line}, syntax.Format
 		return p
 	}
 	file := filepath.Join(dir, "p_kernels.go")
@@ -86,4 +87,17 @@ func TestStale(t *testing.T) {
 	require.NoError(t, from(file).staleAtLaunch(), "the program was not compiled from this file")
 	require.NoError(t, os.Remove(filepath.Join(dir, "p.go")))
 	require.ErrorContains(t, from(file).Stale(), "double has changed")
+}
+
+// A file that another version of the command wrote fails at the first launch, with both versions and what to do.
+func TestFileOfAnotherVersion(t *testing.T) {
+	dev, err := hal.Open(t.Context(), "host:0")
+	require.NoError(t, err)
+	defer dev.Close()
+	p := New(Source{Name: "p", Go: Functions{"f": Go(func(*Block) {})}, Sources: []string{"p.go f 0"}, Format: syntax.Format - 1})
+	err = p.Load(t.Context(), dev)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	require.ErrorContains(t, err, fmt.Sprintf("stale_test.go is of format %d of halyard kernels, and this version of Halyard takes format %d; run go generate", syntax.Format-1, syntax.Format))
+	require.Equal(t, 1, strings.Count(err.Error(), "format 0"), "a sentence")
+	require.ErrorIs(t, p.Stale(), hal.ErrInvalidArgument)
 }

@@ -1,4 +1,4 @@
-// Package syntax compares Go declarations apart from their comments and their formatting.
+// Package syntax compares Go declarations apart from their comments and their formatting, so that generated files know of what they were made.
 package syntax
 
 import (
@@ -9,6 +9,10 @@ import (
 	"strconv"
 	"strings"
 )
+
+// Format is the version of the files that the command "halyard kernels" writes. It changes when programs compile with files of an earlier one, and could
+// run wrong with them.
+const Format = 1
 
 type word struct {
 	kind token.Token

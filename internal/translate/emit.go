@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/go-halyard/halyard/internal/syntax"
 )
 
 // Output is a translation.
@@ -397,7 +399,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	if ptx != "" {
 		image = fmt.Sprintf("Images: []hal.Image{{Format: hal.FormatPTX, Data: []byte(%s)}}, ", p.free("ptx", programName+"PTX"))
 	}
-	b.WriteString("}, Sources: []string{\n")
+	fmt.Fprintf(&b, "}, Format: %d, Sources: []string{\n", syntax.Format)
 	for _, line := range sources {
 		fmt.Fprintf(&b, "\t%q,\n", line)
 	}

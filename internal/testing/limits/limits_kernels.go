@@ -178,7 +178,7 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiedFootprint}},
 	"roots": {Code: "k_roots", Params: []string{"x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: rootsFootprint}},
-}, Sources: []string{
+}, Format: 1, Sources: []string{
 	"./ float32,float64,int,int32,int64,len,uint32 limits",
 	"limits.go apart 2851540fcf7d5908",
 	"limits.go chosen 8b8c052a203c9577",
