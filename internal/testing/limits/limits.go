@@ -227,3 +227,20 @@ func roots(t grid.Thread, x, y []float32) {
 		y[i] = float32(math.Abs(math.Sqrt(float64(x[i]))))
 	}
 }
+
+type record struct {
+	tag  int16
+	on   uint8
+	was  float32
+	list [2]uint32
+	is   float64
+}
+
+// renewed replaces a record by one that is made of it.
+//
+//halyard:kernel
+func renewed(t grid.Thread, x []uint32, e []record) {
+	if i := t.Global(0); i < len(e) {
+		e[i] = record{is: float64(e[i].was), list: [2]uint32{1: x[i]}}
+	}
+}

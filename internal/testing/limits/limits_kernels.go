@@ -157,7 +157,20 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			roots(t, x, y)
 		}
 	}),
-}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:218", "limits.go:227"}, Kernels: map[string]kernel.Written{
+	"renewed": kernel.Bounded([]uint32{33}, func(blk *kernel.Block) {
+		x := kernel.Slice[uint32](blk, 0)
+		e := kernel.Slice[record](blk, 2)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				renewedRow(row, x, e)
+			}
+			return
+		}
+		for t := range grid.Threads(blk) {
+			renewed(t, x, e)
+		}
+	}),
+}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:218", "limits.go:227", "limits.go:244"}, Kernels: map[string]kernel.Written{
 	"once": {Code: "k_once", Params: []string{"n", "x", "len(x)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:20",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: onceFootprint}},
 	"twice": {Code: "k_twice", Params: []string{"n", "m", "x", "len(x)"}, Rounds: [][]int{{1}, {2, 0}, {0, 1}, {1, 0, 1}}, RoundsAt: "limits.go:33",
@@ -178,8 +191,10 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiedFootprint}},
 	"roots": {Code: "k_roots", Params: []string{"x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: rootsFootprint}},
+	"renewed": {Code: "k_renewed", Params: []string{"x", "len(x)", "e", "len(e)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: renewedFootprint}},
 }, Format: 1, Sources: []string{
-	"./ float32,float64,int,int32,int64,len,uint32 limits",
+	"./ float32,float64,int,int16,int32,int64,len,uint32,uint8 limits",
 	"limits.go apart 2851540fcf7d5908",
 	"limits.go chosen 8b8c052a203c9577",
 	"limits.go copied 5ddfdfc7087e1ee7",
@@ -191,6 +206,8 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 	"limits.go once 252d65567284fd65",
 	"limits.go passed f4b2ba6fe0bfbda3",
 	"limits.go queens b4ab2ce828f9ef2b",
+	"limits.go record 27d19230616e7be9",
+	"limits.go renewed b444bfc633c20b30",
 	"limits.go roots c0374eb380055d63",
 	"limits.go twice 50d6f1fddc162d60",
 }, Portable: `typedef struct { f32 a[10]; } T_10_f32;
@@ -200,6 +217,11 @@ typedef struct { i32 a[990]; } T_990_i32;
 typedef struct { i32 h_first; T_990_i32 h_between; i64 h_last; } T_numbers;
 typedef struct { i32 a[8]; } T_8_i32;
 typedef struct { T_8_i32 h_of; } T_list;
+typedef struct { u32 a[2]; } T_2_u32;
+#ifdef HALYARD_FLOAT64
+typedef struct { i16 h_tag; u8 h_on; f32 h_was; T_2_u32 h_list; f64 h_is; } T_record;
+typedef u8 go_size_T_record[sizeof(T_record) == 24 ? 1 : -1];
+#endif
 FUNCTION i32 go_shl_i32(i32 x, u64 n) { return n < 32 ? (i32)((u32)x << n) : (i32)0; }
 FUNCTION i32 go_div_i32(i32 x, i32 y) { i32 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i32)((u32)0 - (u32)x) : y == 0 ? 0 : q; }
 FUNCTION i32 go_rem_i32(i32 x, i32 y) { i32 q = x % (y == 0 || y == -1 ? 1 : y); return q; }
@@ -568,6 +590,24 @@ KERNEL void k_roots(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n
 		}
 	}
 }
+
+KERNEL void k_renewed(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL T_record *h_e, i64 h_e_n GO_FAULTS) {
+	if (GO_WHOLE(h_e_n)) {
+		i64 h_i = (i64)INDEX(0);
+		T_record v_1 = {0};
+		v_1.h_is = (f64)GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)].h_was);
+		v_1.h_list.a[1] = h_x[GO_AT(h_i, h_x_n, 24)];
+		GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)]) = v_1;
+	} else {
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_e_n) {
+			T_record v_2 = {0};
+			v_2.h_is = (f64)GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)].h_was);
+			v_2.h_list.a[1] = h_x[GO_AT(h_i, h_x_n, 24)];
+			GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)]) = v_2;
+		}
+	}
+}
 #endif
 `})
 
@@ -582,6 +622,7 @@ var (
 	chosenKernel     = kernels.Kernel("chosen")
 	copiedKernel     = kernels.Kernel("copied")
 	rootsKernel      = kernels.Kernel("roots")
+	renewedKernel    = kernels.Kernel("renewed")
 )
 
 // Once launches once on a queue, with as many threads as its data have places for.
@@ -724,6 +765,20 @@ func RootsOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[
 	return rootsKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
+// Renewed launches renewed on a queue, with as many threads as its data have places for.
+func Renewed(q kernel.Queue, x kernel.Vector[uint32], e kernel.Vector[record]) {
+	if ctx, s, over, ok := q.Launching("renewed", hal.Over(kernel.Len(e))); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = RenewedOn(ctx, s, over, x, e)
+	}
+}
+
+// RenewedOn launches renewed on a stream.
+func RenewedOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], e kernel.Vector[record]) error {
+	return renewedKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(e), kernel.Value(int64(kernel.Len(e))))
+}
+
 // onceFootprint is the Footprint.Of of once.
 func onceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	span := grid.Places(box, 0).Below(grid.Only(v[2])).When(grid.Only(0).Steps(grid.Only(1), grid.Only(v[0]))).Span(v[2])
@@ -804,6 +859,14 @@ func rootsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
 }
 
+// renewedFootprint is the Footprint.Of of renewed.
+func renewedFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+	span := i.Span(v[3])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
 // onceRow runs once for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -819,7 +882,7 @@ threads:
 		for range n {
 			x[i]++
 		}
-//line limits_kernels.go:823
+//line limits_kernels.go:886
 	}
 }
 
@@ -840,7 +903,7 @@ threads:
 				x[i]++
 			}
 		}
-//line limits_kernels.go:844
+//line limits_kernels.go:907
 	}
 }
 
@@ -868,7 +931,7 @@ threads:
 				continue threads
 			}
 		}
-//line limits_kernels.go:872
+//line limits_kernels.go:935
 	}
 }
 
@@ -907,7 +970,7 @@ threads:
 		for k := range nearest {
 			best[q*nearest+k], at[q*nearest+k] = near[k], who[k]
 		}
-//line limits_kernels.go:911
+//line limits_kernels.go:974
 	}
 }
 
@@ -950,7 +1013,7 @@ threads:
 			free[row] = all &^ (columns[row] | left[row] | right[row])
 		}
 		ways[i] = count
-//line limits_kernels.go:954
+//line limits_kernels.go:1017
 	}
 }
 
@@ -978,7 +1041,7 @@ threads:
 			}
 		}
 		hits[i] = count
-//line limits_kernels.go:982
+//line limits_kernels.go:1045
 	}
 }
 
@@ -1005,7 +1068,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:1009
+//line limits_kernels.go:1072
 				}
 				{
 					at := at + 1
@@ -1015,7 +1078,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:1019
+//line limits_kernels.go:1082
 				}
 			}
 			if at < count {
@@ -1025,7 +1088,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 				if i := x_; true || i < len(x) {
 					x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 				}
-//line limits_kernels.go:1029
+//line limits_kernels.go:1092
 			}
 			x_ = to - 1
 			continue
@@ -1034,7 +1097,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 		if i := x_; i < len(x) {
 			x[i] = v.last - int64(v.first) + int64(v.between[989])
 		}
-//line limits_kernels.go:1038
+//line limits_kernels.go:1101
 	}
 }
 
@@ -1061,7 +1124,7 @@ func chosenRow(r grid.Row, v list, x []int32) {
 						x0[grid.At(at, i)] = v.of[i&7]
 					}
 				}
-//line limits_kernels.go:1065
+//line limits_kernels.go:1128
 			}
 			x_ = to - 1
 			continue
@@ -1072,7 +1135,7 @@ func chosenRow(r grid.Row, v list, x []int32) {
 				x[i] = v.of[i&7]
 			}
 		}
-//line limits_kernels.go:1076
+//line limits_kernels.go:1139
 	}
 }
 
@@ -1162,7 +1225,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 						break
 					}
 				}
-//line limits_kernels.go:1166
+//line limits_kernels.go:1229
 				lasts[tx] = last
 				steps[tx] = step
 				smalls[tx] = small
@@ -1209,7 +1272,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 //line limits.go:218
 						y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e
 					}
-//line limits_kernels.go:1213
+//line limits_kernels.go:1276
 				}
 			}
 		}
@@ -1242,7 +1305,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 					if i := x_; true || i < len(x) {
 						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 					}
-//line limits_kernels.go:1246
+//line limits_kernels.go:1309
 				}
 				{
 					at := at + 1
@@ -1252,7 +1315,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 					if i := x_; true || i < len(x) {
 						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 					}
-//line limits_kernels.go:1256
+//line limits_kernels.go:1319
 				}
 			}
 			if at < count {
@@ -1262,7 +1325,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 				if i := x_; true || i < len(x) {
 					y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 				}
-//line limits_kernels.go:1266
+//line limits_kernels.go:1329
 			}
 			x_ = to - 1
 			continue
@@ -1271,7 +1334,65 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 		if i := x_; i < len(x) {
 			y[i] = float32(math.Abs(math.Sqrt(float64(x[i]))))
 		}
-//line limits_kernels.go:1275
+//line limits_kernels.go:1338
+	}
+}
+
+// renewedRow runs renewed for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+//
+//go:noinline
+func renewedRow(r grid.Row, x []uint32, e []record) {
+	end := min(r.End, len(e))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(e))
+	from, to = grid.Within(from, to, 0, len(x))
+	if from >= to {
+		from = end // none
+	}
+	for x_ := r.First(); x_ < end; x_++ {
+		if x_ == from {
+			count := to - from
+			e0 := e[from+0:][:count]
+			x1 := x[from+0:][:count]
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x_ := from + at
+					_ = x_
+//line limits.go:243
+					if i := x_; true || i < len(e) {
+						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
+					}
+//line limits_kernels.go:1367
+				}
+				{
+					at := at + 1
+					x_ := from + at
+					_ = x_
+//line limits.go:243
+					if i := x_; true || i < len(e) {
+						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
+					}
+//line limits_kernels.go:1377
+				}
+			}
+			if at < count {
+				x_ := from + at
+				_ = x_
+//line limits.go:243
+				if i := x_; true || i < len(e) {
+					e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
+				}
+//line limits_kernels.go:1387
+			}
+			x_ = to - 1
+			continue
+		}
+//line limits.go:243
+		if i := x_; i < len(e) {
+			e[i] = record{is: float64(e[i].was), list: [2]uint32{1: x[i]}}
+		}
+//line limits_kernels.go:1396
 	}
 }
 

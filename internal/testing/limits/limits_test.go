@@ -230,3 +230,19 @@ func TestSizesOfRoots(t *testing.T) {
 		}
 	})
 }
+
+// What a record is made of is read before the record is replaced.
+func TestRecordsMadeOfThemselves(t *testing.T) {
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		x, is, want := make([]uint32, 300), make([]record, 300), make([]record, 300)
+		for i := range is {
+			x[i], is[i].was = uint32(i), float32(-i-1)
+			want[i] = record{is: float64(-i - 1), list: [2]uint32{1: uint32(i)}}
+		}
+		e := halyard.From(q, is)
+		Renewed(q.Over(300), halyard.From(q, x), e)
+		if q.Err() == nil && !slices.Equal(e.Values(), want) {
+			t.Errorf("records: %v", e.Values()[:8])
+		}
+	})
+}

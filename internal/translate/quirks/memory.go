@@ -13,12 +13,13 @@ import (
 //
 // PoCL 3.1 and 7.1 take two uses of memory for independent if their addresses are not the same for the compiler, also within one thread, and move a store
 // past the other use. So a store is made at once if another use of the memory may be of the same element without that being plain: see [pass.mixed]. A thread's
-// own variables are moved like that only where barriers divide the kernel.
+// own variables are moved like that only where barriers divide the kernel. PoCL 7.1 moves a store of a structure or array that is made at once past reads
+// that are not, so its memory is read at once as well.
 //
 // Mesa 22.3's Rusticl ends the process where a thread takes an element of a kernel's argument by an index of its own. Such an argument is copied first.
 func (q *pass) memory() {
 	uses := map[any][]use{} // by the local or parameter
-	stores := map[*ir.Stmt]any{}
+	stores, loads := map[*ir.Stmt]any{}, map[any][]*ir.Value{}
 	note := func(p *ir.Place, through bool) any {
 		if p.Space() == ir.Private && (!q.Waits || len(p.Path) == 0 && p.Local != nil && !through) {
 			return nil
@@ -43,7 +44,9 @@ func (q *pass) memory() {
 			uses[v.Param] = append(uses[v.Param], use{nil, true})
 		case v.Op == ir.Load:
 			q.Again[v] = q.Waits && (v.Place.Local == nil || len(v.Place.Path) > 0) && !q.onlyRead(v.Place)
-			note(v.Place, false)
+			if root := note(v.Place, false); root != nil {
+				loads[root] = append(loads[root], v)
+			}
 		case v.Op == ir.Address:
 			note(v.Place, true)
 		case v.Op == ir.Atomic:
@@ -70,6 +73,11 @@ func (q *pass) memory() {
 			q.Settled[l] = q.Stored[s]
 		} else {
 			q.Stored[s] = q.mixed(uses[root])
+		}
+		if t := s.Value.Type; q.Stored[s] && (t.Kind >= ir.Array || t.Complex()) {
+			for _, v := range loads[root] {
+				q.Again[v] = true
+			}
 		}
 	}
 	for root, all := range uses {
