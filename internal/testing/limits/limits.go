@@ -213,9 +213,21 @@ func copied(t grid.Thread, x []uint32, y []int64) {
 			break
 		}
 	}
+	stop, at := false, int64(0)
+	for k := int64(0); k < 8 && !stop; k++ {
+		stop, at = k == int64(n), k
+	}
+	sum := int64(0)
+	for k := range int64(3) {
+		inner := k
+		for m := range int64(n) {
+			inner = m
+		}
+		sum += inner
+	}
 	t.Barrier()
 	if i < len(x) {
-		y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e
+		y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e + 100000000*at + 1000000000*sum
 	}
 }
 

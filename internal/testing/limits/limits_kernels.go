@@ -170,7 +170,7 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			renewed(t, x, e)
 		}
 	}),
-}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:218", "limits.go:227", "limits.go:244"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:230", "limits.go:239", "limits.go:256"}, Kernels: map[string]kernel.Written{
 	"once": {Code: "k_once", Params: []string{"n", "x", "len(x)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:20",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: onceFootprint}},
 	"twice": {Code: "k_twice", Params: []string{"n", "m", "x", "len(x)"}, Rounds: [][]int{{1}, {2, 0}, {0, 1}, {1, 0, 1}}, RoundsAt: "limits.go:33",
@@ -194,10 +194,10 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 	"renewed": {Code: "k_renewed", Params: []string{"x", "len(x)", "e", "len(e)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: renewedFootprint}},
 }, Format: 1, Sources: []string{
-	"./ float32,float64,int,int16,int32,int64,len,uint32,uint8 limits",
+	"./ false,float32,float64,int,int16,int32,int64,len,uint32,uint8 limits",
 	"limits.go apart 2851540fcf7d5908",
 	"limits.go chosen 8b8c052a203c9577",
-	"limits.go copied 5ddfdfc7087e1ee7",
+	"limits.go copied 9e567ee3adbc6cb2",
 	"limits.go inside 00658e006e455e05",
 	"limits.go list 8e1ff13685a7573d",
 	"limits.go nearest 76af48d2f5671372",
@@ -571,9 +571,31 @@ KERNEL void k_copied(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL i64 *h_y, i64 h_y_
 			}
 		}
 	}
+	u8 h_stop = 0;
+	i64 h_at = 0;
+	i64 h_k_4 = 0;
+	if (GO_EACH) {
+		for (; h_k_4 < 8 && !h_stop; h_k_4 += 1) {
+			u8 v_16 = h_k_4 == (i64)h_n;
+			i64 v_17 = h_k_4;
+			h_stop = v_16;
+			h_at = v_17;
+		}
+	}
+	i64 h_sum = 0;
+	for (i64 h_k_5 = 0; h_k_5 < 3; h_k_5++) {
+		i64 h_inner = h_k_5;
+		if (GO_EACH) {
+			i64 v_20 = (i64)h_n;
+			for (i64 h_m = 0; h_m < v_20; h_m++) {
+				h_inner = h_m;
+			}
+		}
+		h_sum = (i64)((u64)h_sum + (u64)h_inner);
+	}
 	BARRIER();
 	if (h_i < h_x_n) {
-		h_y[GO_AT(h_i, h_y_n, 22)] = (i64)((u64)h_last + 10 * (u64)h_step + 100 * (u64)h_small + 1000 * (u64)h_a + 10000 * (u64)h_b + 100000 * (u64)h_c + 1000000 * (u64)h_d + 10000000 * (u64)h_e);
+		h_y[GO_AT(h_i, h_y_n, 22)] = (i64)((u64)h_last + 10 * (u64)h_step + 100 * (u64)h_small + 1000 * (u64)h_a + 10000 * (u64)h_b + 100000 * (u64)h_c + 1000000 * (u64)h_d + 10000000 * (u64)h_e + 100000000 * (u64)h_at + 1000000000 * (u64)h_sum);
 	}
 	GO_LOOPED
 }
@@ -882,7 +904,7 @@ threads:
 		for range n {
 			x[i]++
 		}
-//line limits_kernels.go:886
+//line limits_kernels.go:908
 	}
 }
 
@@ -903,7 +925,7 @@ threads:
 				x[i]++
 			}
 		}
-//line limits_kernels.go:907
+//line limits_kernels.go:929
 	}
 }
 
@@ -931,7 +953,7 @@ threads:
 				continue threads
 			}
 		}
-//line limits_kernels.go:935
+//line limits_kernels.go:957
 	}
 }
 
@@ -970,7 +992,7 @@ threads:
 		for k := range nearest {
 			best[q*nearest+k], at[q*nearest+k] = near[k], who[k]
 		}
-//line limits_kernels.go:974
+//line limits_kernels.go:996
 	}
 }
 
@@ -1013,7 +1035,7 @@ threads:
 			free[row] = all &^ (columns[row] | left[row] | right[row])
 		}
 		ways[i] = count
-//line limits_kernels.go:1017
+//line limits_kernels.go:1039
 	}
 }
 
@@ -1041,7 +1063,7 @@ threads:
 			}
 		}
 		hits[i] = count
-//line limits_kernels.go:1045
+//line limits_kernels.go:1067
 	}
 }
 
@@ -1068,7 +1090,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:1072
+//line limits_kernels.go:1094
 				}
 				{
 					at := at + 1
@@ -1078,7 +1100,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:1082
+//line limits_kernels.go:1104
 				}
 			}
 			if at < count {
@@ -1088,7 +1110,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 				if i := x_; true || i < len(x) {
 					x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 				}
-//line limits_kernels.go:1092
+//line limits_kernels.go:1114
 			}
 			x_ = to - 1
 			continue
@@ -1097,7 +1119,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 		if i := x_; i < len(x) {
 			x[i] = v.last - int64(v.first) + int64(v.between[989])
 		}
-//line limits_kernels.go:1101
+//line limits_kernels.go:1123
 	}
 }
 
@@ -1124,7 +1146,7 @@ func chosenRow(r grid.Row, v list, x []int32) {
 						x0[grid.At(at, i)] = v.of[i&7]
 					}
 				}
-//line limits_kernels.go:1128
+//line limits_kernels.go:1150
 			}
 			x_ = to - 1
 			continue
@@ -1135,7 +1157,7 @@ func chosenRow(r grid.Row, v list, x []int32) {
 				x[i] = v.of[i&7]
 			}
 		}
-//line limits_kernels.go:1139
+//line limits_kernels.go:1161
 	}
 }
 
@@ -1149,6 +1171,8 @@ type copiedPhasesKept struct {
 	c     []int64
 	d     []int64
 	e     []int64
+	at    []int64
+	sum   []int64
 }
 
 var copiedPhasesPool grid.Pool[copiedPhasesKept]
@@ -1185,6 +1209,12 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 	if len(kept.e) < threads_ {
 		kept.e = make([]int64, threads_)
 	}
+	if len(kept.at) < threads_ {
+		kept.at = make([]int64, threads_)
+	}
+	if len(kept.sum) < threads_ {
+		kept.sum = make([]int64, threads_)
+	}
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
@@ -1196,6 +1226,8 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 			cs := kept.c[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
 			ds := kept.d[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
 			es := kept.e[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			ats := kept.at[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
 			for tx := range count {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
@@ -1225,7 +1257,19 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 						break
 					}
 				}
-//line limits_kernels.go:1229
+				stop, at := false, int64(0)
+				for k := int64(0); k < 8 && !stop; k++ {
+					stop, at = k == int64(n), k
+				}
+				sum := int64(0)
+				for k := range int64(3) {
+					inner := k
+					for m := range int64(n) {
+						inner = m
+					}
+					sum += inner
+				}
+//line limits_kernels.go:1273
 				lasts[tx] = last
 				steps[tx] = step
 				smalls[tx] = small
@@ -1234,6 +1278,8 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 				cs[tx] = c
 				ds[tx] = d
 				es[tx] = e
+				ats[tx] = at
+				sums[tx] = sum
 			}
 		}
 	}
@@ -1248,7 +1294,9 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 			cs := kept.c[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
 			ds := kept.d[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
 			es := kept.e[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
-			if copiedPhase1Vectors == nil || !copiedPhase1Vectors(firstX, x, y, lasts, steps, smalls, as, bs, cs, ds, es, count_) {
+			ats := kept.at[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+			if copiedPhase1Vectors == nil || !copiedPhase1Vectors(firstX, x, y, lasts, steps, smalls, as, bs, cs, ds, es, ats, sums, count_) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					i := (firstX + tx)
@@ -1268,11 +1316,15 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 					_ = d
 					e := es[tx]
 					_ = e
+					at := ats[tx]
+					_ = at
+					sum := sums[tx]
+					_ = sum
 					{
-//line limits.go:218
-						y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e
+//line limits.go:230
+						y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e + 100000000*at + 1000000000*sum
 					}
-//line limits_kernels.go:1276
+//line limits_kernels.go:1328
 				}
 			}
 		}
@@ -1301,40 +1353,40 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 				{
 					x_ := from + at
 					_ = x_
-//line limits.go:226
+//line limits.go:238
 					if i := x_; true || i < len(x) {
 						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 					}
-//line limits_kernels.go:1309
+//line limits_kernels.go:1361
 				}
 				{
 					at := at + 1
 					x_ := from + at
 					_ = x_
-//line limits.go:226
+//line limits.go:238
 					if i := x_; true || i < len(x) {
 						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 					}
-//line limits_kernels.go:1319
+//line limits_kernels.go:1371
 				}
 			}
 			if at < count {
 				x_ := from + at
 				_ = x_
-//line limits.go:226
+//line limits.go:238
 				if i := x_; true || i < len(x) {
 					y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 				}
-//line limits_kernels.go:1329
+//line limits_kernels.go:1381
 			}
 			x_ = to - 1
 			continue
 		}
-//line limits.go:226
+//line limits.go:238
 		if i := x_; i < len(x) {
 			y[i] = float32(math.Abs(math.Sqrt(float64(x[i]))))
 		}
-//line limits_kernels.go:1338
+//line limits_kernels.go:1390
 	}
 }
 
@@ -1359,40 +1411,40 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 				{
 					x_ := from + at
 					_ = x_
-//line limits.go:243
+//line limits.go:255
 					if i := x_; true || i < len(e) {
 						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 					}
-//line limits_kernels.go:1367
+//line limits_kernels.go:1419
 				}
 				{
 					at := at + 1
 					x_ := from + at
 					_ = x_
-//line limits.go:243
+//line limits.go:255
 					if i := x_; true || i < len(e) {
 						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 					}
-//line limits_kernels.go:1377
+//line limits_kernels.go:1429
 				}
 			}
 			if at < count {
 				x_ := from + at
 				_ = x_
-//line limits.go:243
+//line limits.go:255
 				if i := x_; true || i < len(e) {
 					e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 				}
-//line limits_kernels.go:1387
+//line limits_kernels.go:1439
 			}
 			x_ = to - 1
 			continue
 		}
-//line limits.go:243
+//line limits.go:255
 		if i := x_; i < len(e) {
 			e[i] = record{is: float64(e[i].was), list: [2]uint32{1: x[i]}}
 		}
-//line limits_kernels.go:1396
+//line limits_kernels.go:1448
 	}
 }
 
@@ -1402,5 +1454,5 @@ var (
 	twiceVectors        func(grid.Row, int32, int32, []int32) grid.Row
 	insideVectors       func(grid.Row, int32, []uint32) grid.Row
 	rootsVectors        func(grid.Row, []float32, []float32) grid.Row
-	copiedPhase1Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) bool
+	copiedPhase1Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) bool
 )

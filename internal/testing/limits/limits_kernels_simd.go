@@ -129,7 +129,7 @@ func rootsLanes(r grid.Row, x []float32, y []float32) grid.Row {
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line limits.go:227
+//line limits.go:239
 			lanes.Store64Float32(lanes.Wrap64Float32(lanes.Load64Float32(x0[at:]).Sqrt().Abs()), lanes.All64(), y1[at:])
 //line limits_kernels_simd.go:135
 		}
@@ -142,7 +142,7 @@ func rootsLanes(r grid.Row, x []float32, y []float32) grid.Row {
 }
 
 // copiedPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func copiedPhase1Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, count int) bool {
+func copiedPhase1Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, ats []int64, sums []int64, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(lasts))
@@ -153,6 +153,8 @@ func copiedPhase1Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 	from, to = grid.Within(from, to, 0, len(cs))
 	from, to = grid.Within(from, to, 0, len(ds))
 	from, to = grid.Within(from, to, 0, len(es))
+	from, to = grid.Within(from, to, 0, len(ats))
+	from, to = grid.Within(from, to, 0, len(sums))
 	from, to = grid.Within(from, to, firstX, len(y))
 	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
 		return false
@@ -165,7 +167,9 @@ func copiedPhase1Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 	cs5 := cs[0:][:to]
 	ds6 := ds[0:][:to]
 	es7 := es[0:][:to]
-	y8 := y[firstX:][:to]
+	ats8 := ats[0:][:to]
+	sums9 := sums[0:][:to]
+	y10 := y[firstX:][:to]
 	c0 := simd.BroadcastInt64s(10)
 	c1 := simd.BroadcastInt64s(100)
 	c2 := simd.BroadcastInt64s(1000)
@@ -173,30 +177,36 @@ func copiedPhase1Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 	c4 := simd.BroadcastInt64s(100000)
 	c5 := simd.BroadcastInt64s(1000000)
 	c6 := simd.BroadcastInt64s(10000000)
+	c7 := simd.BroadcastInt64s(100000000)
+	c8 := simd.BroadcastInt64s(1000000000)
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 		x_2 := at
-//line limits.go:217
+//line limits.go:229
 		i := (firstX + x_2)
-//line limits.go:217
+//line limits.go:229
 		last := lanes.Load[simd.Int64s](&lasts0[at])
-//line limits.go:217
+//line limits.go:229
 		step := lanes.Load[simd.Int64s](&steps1[at])
-//line limits.go:217
+//line limits.go:229
 		small := lanes.Load[simd.Int64s](&smalls2[at])
-//line limits.go:217
+//line limits.go:229
 		a := lanes.Load[simd.Int64s](&as3[at])
-//line limits.go:217
+//line limits.go:229
 		b := lanes.Load[simd.Int64s](&bs4[at])
-//line limits.go:217
+//line limits.go:229
 		c := lanes.Load[simd.Int64s](&cs5[at])
-//line limits.go:217
+//line limits.go:229
 		d := lanes.Load[simd.Int64s](&ds6[at])
-//line limits.go:217
+//line limits.go:229
 		e := lanes.Load[simd.Int64s](&es7[at])
-//line limits.go:217
+//line limits.go:229
+		at_2 := lanes.Load[simd.Int64s](&ats8[at])
+//line limits.go:229
+		sum := lanes.Load[simd.Int64s](&sums9[at])
+//line limits.go:229
 		on := lanes.Lanes64().Less(lanes.Against64(i, len(x)))
-		lanes.StoreInt64s(last.Add(lanes.MulInt64s(c0, step)).Add(lanes.MulInt64s(c1, small)).Add(lanes.MulInt64s(c2, a)).Add(lanes.MulInt64s(c3, b)).Add(lanes.MulInt64s(c4, c)).Add(lanes.MulInt64s(c5, d)).Add(lanes.MulInt64s(c6, e)), on, y8[at:])
-//line limits_kernels_simd.go:200
+		lanes.StoreInt64s(last.Add(lanes.MulInt64s(c0, step)).Add(lanes.MulInt64s(c1, small)).Add(lanes.MulInt64s(c2, a)).Add(lanes.MulInt64s(c3, b)).Add(lanes.MulInt64s(c4, c)).Add(lanes.MulInt64s(c5, d)).Add(lanes.MulInt64s(c6, e)).Add(lanes.MulInt64s(c7, at_2)).Add(lanes.MulInt64s(c8, sum)), on, y10[at:])
+//line limits_kernels_simd.go:210
 	}
 	return true
 }

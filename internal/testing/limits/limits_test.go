@@ -210,7 +210,11 @@ func TestCopiesInLoops(t *testing.T) {
 			x[i] = uint32(i*7) % 8
 			n := int64(x[i])
 			last, swapped, c := max(n, 1)-1, n%2, []int64{3, 4, 5, 0, 1, 2, 3, 4, 5}[min(n, 6):]
-			want[i] = last*101 + last/2*20 + 1000*(1+swapped) + 10000*(2-swapped) + 100000*c[0] + 1000000*c[1] + 10000000*c[2]
+			sum := int64(3)
+			if n > 0 {
+				sum = 3 * (n - 1)
+			}
+			want[i] = 100000000*n + 1000000000*sum + last*101 + last/2*20 + 1000*(1+swapped) + 10000*(2-swapped) + 100000*c[0] + 1000000*c[1] + 10000000*c[2]
 		}
 		y := halyard.New[int64](q, 300)
 		Copied(q.Over(300), halyard.From(q, x), y)
