@@ -517,7 +517,7 @@ func (g *generator) statement(deep int) {
 	}
 }
 
-// unusual writes a statement that few kernels have: a range with =, a return, a wide switch, deep nesting, a long expression, or a loop of many rounds.
+// unusual writes a statement that few kernels have: a range with =, a return, a wide switch, deep nesting, a long expression, a loop of many rounds, or one that only copies.
 func (g *generator) unusual(deep int) {
 	t := pick(g, integers)
 	v := g.variable(t, true)
@@ -527,8 +527,8 @@ func (g *generator) unusual(deep int) {
 		g.line("_ = %s", v)
 		g.declare(v, t)
 	}
-	kind := g.IntN(8)
-	if kind >= 2 && kind < 6 && (deep < 2 || g.large == 0 || !g.inside) {
+	kind := g.IntN(9)
+	if kind == 8 && !g.inside || kind >= 2 && kind < 6 && (deep < 2 || g.large == 0 || !g.inside) {
 		kind = g.IntN(2)
 	}
 	switch kind {
@@ -575,6 +575,12 @@ func (g *generator) unusual(deep int) {
 			sum += pick(g, []string{" + ", " - ", " ^ ", " | ", " * ", " &^ "}) + g.leaf(t)
 		}
 		g.line("%s = %s", v, sum)
+	case 8:
+		w, k := g.variable(t, true), g.name()
+		g.line("for %s := range int(u>>%d) & 7 {", k, g.IntN(8))
+		g.line("\t%s", fmt.Sprintf(pick(g, []string{"%s, %s = %[2]s, %[1]s", "%[2]s, %[1]s = %[1]s, %[3]s(%[4]s)", "%[1]s = %[3]s(%[4]s)"}), v, w, t, k))
+		g.line("\t_ = %s", k)
+		g.line("}")
 	case 5:
 		n := 1 + g.IntN(2000)
 		if g.IntN(8) == 0 {
