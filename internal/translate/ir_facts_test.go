@@ -158,81 +158,12 @@ func k(t grid.Thread, n, by int32, s sizes, x, y []int32) {
 	}, got)
 }
 
-// kernelOf builds a kernel with a body, whose statements are separated by semicolons.
-func kernelOf(t *testing.T, body string) (*ir.Function, map[*ir.Function]*facts.Effects) {
-	t.Helper()
-	return known(t, `
-func low(a int32) int32 {
-	if a < 0 {
-		return 0
-	}
-	return a & 7
-}
-
-func add(p *int32, v int32) { *p += v }
-
-func wait(t grid.Thread, p *int32) { t.Barrier(); *p++ }
-
-var _ = []any{low, add, wait}
-
-//halyard:kernel
-func k(t grid.Thread, p int32, u uint8, x, y []int32) {
-	`+strings.ReplaceAll(body, "; ", "\n")+"\n}\n")
-}
-
-// The range of a value follows from its type, from what it is computed of, and from the conditions around it.
-func TestRanges(t *testing.T) {
-	for _, c := range []struct{ body, want string }{
-		{"a := int(u) + 3; b := a*2 - 1; y[0] = int32(b)", "a 3 258, b 5 515"},
-		{"a := u + 1; y[0] = int32(a)", "a 0 255"},
-		{"a := t.Local(0) % 8; b := a << 3; c := a >> 1 & 2; y[0] = int32(b + c)", "a 0 7, b 0 56, c 0 2"},
-		{"for i := 2; i < 12; i += 3 { y[i] = 1 }", "i 2 11"},
-		{"for i := 9; i >= 1; i-- { y[i] = 1 }", "i 1 9"},
-		{"for i := range x { y[i] = 1 }", "i 0 9223372036854775806"},
-		{"s := 0; for i := range 9 { s = i*2 }; y[0] = int32(s)", "s 0 16, i 0 8"},
-		{"s := int32(0); for range 9 { s++ }; y[0] = int32(s)", "s -2147483648 2147483647"},
-		{"a := int(p); if a >= 0 && a < 20 { b := a + 1; y[b] = 1 }", "a -2147483648 2147483647, b 1 20"},
-		{"a := int(p); if a < 0 || !(a < 20) { return }; b := a + 1; y[b] = 1", "a -2147483648 2147483647, b 1 20"},
-		{"a := low(p); b := min(a, 3); c := max(p, 5) / 5; y[b] = c", "a 0 7, b 0 3, c 1 429496729"},
-		{"s := int32(1); add(&s, 2); y[0] = s", "s -2147483648 2147483647"},
-		{"a := t.Global(0) - t.Local(0); y[a] = 1", "a -2147483646 2147483646"},
-		{"a := int8(p); b := -a; c := ^a; y[0] = int32(b + c)", "a -128 127, b -128 127, c -128 127"},
-	} {
-		f, _ := kernelOf(t, c.body)
-		of := map[*ir.Function]*facts.Ranges{}
-		f.Body.Visit(nil, func(v *ir.Value) {
-			if v.Op == ir.Call {
-				of[v.Call] = facts.RangesOf(v.Call, of)
-			}
-		})
-		r := facts.RangesOf(f, of)
-		var got []string
-		say := func(name string, is facts.Range) {
-			if name != "" {
-				got = append(got, fmt.Sprintf("%s %d %d", name, is.Least, is.Most))
-			}
-		}
-		for _, l := range f.Locals {
-			say(l.Name, r.Locals[l.Index])
-		}
-		f.Body.Visit(func(s *ir.Stmt) {
-			switch {
-			case s.Do == ir.Let:
-				say(s.Value.Name, r.Values[s.Value.ID])
-			case s.Count != nil:
-				say(s.Count.Index.Name, r.Values[s.Count.Index.ID])
-			}
-		}, nil)
-		want := strings.Split(c.want, ", ")
-		slices.Sort(got)
-		slices.Sort(want)
-		assert.Equal(t, want, got, "%s\n%s", c.body, f)
-	}
-}
-
 // A statement that leaves a loop or a switch is one of it, of those between, and of none around the one that it leaves.
 func TestExits(t *testing.T) {
-	f, _ := kernelOf(t, `outer:
+	f, _ := known(t, `
+//halyard:kernel
+func k(t grid.Thread, x []int32) {
+outer:
 	for i := range 3 {
 		for j := range 3 {
 			switch {
@@ -250,53 +181,14 @@ func TestExits(t *testing.T) {
 		if i == 1 {
 			return
 		}
-	}`)
-	exits, got := facts.ExitsOf(f), []facts.Exit{}
+	}
+}
+`)
+	var got []facts.Exit
 	f.Body.Visit(func(s *ir.Stmt) {
-		if e := exits[s]; e != nil {
-			got = append(got, *e)
+		if s.Do == ir.Loop || s.Do == ir.Switch {
+			got = append(got, facts.ExitOf(s))
 		}
 	}, nil)
-	assert.Equal(t, []facts.Exit{{Continues: true, Returns: true}, {Continues: true, Beyond: true}, {Breaks: true, Beyond: true}, {}}, got)
-}
-
-// Who may change a place follows from its memory and from what the kernel writes.
-func TestOwners(t *testing.T) {
-	f, effects := kernelOf(t, "s := grid.Shared[[4]int32](t); a := x[0] + x[1]; a++; var v [2]int32; v[a] = 1; s[t.Local(0)] = v[1]; t.Barrier(); y[p] = s[t.Local(0)]; y[p] += a")
-	o := facts.OwnersOf(f, effects)
-	got := map[string]string{}
-	for _, p := range f.Params {
-		got[p.Name] = fmt.Sprint(o.Params[p.Index], o.Mixed[p])
-	}
-	for _, l := range f.Locals {
-		got[l.Name] = fmt.Sprint(o.Locals[l.Index], o.Mixed[l])
-	}
-	assert.Equal(t, map[string]string{"p": "alone false", "u": "alone false", "x": "nobody false", "y": "anyone false", "s": "block false", "a": "alone false", "v": "alone true"}, got)
-}
-
-// What is used behind a barrier and was made before it lives over it.
-func TestOverBarriers(t *testing.T) {
-	for _, c := range []struct{ body, want string }{
-		{"a, b := x[0], x[1]; y[0] = b; t.Barrier(); y[1] = a", "a"},
-		{"s := int32(0); for i := range 3 { s++; t.Barrier(); y[i] = s; s = 0 }", "i s"},
-		{"s := int32(0); for i := range 3 { t.Barrier(); s = x[i]; y[i] = s }", "i"},
-		{"s := int32(0); for { s++; if s > 3 { break }; t.Barrier() }; y[0] = 2", "s"},
-		{"s := x[0]; if p > 2 { t.Barrier(); s = 4 }; y[0] = s", ""},
-		{"s := x[0]; switch p { case 1: t.Barrier(); fallthrough; case 2: y[0] = s }; y[1] = 2", "s"},
-		{"s, n := x[0], x[1]; wait(t, &s); y[0] = n", "n s"},
-		{"a := x[0]; v := [2]int32{a, 2}; t.Barrier(); v[1] = 3; y[0] = v[0]", "v"},
-	} {
-		f, effects := kernelOf(t, c.body)
-		var got []string
-		for _, live := range facts.OverBarriers(f, effects) {
-			for v := range live.Values {
-				got = append(got, v.Name)
-			}
-			for l := range live.Locals {
-				got = append(got, l.Name)
-			}
-		}
-		slices.Sort(got)
-		assert.Equal(t, c.want, strings.Join(got, " "), "%s\n%s", c.body, f)
-	}
+	assert.Equal(t, []facts.Exit{{Beyond: true}, {Beyond: true}, {Breaks: true, Beyond: true}, {}}, got)
 }

@@ -86,13 +86,10 @@ func find(made *ir.Program) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	effects, ranges := map[*ir.Function]*facts.Effects{}, map[*ir.Function]*facts.Ranges{}
+	effects := map[*ir.Function]*facts.Effects{}
 	for _, f := range made.Functions {
-		effects[f], ranges[f] = facts.EffectsOf(f, effects), facts.RangesOf(f, ranges)
+		effects[f] = facts.EffectsOf(f, effects)
 		facts.VarianceOf(f, effects, nil)
-		facts.OwnersOf(f, effects)
-		facts.OverBarriers(f, effects)
-		facts.ExitsOf(f)
 		facts.LoopedOf(f)
 		footprint.Steps(f)
 		footprint.Over(f, effects, make([]string, len(f.Params)), false)

@@ -1,12 +1,17 @@
 // Package facts finds out what is known about kernels. Each fact is a table, which one walk over the regions of a function computes; the walks know package
 // ir, and of each other only what stands here.
 //
-//   - effects.go: what a function does with its parameters' memory, and whether it has barriers, which the other tables ask for; who may change a place
-//     between two uses by a thread.
+//   - effects.go: what a function does with its parameters' memory, and whether it has barriers, which the other tables ask for.
 //   - varies.go: between which threads a value differs, and which threads come to a barrier or leave a loop before others.
-//   - ranges.go: the least and the most that an integer can be.
-//   - flow.go: how loops are left, and what is used behind a barrier.
+//   - flow.go: how a statement is left from inside.
+//   - filled.go: which shared memory is written before any thread can read it.
 //   - reach.go, reach_statement.go and reach_value.go follow a kernel, with all that it calls, as one thread. The result is each access of a slice: its
 //     index as a sum of products of what a launch passes and of the thread's places, and what is known there. sum.go has these sums.
 //   - bound.go: what a number is at most, by what a launch passes, and so how often a loop runs. rounds.go: how often all loops of a thread run.
+//
+// # Where things go
+//
+// A new statement of the representation: a case of walk.statement in reach_statement.go, and one of Variance.statement. A new operation: a case of
+// walk.compute in reach_value.go; without one its result can be anything, and a number varies by what its operands vary by. A new fact: a file of its own,
+// when a printer asks for it.
 package facts

@@ -146,12 +146,18 @@ func (r *Reach) atom(a Atom) *Atom {
 	return &a
 }
 
+// Range is the least and the most that an integer can be.
+type Range struct{ Least, Most int64 }
+
 // numbered returns the range of a type of integers whose numbers all are in int64.
 func numbered(t *ir.Type) (all Range, ok bool) {
-	if t == nil || !t.Integer() || t.Kind == ir.U64 || t.Kind == ir.Uint {
+	switch {
+	case t == nil || !t.Integer() || t.Kind == ir.U64 || t.Kind == ir.Uint:
 		return Range{}, false
+	case t.Signed():
+		return Range{-1 << (t.Bits() - 1), 1<<(t.Bits()-1) - 1}, true
 	}
-	return RangeOf(t), true
+	return Range{0, 1<<t.Bits() - 1}, true
 }
 
 // walk follows the statements of a kernel.
@@ -184,6 +190,17 @@ type returned struct {
 
 func newFrame(f *ir.Function) *frame {
 	return &frame{f: f, params: make([]val, len(f.Params)), values: map[int]val{}, locals: make([]val, len(f.Locals)), pointed: pointedAt(f)}
+}
+
+// pointedAt returns the locals whose addresses a function passes to others.
+func pointedAt(f *ir.Function) map[*ir.Local]bool {
+	all := map[*ir.Local]bool{}
+	f.Body.Visit(nil, func(v *ir.Value) {
+		if v.Op == ir.Address && v.Place.Local != nil {
+			all[v.Place.Local] = true
+		}
+	})
+	return all
 }
 
 // val is what a value or a local is. With no field set it is not followed.
@@ -226,7 +243,7 @@ func (w *walk) fit(p Sum, t *ir.Type) val {
 // narrow is fit for a number of type from.
 func (w *walk) narrow(p Sum, from, to *ir.Type) val {
 	a, ok := numbered(from)
-	if b, ok2 := numbered(to); ok && ok2 && a.Within(b.Least, b.Most) && p != nil {
+	if b, ok2 := numbered(to); ok && ok2 && a.Least >= b.Least && a.Most <= b.Most && p != nil {
 		return val{n: p}
 	}
 	if !ok {

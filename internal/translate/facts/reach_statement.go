@@ -87,7 +87,7 @@ func (w *walk) branch(s *ir.Stmt) (left early, ended bool) {
 	default:
 		w.join(then, c)
 		w.known, w.path = m.known, m.path
-		if jumps(s) {
+		if ExitOf(s).Beyond {
 			w.maybe()
 		}
 		w.merge(m, m.to, end)
@@ -106,23 +106,6 @@ type state struct {
 func (w *walk) maybe() {
 	w.steps++
 	w.path = append(slices.Clip(w.path), Step{ID: w.steps})
-}
-
-// jumps reports whether a statement has one after which its thread does not come to its end: a return, or a break or continue of a statement around it.
-func jumps(s *ir.Stmt) (found bool) {
-	inside := map[*ir.Stmt]bool{}
-	for _, r := range s.Regions() {
-		r.Visit(func(x *ir.Stmt) {
-			inside[x] = true
-			switch x.Do {
-			case ir.Return:
-				found = true
-			case ir.Break, ir.Continue:
-				found = found || !inside[x.Target] && x.Target != s
-			}
-		}, nil)
-	}
-	return found
 }
 
 // join makes the locals those of two ways that come together: then, where a condition holds, and the one that was followed last.
@@ -208,7 +191,7 @@ func (w *walk) statement(s *ir.Stmt, before []*ir.Stmt) bool {
 // store follows a store. One of x = x op y is a single access, which reads and writes.
 func (w *walk) store(s *ir.Stmt) {
 	v, a := s.Value, Access{Write: true}
-	if !v.Bound && v.Pos == s.Pos && len(v.Args) == 2 && v.Args[0].Op == ir.Load && SamePlace(v.Args[0].Place, s.Place) && s.Place.Local == nil {
+	if !v.Bound && v.Pos == s.Pos && len(v.Args) == 2 && v.Args[0].Op == ir.Load && samePlace(v.Args[0].Place, s.Place) && s.Place.Local == nil {
 		w.eval(v.Args[1])
 		a.Read = true
 		w.place(s.Place, a, s.Pos)
@@ -267,15 +250,9 @@ func implicit(v *ir.Value, s *ir.Stmt) bool { return v.Pos == s.Pos }
 // rounds follows the body of a loop. every tells that each number from the first to the end is that of a round.
 func (w *walk) rounds(s *ir.Stmt, every bool) {
 	last := &w.path[len(w.path)-1]
-	last.Exact = last.Exact && every && !jumps(s) && !breaks(s)
+	last.Exact = last.Exact && every && ExitOf(s) == Exit{}
 	w.region(s.Then)
 	w.region(s.Step)
-}
-
-// breaks reports whether a loop has a break that leaves it.
-func breaks(s *ir.Stmt) (found bool) {
-	s.Then.Visit(func(x *ir.Stmt) { found = found || x.Do == ir.Break && x.Target == s }, nil)
-	return found
 }
 
 // after follows the end of a loop.
@@ -283,7 +260,7 @@ func (w *walk) after(s *ir.Stmt, known []Known, path []Step) {
 	w.forget(s.Then)
 	w.forget(s.Step)
 	w.known, w.path = known, path
-	if jumps(s) {
+	if ExitOf(s).Beyond {
 		w.maybe()
 	}
 }
@@ -456,7 +433,7 @@ func (w *walk) choice(s *ir.Stmt) {
 	}
 	w.known, w.path, w.frame.locals = known, path, locals
 	forget()
-	if jumps(s) {
+	if ExitOf(s).Beyond {
 		w.maybe()
 	}
 }

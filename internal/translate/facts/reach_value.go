@@ -290,3 +290,46 @@ func (w *walk) constrain(x Sum, op ir.Op, bound Sum) (single bool) {
 	_, constant := plus.Constant()
 	return a != nil && constant && (a.Kind == IsPlace || a.Kind == IsRound || a.Kind == IsArgument || a.Kind == IsBlock || a.Kind == IsLocal)
 }
+
+// samePlace reports whether two places are the same whenever both are used, because they are made of the same values. Places that may be the same by
+// chance are not.
+func samePlace(p, q *ir.Place) bool {
+	if p.Local != q.Local || p.Param != q.Param || len(p.Path) != len(q.Path) {
+		return false
+	}
+	for i, s := range p.Path {
+		t := q.Path[i]
+		if s.Field != t.Field || !sameValue(s.Index, t.Index) || !sameValue(s.Col, t.Col) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameValue reports whether two values are the same one, or are computed alike from what does not change within a round of the loops around both.
+func sameValue(v, w *ir.Value) bool {
+	switch {
+	case v == w || v == nil || w == nil:
+		return v == w
+	case v.Bound || w.Bound || v.Op != w.Op || v.Op > ir.Max || !v.Type.Same(w.Type) || v.Const != w.Const || v.Param != w.Param || len(v.Args) != len(w.Args):
+		return false
+	case len(v.Which) > 0 && v.Which[0] != w.Which[0]:
+		return false
+	}
+	for i := range v.Args {
+		if !sameValue(v.Args[i], w.Args[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// negated returns the comparison that holds where op does not, for integers.
+func negated(op ir.Op) ir.Op {
+	return map[ir.Op]ir.Op{ir.Lt: ir.Ge, ir.Ge: ir.Lt, ir.Gt: ir.Le, ir.Le: ir.Gt, ir.Eq: ir.Ne, ir.Ne: ir.Eq}[op]
+}
+
+// Mirrored returns the comparison of y with x for that of x with y.
+func Mirrored(op ir.Op) ir.Op {
+	return map[ir.Op]ir.Op{ir.Lt: ir.Gt, ir.Gt: ir.Lt, ir.Le: ir.Ge, ir.Ge: ir.Le, ir.Eq: ir.Eq, ir.Ne: ir.Ne}[op]
+}

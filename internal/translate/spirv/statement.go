@@ -3,6 +3,7 @@ package spirv
 import (
 	isa "github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -152,7 +153,7 @@ func (f *function) choose(s *ir.Stmt) {
 		})
 	case tests > mostLadder || falls:
 		f.flat(s)
-	case left(s):
+	case facts.ExitOf(s).Breaks:
 		f.within(&construct{of: s}, func() { f.nested(s) })
 	default:
 		f.nested(s)
@@ -181,14 +182,6 @@ func bitsOf(c any) uint64 {
 		return uint64(n)
 	}
 	return c.(uint64)
-}
-
-// left reports whether a break leaves a switch.
-func left(s *ir.Stmt) (found bool) {
-	for _, r := range s.Regions() {
-		r.Visit(func(in *ir.Stmt) { found = found || in.Do == ir.Break && in.Target == s }, nil)
-	}
-	return found
 }
 
 // clauses prints the clauses of a switch as an OpSwitch, whose selector has so many bits. The clause without tests is its default, unless numbers gives it
