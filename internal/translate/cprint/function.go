@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/quirks"
 )
@@ -245,26 +246,10 @@ func (f *function) survey() {
 			continue
 		}
 		s := way[len(way)-1].at
-		if s.Do == ir.Store && s.Place.Local == l && len(s.Place.Path) == 0 && !reads(s.Value, l) {
+		if s.Do == ir.Store && s.Place.Local == l && len(s.Place.Path) == 0 && !facts.Reads(s.Value, l) {
 			f.begins[s] = l
 		} else {
 			f.before[s] = append(f.before[s], l)
 		}
 	}
-}
-
-// reads reports whether a value is computed from what is in a local, where it is used.
-func reads(v *ir.Value, l *ir.Local) bool {
-	if v.Bound {
-		return false
-	}
-	if v.Place != nil && v.Place.Local == l {
-		return true
-	}
-	for _, a := range v.Operands() {
-		if reads(a, l) {
-			return true
-		}
-	}
-	return false
 }

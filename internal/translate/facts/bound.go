@@ -82,7 +82,7 @@ func (b *Bounds) argument(m *ir.Param, of int) (Bound, bool) {
 
 // Most returns what a whole number is at most.
 func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
-	if n, ok := constant(v); ok {
+	if n, ok := Constant(v); ok {
 		return Bound{Plus: min(max(n, 0), MostSteps)}, true
 	}
 	switch v.Op {
@@ -119,39 +119,27 @@ func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
 		sum.Add(y)
 		return sum, ok && ok2
 	case ir.Div, ir.Shr, ir.Sub:
-		if by, ok := constant(v.Args[1]); ok && by > 0 && (v.Op != ir.Sub || v.Type.Signed() && by <= largest) {
+		if by, ok := Constant(v.Args[1]); ok && by > 0 && (v.Op != ir.Sub || v.Type.Signed() && by <= largest) {
 			return b.Most(v.Args[0])
 		}
 	}
 	return Bound{}, false
 }
 
-// constant returns a constant.
-func constant(v *ir.Value) (int64, bool) {
-	if v.Op != ir.Const || !v.Type.Integer() {
-		return 0, false
-	}
-	if n, ok := v.Const.(int64); ok {
-		return n, true
-	}
-	n := int64(v.Const.(uint64))
-	return n, n >= 0
-}
-
 // counted returns what counts if a value is the number of a loop's round: a counter or a local. Else it is nil.
 func counted(v *ir.Value) any {
-	switch {
-	case v.Op == ir.Counter:
+	if v.Op == ir.Counter {
 		return v
-	case v.Op == ir.Load && v.Place.Local != nil && len(v.Place.Path) == 0:
-		return v.Place.Local
+	}
+	if l := Loaded(v); l != nil {
+		return l
 	}
 	return nil
 }
 
 // natural reports whether a whole number that has a bound is not negative: else it is a large one after the conversion to an unsigned type.
 func (b *Bounds) natural(v *ir.Value) bool {
-	if n, ok := constant(v); ok {
+	if n, ok := Constant(v); ok {
 		return n >= 0
 	}
 	switch v.Op {
@@ -167,7 +155,7 @@ func (b *Bounds) natural(v *ir.Value) bool {
 
 // from reports whether a whole number is not below another, 0 or 1, and is made of few enough numbers not to wrap around.
 func (b *Bounds) from(v *ir.Value, least int64, numbers int) bool {
-	if n, ok := constant(v); ok {
+	if n, ok := Constant(v); ok {
 		return n >= least && n <= largest
 	}
 	if b.device && b.atLeast(v, least) {
@@ -234,15 +222,15 @@ func countingOf(s, before *ir.Stmt) (c counting, ok bool) {
 	if s.Step == nil || len(s.Step.List) != 1 || s.Value == nil || !s.Value.Op.Compares() || s.Head != nil && len(s.Head.List) > 0 {
 		return c, false
 	}
-	l, v := whole(s.Step.List[0]), s.Step.List[0].Value
+	l, v := Stored(s.Step.List[0]), s.Step.List[0].Value
 	if l == nil || len(v.Args) != 2 || counted(v.Args[0]) != any(l) || counted(s.Value.Args[0]) != any(l) || changes(s.Then, l) {
 		return c, false
 	}
 	c = counting{of: l, t: l.Type, op: v.Op, by: v.Args[1], compares: s.Value.Op, end: s.Value.Args[1]}
-	if n, isConstant := constant(c.by); isConstant {
+	if n, isConstant := Constant(c.by); isConstant {
 		c.by, c.fixed = nil, n
 	}
-	if before != nil && whole(before) == l {
+	if before != nil && Stored(before) == l {
 		c.from = before.Value
 	}
 	return c, true
@@ -298,13 +286,22 @@ func (b *Bounds) rounds(c counting) (Bound, bool) {
 	return most, ok
 }
 
+// ConstantRounds returns how often a loop that counts runs, if constants say so and that is not very often.
+func ConstantRounds(s *ir.Stmt) (int64, bool) {
+	c, ok := countingOf(s, nil)
+	if !ok {
+		return 0, false
+	}
+	return c.simulated()
+}
+
 // mostSimulated is how many rounds of a loop that depends on constants alone are tried.
 const mostSimulated = 4096
 
 // simulated returns how often a loop runs that depends on constants alone. No number of it may wrap around.
 func (c counting) simulated() (rounds int64, known bool) {
-	v, ok := constant(c.from)
-	end, ok2 := constant(c.end)
+	v, ok := Constant(c.from)
+	end, ok2 := Constant(c.end)
 	if !ok || !ok2 || c.by != nil {
 		return 0, false
 	}
@@ -312,7 +309,7 @@ func (c counting) simulated() (rounds int64, known bool) {
 		if rounds > mostSimulated || max(v, -v) >= 1<<31 || v < 0 && !c.t.Signed() {
 			return 0, false
 		}
-		if !compare(v, c.compares, end) {
+		if !Holds(v, c.compares, end) {
 			return rounds, true
 		}
 		switch by := c.fixed; {
@@ -334,22 +331,6 @@ func (c counting) simulated() (rounds int64, known bool) {
 			return 0, false
 		}
 	}
-}
-
-func compare(v int64, op ir.Op, w int64) bool {
-	switch op {
-	case ir.Lt:
-		return v < w
-	case ir.Le:
-		return v <= w
-	case ir.Gt:
-		return v > w
-	case ir.Ge:
-		return v >= w
-	case ir.Eq:
-		return v == w
-	}
-	return v != w
 }
 
 // distance returns how far a number is above another at most, if that follows from how they are made: t.Local(0)+8 and t.Local(0).
@@ -387,7 +368,7 @@ type term struct {
 
 // linear adds a number of times a number to a sum.
 func (b *Bounds) linear(v *ir.Value, times int64, sum linear) bool {
-	if n, ok := constant(v); ok {
+	if n, ok := Constant(v); ok {
 		sum[term{}] += times * n
 		return max(n, -n) <= largest
 	}
@@ -421,7 +402,7 @@ func (b *Bounds) parts(v *ir.Value, times int64, sum linear) bool {
 	case ir.Sub:
 		return v.Type.Signed() && b.linear(v.Args[0], times, sum) && b.linear(v.Args[1], -times, sum)
 	case ir.Mul:
-		n, ok := constant(v.Args[1])
+		n, ok := Constant(v.Args[1])
 		return ok && n >= 0 && n*max(times, -times) <= largest && b.linear(v.Args[0], n*times, sum)
 	}
 	return false

@@ -143,21 +143,13 @@ func either(a, b, c *condition) *condition {
 // forget makes the locals that a region stores to unknown.
 func (w *walk) forget(r *ir.Region) {
 	r.Visit(func(s *ir.Stmt) {
-		if l := whole(s); l != nil {
+		if l := Stored(s); l != nil {
 			if at := &w.frame.locals[l.Index]; at.set {
 				*at = w.unknown(l.Type)
 				at.set = true
 			}
 		}
 	}, nil)
-}
-
-// whole returns the local that a statement stores to, or nil.
-func whole(s *ir.Stmt) *ir.Local {
-	if s.Do != ir.Store || len(s.Place.Path) > 0 {
-		return nil
-	}
-	return s.Place.Local
 }
 
 // statement follows a statement that is no if, and reports whether it leaves the region. before are the statements of the region before it.
@@ -199,7 +191,7 @@ func (w *walk) store(s *ir.Stmt) {
 	}
 	is := w.eval(v)
 	w.place(s.Place, a, s.Pos)
-	if l := whole(s); l != nil {
+	if l := Stored(s); l != nil {
 		name := l.Name
 		if s.Syntax == w.frame.f.Syntax { // a parameter that changes
 			name = ""
@@ -294,11 +286,11 @@ func (w *walk) counter(s *ir.Stmt) (*ir.Local, *Atom, bool) {
 	if s.Step == nil || len(s.Step.List) != 1 || s.Value == nil {
 		return nil, nil, false
 	}
-	l := whole(s.Step.List[0])
+	l := Stored(s.Step.List[0])
 	if l == nil || w.frame.pointed[l] || w.frame.locals[l.Index].n == nil {
 		return nil, nil, false
 	}
-	reads := func(v *ir.Value) bool { return v.Op == ir.Load && v.Place.Local == l && len(v.Place.Path) == 0 }
+	reads := func(v *ir.Value) bool { return Loaded(v) == l }
 	v := s.Step.List[0].Value
 	if v.Bound || len(v.Args) != 2 || !reads(v.Args[0]) || w.varies(v.Args[1], s) {
 		return nil, nil, false

@@ -238,10 +238,10 @@ func (w *roundCounter) halves(c counting) bool {
 	}
 	switch c.op {
 	case ir.Div, ir.Shr: // a negative number that is shifted stays negative
-		end, ok := constant(c.end)
+		end, ok := Constant(c.end)
 		return ok && (c.compares == ir.Gt && end >= 0 || c.compares == ir.Ge && end > 0)
 	case ir.Mul, ir.Shl: // one that wraps around may be small again: only constants below the largest are taken
-		_, isConstant := constant(c.end)
+		_, isConstant := Constant(c.end)
 		_, ok := w.Most(c.end)
 		return ok && !isConstant && c.from != nil && w.from(c.from, 1, 1) && (c.compares == ir.Lt || c.compares == ir.Le)
 	}

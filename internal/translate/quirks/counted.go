@@ -3,6 +3,7 @@ package quirks
 import (
 	"math"
 
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -21,7 +22,7 @@ func (q *pass) unrolled(loop *ir.Stmt) int {
 	}
 	own := false
 	array := func(t *ir.Type, index *ir.Value) {
-		own = own || index != nil && t.Kind == ir.Array && bytes(t) <= smallArray && counts(index, loop.Count.Index)
+		own = own || index != nil && t.Kind == ir.Array && t.Size() <= smallArray && counts(index, loop.Count.Index)
 	}
 	place := func(p *ir.Place) {
 		if p == nil || p.Local == nil || p.Local.Space != ir.Private {
@@ -58,43 +59,12 @@ func counts(v, index *ir.Value) bool {
 	return false
 }
 
-// bytes returns the size of a type, without what is between fields.
-func bytes(t *ir.Type) int64 {
-	switch t.Kind {
-	case ir.Bool:
-		return 1
-	case ir.Array:
-		return t.Len * bytes(t.Elem)
-	case ir.Struct:
-		n := int64(0)
-		for _, f := range t.Fields {
-			n += bytes(f.Type)
-		}
-		return n
-	}
-	return int64(t.Bits() / 8)
-}
-
 // rounds returns how many rounds a loop takes at most, or more than any if that is no constant.
 func rounds(loop *ir.Stmt) int {
-	c := loop.Count
-	if c == nil {
-		return math.MaxInt32
+	if n, ok := facts.ConstantRounds(loop); ok && loop.Count != nil && loop.Count.Index.Type.Signed() {
+		return int(n)
 	}
-	from, ok := c.From.Const.(int64)
-	end, ok2 := c.End.Const.(int64)
-	if !ok || !ok2 || max(from, -from, end, -end) > math.MaxInt32 {
-		return math.MaxInt32
-	}
-	n := int64(0)
-	for i := from; holds(c.Op, i, end) && n <= mostUnrolled*mostInRounds; i += c.By {
-		n++
-	}
-	return int(n)
-}
-
-func holds(op ir.Op, x, y int64) bool {
-	return map[ir.Op]bool{ir.Lt: x < y, ir.Le: x <= y, ir.Gt: x > y, ir.Ge: x >= y, ir.Ne: x != y}[op]
+	return math.MaxInt32
 }
 
 // statements returns how many statements a loop runs at most, or more than any loop that is unrolled.
@@ -134,7 +104,7 @@ func (q *pass) steady(loop *ir.Stmt) bool {
 		return false
 	}
 	s := loop.Step.List[0]
-	if s.Do != ir.Store || s.Value.Op != ir.Add || s.Place.Local == nil || s.Place.Local.Space != ir.Private || len(s.Place.Path) > 0 || !loads(s.Value.Args[0], s.Place.Local) {
+	if s.Do != ir.Store || s.Value.Op != ir.Add || s.Place.Local == nil || s.Place.Local.Space != ir.Private || len(s.Place.Path) > 0 || facts.Loaded(s.Value.Args[0]) != s.Place.Local {
 		return false
 	}
 	l, by := s.Place.Local, s.Value.Args[1]
@@ -164,17 +134,12 @@ func fits(t *ir.Type, last, by int64) bool {
 	return by <= limit && max(last, 1) <= limit-by
 }
 
-// loads reports whether a value is what is in a local.
-func loads(v *ir.Value, l *ir.Local) bool {
-	return v.Op == ir.Load && v.Place.Local == l && len(v.Place.Path) == 0
-}
-
 // ends returns what a local is at most where a condition is true.
 func ends(cond *ir.Value, l *ir.Local) int64 {
 	switch {
 	case cond.Op == ir.Both:
 		return min(ends(cond.Args[0], l), ends(cond.Args[1], l))
-	case (cond.Op == ir.Lt || cond.Op == ir.Le) && loads(cond.Args[0], l):
+	case (cond.Op == ir.Lt || cond.Op == ir.Le) && facts.Loaded(cond.Args[0]) == l:
 		return last(cond.Op, cond.Args[1])
 	}
 	return math.MaxInt64

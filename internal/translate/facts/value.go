@@ -1,0 +1,88 @@
+package facts
+
+import (
+	"slices"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// Constant returns the number that a value is, if it is a constant of a type of integers and int64 has it.
+func Constant(v *ir.Value) (int64, bool) {
+	if v == nil || v.Op != ir.Const || !v.Type.Integer() {
+		return 0, false
+	}
+	if n, ok := v.Const.(int64); ok {
+		return n, true
+	}
+	n := int64(v.Const.(uint64))
+	return n, n >= 0
+}
+
+// Holds reports whether a comparison of two numbers is true.
+func Holds(x int64, op ir.Op, y int64) bool {
+	return map[ir.Op]bool{ir.Lt: x < y, ir.Le: x <= y, ir.Gt: x > y, ir.Ge: x >= y, ir.Eq: x == y, ir.Ne: x != y}[op]
+}
+
+// Reads reports whether a value is computed from what is in a local, where it is used.
+func Reads(v *ir.Value, l *ir.Local) bool {
+	return !v.Bound && (v.Place != nil && v.Place.Local == l || slices.ContainsFunc(v.Operands(), func(a *ir.Value) bool { return Reads(a, l) }))
+}
+
+// Loaded returns the local whose value a value is, or nil.
+func Loaded(v *ir.Value) *ir.Local {
+	if v.Op != ir.Load || len(v.Place.Path) > 0 {
+		return nil
+	}
+	return v.Place.Local
+}
+
+// Stored returns the local that a statement gives a value, or nil.
+func Stored(s *ir.Stmt) *ir.Local {
+	if s.Do != ir.Store || len(s.Place.Path) > 0 {
+		return nil
+	}
+	return s.Place.Local
+}
+
+// samePlace reports whether two places are the same whenever both are used, because they are made of the same values. Places that may be the same by
+// chance are not.
+func samePlace(p, q *ir.Place) bool {
+	if p.Local != q.Local || p.Param != q.Param || len(p.Path) != len(q.Path) {
+		return false
+	}
+	for i, s := range p.Path {
+		t := q.Path[i]
+		if s.Field != t.Field || !sameValue(s.Index, t.Index) || !sameValue(s.Col, t.Col) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameValue reports whether two values are the same one, or are computed alike from what does not change within a round of the loops around both.
+func sameValue(v, w *ir.Value) bool {
+	switch {
+	case v == w || v == nil || w == nil:
+		return v == w
+	case v.Bound || w.Bound || v.Op != w.Op || v.Op > ir.Max || !v.Type.Same(w.Type) || v.Const != w.Const || v.Param != w.Param || len(v.Args) != len(w.Args):
+		return false
+	case len(v.Which) > 0 && v.Which[0] != w.Which[0]:
+		return false
+	}
+	for i := range v.Args {
+		if !sameValue(v.Args[i], w.Args[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// negated returns the comparison that holds where op does not, for integers.
+func negated(op ir.Op) ir.Op {
+	return map[ir.Op]ir.Op{ir.Lt: ir.Ge, ir.Ge: ir.Lt, ir.Gt: ir.Le, ir.Le: ir.Gt, ir.Eq: ir.Ne, ir.Ne: ir.Eq}[op]
+}
+
+// Mirrored returns the comparison of y with x for that of x with y.
+func Mirrored(op ir.Op) ir.Op {
+	return map[ir.Op]ir.Op{ir.Lt: ir.Gt, ir.Gt: ir.Lt, ir.Le: ir.Ge, ir.Ge: ir.Le, ir.Eq: ir.Eq, ir.Ne: ir.Ne}[op]
+}
