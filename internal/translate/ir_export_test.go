@@ -37,6 +37,7 @@ const (
 var (
 	Module         = module
 	MeaningKernels = readKernels
+	LongLists      = longLists
 )
 
 // Checked type-checks a package of one file.

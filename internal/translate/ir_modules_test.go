@@ -102,7 +102,7 @@ func validated(t *testing.T, what string, p *translate.Package) (n int) {
 	return n
 }
 
-// The modules of all kernels of this repository, and of random ones, are valid.
+// The modules of all kernels of this repository, of some with long lists of conditions, and of random ones, are valid.
 func TestModulesAreValid(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
@@ -114,6 +114,9 @@ func TestModulesAreValid(t *testing.T) {
 		n += validated(t, p.Dir, p)
 	}
 	assert.Greater(t, n, 100)
+	lists, err := translate.Checked(translate.LongLists)
+	require.NoError(t, err)
+	validated(t, "long lists of conditions", lists)
 	for k := range *validKernels {
 		seed := translate.FirstSeed() + uint64(k)
 		p, err := translate.Checked(translate.RandomHead + translate.Randomly(seed, 0).Text)

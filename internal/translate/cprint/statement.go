@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -167,22 +168,18 @@ func (f *function) choice(s *ir.Stmt) {
 func (f *function) choose(clauses []*ir.Clause) {
 	f.line("{")
 	f.depth++
-	which, other := f.added(), len(clauses)
-	tests, constants := 0, true
+	which, other, tests := f.added(), len(clauses), 0
 	for i, c := range clauses {
 		if len(c.Tests) == 0 {
 			other = i
 		}
-		for _, t := range c.Tests {
-			tests++
-			constants = constants && t.Cond.Op == ir.Eq && t.Cond.Args[0].Bound && t.Cond.Args[1].Op == ir.Const && len(t.Cond.Args[1].Args) == 0
-		}
+		tests += len(c.Tests)
 	}
 	f.line("i32 %s = %d;", which, other)
-	flat, nested := tests > mostLadder, 0
+	flat, guarded, nested := tests > mostLadder, facts.Tag(clauses) == nil, 0
 	for i, c := range clauses {
 		for _, t := range c.Tests {
-			if flat && !constants {
+			if flat && guarded {
 				f.line("if (%s == %d) {", which, other)
 				f.depth++
 			}
@@ -197,7 +194,7 @@ func (f *function) choose(clauses []*ir.Clause) {
 				f.line("} else {")
 				f.depth++
 			}
-			if flat && !constants {
+			if flat && guarded {
 				f.depth--
 				f.line("}")
 			}

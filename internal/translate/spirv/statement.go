@@ -1,6 +1,8 @@
 package spirv
 
 import (
+	"slices"
+
 	isa "github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
 	"github.com/go-halyard/halyard/internal/translate/facts"
@@ -143,8 +145,8 @@ func (f *function) choose(s *ir.Stmt) {
 		tests += len(c.Tests)
 		falls = falls || c.Falls
 	}
-	switch tag := tagOf(s); {
-	case tag != nil && tests > 2 && !falls:
+	switch tag := facts.Tag(s.Clauses); {
+	case tag != nil && tag.Type.Integer() && tests > 2 && !falls:
 		f.clauses(s, f.expr(tag), width(tag.Type), func(c *ir.Clause, _ int) (all []uint64) {
 			for _, t := range c.Tests {
 				all = append(all, bitsOf(t.Cond.Args[1].Const))
@@ -160,23 +162,6 @@ func (f *function) choose(s *ir.Stmt) {
 	}
 }
 
-// tagOf returns the integer that a switch compares with constants, or nil if it does anything else.
-func tagOf(s *ir.Stmt) (tag *ir.Value) {
-	for _, c := range s.Clauses {
-		for _, t := range c.Tests {
-			v := t.Cond
-			if t.Head != nil && len(t.Head.List) > 0 || v.Op != ir.Eq || v.Bound || !v.Args[0].Bound || !v.Args[0].Type.Integer() || v.Args[1].Op != ir.Const {
-				return nil
-			}
-			if tag != nil && tag != v.Args[0] {
-				return nil
-			}
-			tag = v.Args[0]
-		}
-	}
-	return tag
-}
-
 func bitsOf(c any) uint64 {
 	if n, ok := c.(int64); ok {
 		return uint64(n)
@@ -189,7 +174,7 @@ func bitsOf(c any) uint64 {
 func (f *function) clauses(s *ir.Stmt, selector isa.ID, bits int, numbers func(c *ir.Clause, i int) []uint64) {
 	k := &construct{of: s, merge: f.m.ID()}
 	labels := make([]isa.ID, len(s.Clauses))
-	other, seen := isa.ID(0), map[uint64]bool{}
+	other := isa.ID(0)
 	var targets []uint32
 	for i, c := range s.Clauses {
 		labels[i] = f.m.ID()
@@ -198,10 +183,6 @@ func (f *function) clauses(s *ir.Stmt, selector isa.ID, bits int, numbers func(c
 			other = labels[i]
 		}
 		for _, n := range list {
-			if seen[n] {
-				continue
-			}
-			seen[n] = true
 			targets = append(targets, uint32(n))
 			if bits == 64 {
 				targets = append(targets, uint32(n>>32))
@@ -331,18 +312,19 @@ func ownHead(head []*ir.Stmt, s *ir.Stmt) bool {
 	if len(bound) == 0 {
 		return true
 	}
-	check := func(list []*ir.Value) {
-		for _, v := range list {
-			own = own && !bound[v]
-		}
+	check := func(list ...*ir.Value) {
+		own = own && !slices.ContainsFunc(list, func(v *ir.Value) bool { return bound[v] })
 	}
 	for _, r := range s.Regions() {
 		r.Visit(func(in *ir.Stmt) {
-			check(in.Operands())
-			if in.Value != nil {
-				check([]*ir.Value{in.Value})
+			check(in.Operands()...)
+			check(in.Value)
+			for _, c := range in.Clauses {
+				for _, t := range c.Tests {
+					check(t.Cond)
+				}
 			}
-		}, func(v *ir.Value) { check(v.Operands()) })
+		}, func(v *ir.Value) { check(v.Operands()...) })
 	}
 	return own
 }
