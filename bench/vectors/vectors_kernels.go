@@ -276,6 +276,7 @@ KERNEL void k_products(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, 
 	h_sums[GO_AT(h_i, h_sums_n, 10)] = h_sum;
 	GO_LOOPED
 }
+#endif
 
 FUNCTION f32 f_logarithm(f32 h_x) {
 	u32 h_bits = F32_BITS(h_x);
@@ -371,7 +372,6 @@ KERNEL void k_price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64
 		h_put[GO_AT(h_i, h_put_n, 13)] = h_c - h_s + h_discounted;
 	}
 }
-#endif
 `})
 
 var (

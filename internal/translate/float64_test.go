@@ -42,11 +42,14 @@ func bits(t grid.Thread, x []float32) { x[0] = float32(math.NaN()) }
 func single(t grid.Thread, x []float32) { x[0] = float32(math.Max(float64(buf64(x[0])), 0.5)) }
 
 //halyard:kernel
+func words(t grid.Thread, x []float32) { x[0] = math.Float32frombits(math.Float32bits(x[0]) + 1) }
+
+//halyard:kernel
 func whole(t grid.Thread, a float32, f_64 []int64) { f_64[0] = int64(a * 1e-5) }
 `)
 	require.NoError(t, err)
 	left := regexp.MustCompile(`(?s)#ifdef HALYARD_FLOAT64\n.*?#endif\n`).ReplaceAllString(made.C, "")
-	for name, there := range map[string]bool{"all": false, "inner": false, "constants": false, "bits": false, "single": true, "whole": true} {
+	for name, there := range map[string]bool{"all": false, "inner": false, "constants": false, "bits": false, "single": true, "whole": true, "words": true} {
 		assert.Contains(t, made.C, "KERNEL void k_"+name+"(")
 		assert.Equal(t, there, strings.Contains(left, "KERNEL void k_"+name+"("), name)
 	}
@@ -123,6 +126,9 @@ func series(t grid.Thread, x []float32) {
 }
 
 //halyard:kernel
+func words(t grid.Thread, x []float32) { x[0] = math.Float32frombits(math.Float32bits(x[0]) + 1) }
+
+//halyard:kernel
 func bytes(t grid.Thread, n int32,
 	x []small) {
 	x[0].a += int16(n)
@@ -134,9 +140,10 @@ func bytes(t grid.Thread, n int32,
 		`"shaderFloat64": "float64 (k.go:20)",`,
 		`"shaderFloat64": "float64 (k.go:14)",`,
 		`"shaderFloat64": "a function of package math, which is computed in float64 (k.go:31)",`,
-		`"storageBuffer8BitAccess": "integers of 8 bits (k.go:36)",`,
-		`"storageBuffer16BitAccess": "integers of 16 bits (k.go:36)",`,
+		`"storageBuffer8BitAccess": "integers of 8 bits (k.go:39)",`,
+		`"storageBuffer16BitAccess": "integers of 16 bits (k.go:39)",`,
 	} {
 		assert.Contains(t, regexp.MustCompile(" +").ReplaceAllString(string(made.Vulkan), " "), says)
 	}
+	assert.NotContains(t, string(made.Vulkan), "float64 (k.go:35)", "the bits of a float32 need no float64")
 }

@@ -44,7 +44,6 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 	"blackscholes.go power 41f89e7ad392a070",
 	"blackscholes.go price f1c497fc4bbb215c",
 }, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
-#ifdef HALYARD_FLOAT64
 
 FUNCTION f32 f_logarithm(f32 h_x) {
 	u32 h_bits = F32_BITS(h_x);
@@ -140,7 +139,6 @@ KERNEL void k_price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64
 		h_put[GO_AT(h_i, h_put_n, 2)] = h_c - h_s + h_discounted;
 	}
 }
-#endif
 `})
 
 var (
@@ -213,7 +211,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:217
+//line blackscholes_kernels.go:215
 			}
 			x = to - 1
 			continue
@@ -231,7 +229,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:235
+//line blackscholes_kernels.go:233
 	}
 }
 

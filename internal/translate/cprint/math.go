@@ -23,6 +23,8 @@ func (f *values) goCall(v *ir.Value) text {
 		return f.bitsCall(v, name)
 	case pkg == "cmplx":
 		return f.cmplxCall(v, name)
+	case name == "Float32bits" || name == "Float32frombits":
+		return f.mathCall(v, name, numbers[ir.F32], v.Args...)
 	case name == "IsNaN" || name == "IsInf" || name == "Signbit": // their results do not depend on the width
 		if x := single(v.Args[0]); x != nil && x.Op != ir.Const {
 			return f.mathCall(v, name, numbers[ir.F32], x)

@@ -37,6 +37,9 @@ func (f *values) mathematics(v *ir.Value) []isa.ID {
 		}
 		return []isa.ID{f.complex(v.Type, re, f.negative(f64, im))}
 	}
+	if name == "Float32bits" || name == "Float32frombits" {
+		return f.mathOf(name, ir.Basic(ir.F32), args)
+	}
 	return f.mathOf(name, f64, args)
 }
 
@@ -134,14 +137,8 @@ func (f *numbers) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 	case "NaN":
 		return one(f.unknownConst(t, math.NaN()))
 	case "Float32bits", "Float64bits":
-		bits := 32
-		if name == "Float64bits" {
-			bits = 64
-		}
-		return one(cast(f.m.Int(bits), args[0]))
-	case "Float32frombits":
-		return one(f.unknown(ir.Basic(ir.F32), cast(f.m.Float(32), args[0])))
-	case "Float64frombits":
+		return one(cast(word, args[0]))
+	case "Float32frombits", "Float64frombits":
 		return one(f.unknown(t, cast(typ, args[0])))
 	}
 	if n := glsl[name]; n != 0 {
