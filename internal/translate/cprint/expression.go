@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/quirks"
 )
@@ -407,8 +408,8 @@ func (f *values) shifted(v *ir.Value) text {
 func (f *values) converted(v *ir.Value) text {
 	from, to := v.Args[0].Type, v.Type
 	a, b := numbers[from.Kind], numbers[to.Kind]
-	if t, ok := f.singleMath(v); ok {
-		return t
+	if name, args := facts.SingleMath(v); mathNames[name] != "" || name == "Max" || name == "Min" { // the device's function for float32
+		return f.mathCall(name, numbers[ir.F32], args)
 	}
 	x := f.value(v.Args[0])
 	switch {

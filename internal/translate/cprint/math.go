@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -24,55 +25,17 @@ func (f *values) goCall(v *ir.Value) text {
 	case pkg == "cmplx":
 		return f.cmplxCall(v, name)
 	case name == "Float32bits" || name == "Float32frombits":
-		return f.mathCall(v, name, numbers[ir.F32], v.Args...)
+		return f.mathCall(name, numbers[ir.F32], v.Args)
 	case name == "IsNaN" || name == "IsInf" || name == "Signbit": // their results do not depend on the width
-		if x := single(v.Args[0]); x != nil && x.Op != ir.Const {
-			return f.mathCall(v, name, numbers[ir.F32], x)
+		if x := facts.Single(v.Args[0]); x != nil && x.Op != ir.Const {
+			return f.mathCall(name, numbers[ir.F32], append([]*ir.Value{x}, v.Args[1:]...))
 		}
 	}
-	return f.mathCall(v, name, numbers[ir.F64], v.Args...)
-}
-
-// singleMath returns math.F(float64(x)), whose result is converted to float32, as a call of the device's function for float32.
-func (f *values) singleMath(v *ir.Value) (text, bool) {
-	call := v.Args[0]
-	if v.Type.Kind != ir.F32 || call.Op != ir.Go || call.Bound {
-		return text{}, false
-	}
-	pkg, name, _ := strings.Cut(call.Of, ".")
-	if pkg != "math" || mathNames[name] == "" && name != "Max" && name != "Min" {
-		return text{}, false
-	}
-	var args []*ir.Value
-	for _, a := range call.Args {
-		x := single(a)
-		if x == nil {
-			return text{}, false
-		}
-		args = append(args, x)
-	}
-	return f.mathCall(call, name, numbers[ir.F32], args...), true
-}
-
-// single returns the float32 that a value is the conversion of, or the constant that it is, if a float32 holds it exactly. Otherwise it returns nil.
-func single(v *ir.Value) *ir.Value {
-	switch {
-	case v.Op == ir.Const && v.Type.Kind == ir.F64:
-		x := v.Const.(float64)
-		if float64(float32(x)) != x {
-			return nil
-		}
-		same := *v
-		same.Type, same.Bound = ir.Basic(ir.F32), false
-		return &same
-	case v.Op == ir.Convert && !v.Bound && v.Type.Kind == ir.F64 && v.Args[0].Type.Kind == ir.F32:
-		return v.Args[0]
-	}
-	return nil
+	return f.mathCall(name, numbers[ir.F64], v.Args)
 }
 
 // mathCall returns the call of a function of package math on floats of a type.
-func (f *values) mathCall(v *ir.Value, name string, n number, args ...*ir.Value) text {
+func (f *values) mathCall(name string, n number, args []*ir.Value) text {
 	f.now |= n.needs()
 	var all []text
 	for _, a := range args {
@@ -102,8 +65,7 @@ func (f *values) mathCall(v *ir.Value, name string, n number, args ...*ir.Value)
 	case "IsNaN":
 		return called(function("go_isnan_"+n.c, "u8 %[2]s(%[1]s x) { return x != x; }"), all...)
 	case "IsInf":
-		sign := f.value(v.Args[1])
-		return called(function("go_isinf_"+n.c, "u8 %[2]s(%[1]s x, i64 sign) { return x - x != 0 && x == x && (sign == 0 || (x > 0) == (sign > 0)); }"), all[0], sign)
+		return called(function("go_isinf_"+n.c, "u8 %[2]s(%[1]s x, i64 sign) { return x - x != 0 && x == x && (sign == 0 || (x > 0) == (sign > 0)); }"), all...)
 	case "Signbit":
 		return binary("!=", equality, binary(">>", shifts, bits(all[0]), atom(fmt.Sprint(n.bits-1))).in(postfix), atom("0"))
 	case "Inf":

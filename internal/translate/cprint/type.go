@@ -105,33 +105,11 @@ func (p *printer) declareType(t *ir.Type) string {
 func (p *printer) element(t *ir.Type) string {
 	c := p.typ(t)
 	if _, ok := numbers[t.Kind]; !ok {
-		size, _ := layout(t)
 		p.declare(&p.sizes, "go_size_"+c, func() string {
-			return fmt.Sprintf("typedef u8 go_size_%s[sizeof(%s) == %d ? 1 : -1];", c, p.typ(t), size)
+			return fmt.Sprintf("typedef u8 go_size_%s[sizeof(%s) == %d ? 1 : -1];", c, p.typ(t), t.Size())
 		})
 	}
 	return c
-}
-
-// layout returns the size and the alignment of a type in Go, which are those of C on every device.
-func layout(t *ir.Type) (size, align int64) {
-	switch {
-	case t.Kind == ir.Bool:
-		return 1, 1
-	case t.Complex():
-		return int64(t.Bits() / 8), int64(t.Bits() / 16)
-	case t.Number():
-		return int64(t.Bits() / 8), int64(t.Bits() / 8)
-	case t.Kind == ir.Array:
-		size, align = layout(t.Elem)
-		return size * t.Len, align
-	}
-	align = 1
-	for _, f := range t.Fields {
-		n, a := layout(f.Type)
-		size, align = (size+a-1)/a*a+n, max(align, a)
-	}
-	return (size + align - 1) / align * align, align
 }
 
 // zero returns the first value of a variable.

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
@@ -57,6 +58,39 @@ func Tag(clauses []*ir.Clause) (tag *ir.Value) {
 		}
 	}
 	return tag
+}
+
+// Single returns the float32 that a value is the conversion of, or the constant that it is, if a float32 holds it exactly. Otherwise it is nil.
+func Single(v *ir.Value) *ir.Value {
+	switch {
+	case v.Op == ir.Const && v.Type.Kind == ir.F64:
+		x := v.Const.(float64)
+		if float64(float32(x)) != x {
+			return nil
+		}
+		same := *v
+		same.Type, same.Bound = ir.Basic(ir.F32), false
+		return &same
+	case v.Op == ir.Convert && !v.Bound && v.Type.Kind == ir.F64 && v.Args[0].Type.Kind == ir.F32:
+		return v.Args[0]
+	}
+	return nil
+}
+
+// SingleMath returns F and the float32 operands of a value that is float32(math.F(float64(x))), and "" for another value.
+func SingleMath(v *ir.Value) (name string, args []*ir.Value) {
+	if v.Op != ir.Convert || v.Type.Kind != ir.F32 || v.Args[0].Op != ir.Go || v.Args[0].Bound {
+		return "", nil
+	}
+	name, ok := strings.CutPrefix(v.Args[0].Of, "math.")
+	for _, a := range v.Args[0].Args {
+		x := Single(a)
+		args, ok = append(args, x), ok && x != nil
+	}
+	if !ok {
+		return "", nil
+	}
+	return name, args
 }
 
 // samePlace reports whether two places are the same whenever both are used, because they are made of the same values. Places that may be the same by

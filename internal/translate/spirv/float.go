@@ -5,6 +5,7 @@ import (
 
 	isa "github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -100,14 +101,13 @@ func (f *numbers) refloated(id isa.ID, from, to *ir.Type) isa.ID {
 }
 
 // convert returns a number in another type.
-func (f *values) convert(v *ir.Value, to *ir.Type) isa.ID {
-	from, typ := v.Type, f.emitter.value(to)
-	if to.Kind == ir.F32 {
-		if id := f.single(v); id != 0 {
-			return id
-		}
+func (f *values) convert(v *ir.Value) isa.ID {
+	from, to := v.Args[0].Type, v.Type
+	typ := f.emitter.value(to)
+	if name, args := facts.SingleMath(v); exact[name] {
+		return f.mathOf(name, to, f.exprs(args))[0]
 	}
-	switch x := f.expr(v); {
+	switch x := f.expr(v.Args[0]); {
 	case from.Integer() && to.Integer():
 		return f.resized(x, from, to)
 	case to.Complex():

@@ -189,17 +189,7 @@ func (f *flow) leave(to *construct, next bool) {
 
 // either prints two values of which only one is evaluated, and returns that one.
 func (f *flow) either(cond, typ isa.ID, yes, no func() isa.ID) isa.ID {
-	then, other, merge := f.m.ID(), f.m.ID(), f.m.ID()
-	f.c.Do(build.OpSelectionMerge, merge, 0)
-	f.c.Do(build.OpBranchConditional, cond, then, other)
-	f.c.Begin(then)
-	a := yes()
-	fromA := f.c.Block()
-	f.c.Do(build.OpBranch, merge)
-	f.c.Begin(other)
-	b := no()
-	fromB := f.c.Block()
-	f.c.Do(build.OpBranch, merge)
-	f.c.Begin(merge)
-	return f.c.Op(build.OpPhi, typ, a, fromA, b, fromB)
+	var values [4]isa.ID // each with its block
+	f.conditional(cond, func() { values[0], values[1] = yes(), f.c.Block() }, func() { values[2], values[3] = no(), f.c.Block() })
+	return f.c.Op(build.OpPhi, typ, values[:]...)
 }

@@ -7,6 +7,7 @@ import (
 
 	isa "github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -19,7 +20,7 @@ func (f *values) mathematics(v *ir.Value) []isa.ID {
 	pkg, name, _ := strings.Cut(v.Of, ".")
 	f64 := ir.Basic(ir.F64)
 	if pkg == "math" && (name == "IsNaN" || name == "IsInf" || name == "Signbit") { // the result does not depend on the width
-		if x := narrow(v.Args[0]); x != nil && x.Op != ir.Const {
+		if x := facts.Single(v.Args[0]); x != nil && x.Op != ir.Const {
 			return f.mathOf(name, ir.Basic(ir.F32), append([]isa.ID{f.expr(x)}, f.exprs(v.Args[1:])...))
 		}
 	}
@@ -53,41 +54,6 @@ func (f *values) exprs(list []*ir.Value) (all []isa.ID) {
 // exact are the functions of package math whose results on float32 are those on float64, rounded.
 var exact = map[string]bool{"Sqrt": true, "Floor": true, "Ceil": true, "Trunc": true, "Abs": true, "Copysign": true, "Round": true, "RoundToEven": true,
 	"Max": true, "Min": true}
-
-// single prints float32(math.F(float64(x))) as a function of float32, if there is an exact one. It returns 0 for another value.
-func (f *values) single(v *ir.Value) isa.ID {
-	name, ok := strings.CutPrefix(v.Of, "math.")
-	if v.Op != ir.Go || v.Bound || !ok || !exact[name] {
-		return 0
-	}
-	var args []isa.ID
-	for _, a := range v.Args {
-		if narrow(a) == nil {
-			return 0
-		}
-	}
-	for _, a := range v.Args {
-		if x := narrow(a); x.Op == ir.Const {
-			args = append(args, f.constant(ir.Basic(ir.F32), x.Const))
-		} else {
-			args = append(args, f.expr(x))
-		}
-	}
-	return f.mathOf(name, ir.Basic(ir.F32), args)[0]
-}
-
-// narrow returns the float32 that a value converts to float64, or the value itself if it is a constant that a float32 holds exactly. Otherwise it is nil.
-func narrow(v *ir.Value) *ir.Value {
-	switch {
-	case v.Op == ir.Convert && !v.Bound && v.Args[0].Type.Kind == ir.F32:
-		return v.Args[0]
-	case v.Op == ir.Const && !v.Bound && v.Type.Kind == ir.F64:
-		if c := v.Const.(float64); float64(float32(c)) == c {
-			return v
-		}
-	}
-	return nil
-}
 
 // mathOf prints a function of package math on floats of a type.
 func (f *numbers) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {

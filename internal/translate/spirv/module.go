@@ -256,7 +256,7 @@ func (f *function) parameters(k *ir.Function) {
 func (f *function) block() {
 	a := &f.arguments
 	a.storage = isa.PushConstant
-	if size(a.list) > mostPushed {
+	if offset(a.list, len(a.list.Fields)) > mostPushed {
 		a.storage = isa.PhysicalStorage
 	}
 	args := f.layout(a.list, a.storage)

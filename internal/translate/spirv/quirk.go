@@ -77,30 +77,21 @@ func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 // mostUnknown is how many bytes of floats a zero has that no driver knows. Of larger arrays no driver knows the elements.
 const mostUnknown = 256
 
-// zero returns the zero of a type.
-func (f *numbers) zero(t *ir.Type) isa.ID {
-	switch {
-	case t.Float():
-		return f.unknownConst(t, 0)
-	case !hasFloat(t) || size(t) > mostUnknown:
-		return f.m.Null(f.emitter.value(t))
-	}
-	return f.zeroPart(t)
-}
+// zero returns the zero of a type, and zeroAs that of a part of a structure or an array, which may have another type in SPIR-V.
+func (f *numbers) zero(t *ir.Type) isa.ID { return f.zeroAs(t, f.emitter.value) }
 
-// zeroPart returns the zero of a part of a structure or an array.
-func (f *numbers) zeroPart(t *ir.Type) isa.ID {
+func (f *numbers) zeroAs(t *ir.Type, typ func(*ir.Type) isa.ID) isa.ID {
 	switch {
 	case t.Float():
 		return f.unknownConst(t, 0)
 	case !hasFloat(t) || size(t) > mostUnknown:
-		return f.m.Null(f.part(t))
+		return f.m.Null(typ(t))
 	}
 	var all []isa.ID
 	for _, p := range parts(t) {
-		all = append(all, f.zeroPart(p))
+		all = append(all, f.zeroAs(p, f.part))
 	}
-	return f.c.Op(isa.OpCompositeConstruct, f.part(t), all...)
+	return f.c.Op(isa.OpCompositeConstruct, typ(t), all...)
 }
 
 // quotient prints the quotient or remainder of integers. NVIDIA's driver gives wrong remainders of negative integers of 64 bits, so those are computed

@@ -43,21 +43,10 @@ func single(t *ir.Type) bool { return t.Kind == ir.Bool || t.Integer() || t.Floa
 
 // size and align return the bytes of a type in a buffer, as in Go.
 func size(t *ir.Type) int {
-	switch {
-	case t.Kind == ir.Bool:
-		return 1
-	case t.Kind == ir.Pointer:
+	if t.Kind == ir.Pointer {
 		return 8
-	case t.Kind == ir.Array:
-		return int(t.Len) * size(t.Elem)
-	case t.Kind == ir.Struct:
-		end := 0
-		for i, f := range t.Fields {
-			end = offset(t, i) + size(f.Type)
-		}
-		return (end + align(t) - 1) / align(t) * align(t)
 	}
-	return t.Bits() / 8
+	return int(t.Size())
 }
 
 func align(t *ir.Type) int {
@@ -76,7 +65,7 @@ func align(t *ir.Type) int {
 	return size(t)
 }
 
-// offset returns where a field of a structure begins.
+// offset returns where a field of a structure begins, or where the last ends.
 func offset(t *ir.Type, field int) (at int) {
 	for i, f := range fields(t) {
 		at = (at + align(f) - 1) / align(f) * align(f)

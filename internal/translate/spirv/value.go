@@ -48,7 +48,7 @@ func (f *values) compute(v *ir.Value) isa.ID {
 		x := arg(0)
 		return f.complex(v.Type, x, arg(1))
 	case op == ir.Convert:
-		return f.convert(v.Args[0], v.Type)
+		return f.convert(v)
 	case op == ir.Neg && v.Type.Integer():
 		return f.normal(v.Type, f.c.Op(build.OpSNegate, f.emitter.value(v.Type), arg(0)))
 	case op == ir.Neg:
@@ -186,7 +186,7 @@ func (f *values) composite(v *ir.Value) isa.ID {
 	}
 	for i, p := range parts(t) {
 		if all[i] == 0 {
-			all[i] = f.zeroPart(p)
+			all[i] = f.zeroAs(p, f.part)
 		}
 	}
 	return f.c.Op(isa.OpCompositeConstruct, f.part(t), all...)
