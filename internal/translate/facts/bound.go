@@ -219,11 +219,8 @@ func countingOf(s, before *ir.Stmt) (c counting, ok bool) {
 		}
 		return c, true
 	}
-	if s.Step == nil || len(s.Step.List) != 1 || s.Value == nil || !s.Value.Op.Compares() || s.Head != nil && len(s.Head.List) > 0 {
-		return c, false
-	}
-	l, v := Stored(s.Step.List[0]), s.Step.List[0].Value
-	if l == nil || len(v.Args) != 2 || counted(v.Args[0]) != any(l) || counted(s.Value.Args[0]) != any(l) || changes(s.Then, l) {
+	l, v := Stepped(s)
+	if l == nil || s.Value == nil || !s.Value.Op.Compares() || s.Head != nil && len(s.Head.List) > 0 || Loaded(s.Value.Args[0]) != l {
 		return c, false
 	}
 	c = counting{of: l, t: l.Type, op: v.Op, by: v.Args[1], compares: s.Value.Op, end: s.Value.Args[1]}
@@ -234,6 +231,19 @@ func countingOf(s, before *ir.Stmt) (c counting, ok bool) {
 		c.from = before.Value
 	}
 	return c, true
+}
+
+// Stepped returns the local that a loop changes in its step alone, and what it becomes there, which is computed from the local and another operand.
+// They are nil for other loops.
+func Stepped(loop *ir.Stmt) (l *ir.Local, becomes *ir.Value) {
+	if loop.Step == nil || len(loop.Step.List) != 1 {
+		return nil, nil
+	}
+	l, becomes = Stored(loop.Step.List[0]), loop.Step.List[0].Value
+	if l == nil || becomes.Bound || len(becomes.Args) != 2 || Loaded(becomes.Args[0]) != l || changes(loop.Head, l) || changes(loop.Then, l) {
+		return nil, nil
+	}
+	return l, becomes
 }
 
 // Begins reports whether a statement sets the number that a loop behind it counts with.

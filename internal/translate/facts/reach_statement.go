@@ -283,25 +283,13 @@ func (w *walk) loop(s *ir.Stmt) {
 // counter returns the local that counts a loop's rounds, and what it is in them: the step adds to it or divides it, nothing else changes it, and the
 // condition compares it with what does not change.
 func (w *walk) counter(s *ir.Stmt) (*ir.Local, *Atom, bool) {
-	if s.Step == nil || len(s.Step.List) != 1 || s.Value == nil {
+	l, v := Stepped(s)
+	if l == nil || s.Value == nil || w.frame.pointed[l] || w.frame.locals[l.Index].n == nil || w.varies(v.Args[1], s) {
 		return nil, nil, false
-	}
-	l := Stored(s.Step.List[0])
-	if l == nil || w.frame.pointed[l] || w.frame.locals[l.Index].n == nil {
-		return nil, nil, false
-	}
-	reads := func(v *ir.Value) bool { return Loaded(v) == l }
-	v := s.Step.List[0].Value
-	if v.Bound || len(v.Args) != 2 || !reads(v.Args[0]) || w.varies(v.Args[1], s) {
-		return nil, nil, false
-	}
-	stored := false
-	for _, r := range []*ir.Region{s.Head, s.Then} {
-		r.Visit(func(x *ir.Stmt) { stored = stored || x.Do == ir.Store && x.Place.Local == l }, nil)
 	}
 	by := w.steady(v.Args[1])
-	op, y := compared(s.Value, reads)
-	if stored || by == nil || y == nil || w.varies(y, s) {
+	op, y := compared(s.Value, l)
+	if by == nil || y == nil || w.varies(y, s) {
 		return nil, nil, false
 	}
 	a, every := w.round(l.Type, w.frame.locals[l.Index].n, v.Op, by, op, w.steady(y))
@@ -321,18 +309,18 @@ func (w *walk) steady(v *ir.Value) Sum {
 	return n
 }
 
-// compared returns how a condition, or a part of it that always holds with it, compares a number with another.
-func compared(c *ir.Value, is func(*ir.Value) bool) (ir.Op, *ir.Value) {
+// compared returns how a condition, or a part of it that always holds with it, compares what is in a local with a number.
+func compared(c *ir.Value, l *ir.Local) (ir.Op, *ir.Value) {
 	switch {
 	case c.Op == ir.Both:
-		if op, y := compared(c.Args[0], is); y != nil {
+		if op, y := compared(c.Args[0], l); y != nil {
 			return op, y
 		}
-		return compared(c.Args[1], is)
+		return compared(c.Args[1], l)
 	case !c.Op.Compares():
-	case is(c.Args[1]):
+	case Loaded(c.Args[1]) == l:
 		return Mirrored(c.Op), c.Args[0]
-	case is(c.Args[0]):
+	case Loaded(c.Args[0]) == l:
 		return c.Op, c.Args[1]
 	}
 	return ir.Const, nil

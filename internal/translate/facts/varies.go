@@ -47,9 +47,6 @@ func VarianceOf(f *ir.Function, effects map[*ir.Function]*Effects, args []Varies
 	return v
 }
 
-// Left says by what it varies which threads leave a loop or a switch before others, or go on with its next round before its end.
-func (v *Variance) Left(s *ir.Stmt) Varies { return max(v.left[s], v.ended[s]) }
-
 // raise makes what is at a place vary by more.
 func (v *Variance) raise(at *Varies, by Varies) {
 	if by > *at {

@@ -100,14 +100,11 @@ func (q *pass) steady(loop *ir.Stmt) bool {
 	if c := loop.Count; c != nil {
 		return c.By > 0 && (c.Op == ir.Lt || c.Op == ir.Le) && fits(c.Index.Type, last(c.Op, c.End), c.By)
 	}
-	if loop.Value == nil || loop.Step == nil || len(loop.Step.List) != 1 {
+	l, sum := facts.Stepped(loop)
+	if l == nil || loop.Value == nil || sum.Op != ir.Add {
 		return false
 	}
-	s := loop.Step.List[0]
-	if s.Do != ir.Store || s.Value.Op != ir.Add || s.Place.Local == nil || s.Place.Local.Space != ir.Private || len(s.Place.Path) > 0 || facts.Loaded(s.Value.Args[0]) != s.Place.Local {
-		return false
-	}
-	l, by := s.Place.Local, s.Value.Args[1]
+	by := sum.Args[1]
 	most := most(by)
 	if by.Op == ir.Const {
 		n, ok := by.Const.(int64)
@@ -117,12 +114,7 @@ func (q *pass) steady(loop *ir.Stmt) bool {
 	} else if by.Op != ir.Len && by.Op != ir.Rows && by.Op != ir.Cols {
 		return false
 	}
-	changed := false
-	for _, r := range []*ir.Region{loop.Head, loop.Then} {
-		r.Visit(func(s *ir.Stmt) { changed = changed || s.Do == ir.Store && s.Place.Local == l },
-			func(v *ir.Value) { changed = changed || v.Op == ir.Address && v.Place.Local == l })
-	}
-	return !changed && fits(l.Type, ends(loop.Value, l), most)
+	return fits(l.Type, ends(loop.Value, l), most)
 }
 
 // fits reports whether a number of a type that is at most last can be increased.

@@ -199,14 +199,15 @@ func (f *values) atomic(v *ir.Value) isa.ID {
 	if t.Signed() {
 		op = atomics[v.Of][0]
 	}
-	was := f.atomically(op, bits, at, args...)
+	was := f.atomically(0, op, bits, at, args...)
 	if t.Float() {
 		return f.unknown(t, f.c.Op(build.OpBitcast, f.emitter.value(t), was))
 	}
 	return was
 }
 
-func (f *numbers) atomically(op isa.Op, t *ir.Type, at isa.ID, args ...isa.ID) isa.ID {
+// atomically prints an atomic operation on an integer, with a result that has a number already, or with a new one for 0.
+func (f *numbers) atomically(id isa.ID, op isa.Op, t *ir.Type, at isa.ID, args ...isa.ID) isa.ID {
 	const device, relaxed = 1, 0
 	list := []uint32{at, f.m.Const(32, device), f.m.Const(32, relaxed)}
 	if op == build.OpAtomicCompareExchange {
@@ -214,7 +215,12 @@ func (f *numbers) atomically(op isa.Op, t *ir.Type, at isa.ID, args ...isa.ID) i
 	} else {
 		list = append(list, args[0])
 	}
-	return f.c.Op(op, f.emitter.value(t), list...)
+	typ := f.emitter.value(t)
+	if id == 0 {
+		id = f.m.ID()
+	}
+	f.c.As(op, typ, id, list...)
+	return id
 }
 
 // combined prints an atomic operation on a float as a loop of exchanges. The first guesses that there is 0, and reads what there is.
@@ -227,9 +233,7 @@ func (f *values) combined(v *ir.Value, at, arg isa.ID) isa.ID {
 	f.test(l, 0)
 	old := f.unknown(t, f.c.Op(build.OpBitcast, f.emitter.value(t), was))
 	made := f.c.Op(build.OpBitcast, word, f.floats(op, t, old, arg))
-	const device, relaxed = 1, 0
-	scope, order := f.m.Const(32, device), f.m.Const(32, relaxed)
-	f.c.As(build.OpAtomicCompareExchange, f.emitter.value(bits), next, at, scope, order, order, made, was)
+	f.atomically(next, build.OpAtomicCompareExchange, bits, at, was, made)
 	same := f.c.Op(build.OpIEqual, f.m.Bool(), next, was)
 	f.next(l)
 	l.reached = true

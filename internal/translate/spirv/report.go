@@ -86,7 +86,7 @@ func (f *numbers) report(kind uint64, site isa.ID, numbers ...isa.ID) {
 
 // first writes the kind of a report, and returns whether it is the first.
 func (f *numbers) first(kind uint64) isa.ID {
-	was := f.atomically(build.OpAtomicCompareExchange, ir.Basic(ir.U32), f.pointer(f.word(0)), f.m.Const(32, 0), f.m.Const(32, kind))
+	was := f.atomically(0, build.OpAtomicCompareExchange, ir.Basic(ir.U32), f.pointer(f.word(0)), f.m.Const(32, 0), f.m.Const(32, kind))
 	return f.c.Op(build.OpIEqual, f.m.Bool(), was, f.m.Const(32, 0))
 }
 
