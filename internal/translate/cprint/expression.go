@@ -12,103 +12,6 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/quirks"
 )
 
-// text is the C text of an expression.
-type text struct {
-	c     string
-	level int
-	op    string // of a binary operation; or !
-	deep  int    // how deeply a compiler nests it, in eighths of a bracket
-}
-
-// How strongly operators bind.
-const (
-	logical = iota
-	bitwise
-	equality
-	relational
-	shifts
-	additive
-	product
-	unary
-	postfix
-)
-
-// deepest is how deep an expression may be. Compilers take 256 brackets: Clang says so. A macro has up to six around its operand.
-const (
-	bracket = 8
-	macro   = 6 * bracket
-	deepest = 100 * bracket
-)
-
-func atom(c string) text { return text{c: c, level: postfix} }
-
-// in returns the text as an operand of an operator that binds as strongly as level.
-func (t text) in(level int) text {
-	if t.level >= level {
-		return t
-	}
-	return text{c: "(" + t.c + ")", level: postfix, deep: t.deep + bracket}
-}
-
-func cast(c string, x text) text {
-	x = x.in(unary)
-	return text{c: "(" + c + ")" + x.c, level: unary, deep: x.deep + 1}
-}
-
-// called returns a call, or the use of a macro.
-func called(name string, args ...text) text {
-	var all []string
-	deep := 0
-	for _, a := range args {
-		all, deep = append(all, a.c), max(deep, a.deep)
-	}
-	deep += bracket
-	if strings.HasPrefix(name, "GO_") {
-		deep += macro
-	}
-	return text{c: name + "(" + strings.Join(all, ", ") + ")", level: postfix, deep: deep}
-}
-
-// binary returns an operation. Where compilers warn of operators without brackets there are some.
-func binary(op string, level int, x, y text) text {
-	least := level + 1
-	switch level {
-	case shifts, bitwise:
-		least = unary
-	case logical:
-		least = equality
-	case equality, relational:
-		least = additive
-	}
-	y = y.in(least)
-	switch {
-	case (level == equality || level == relational) && x.op == "!":
-		x = x.in(postfix)
-	case x.level != level || level < additive && (x.op != op || level > bitwise):
-		x = x.in(least)
-	}
-	return text{x.c + " " + op + " " + y.c, level, op, max(x.deep, y.deep) + 1}
-}
-
-// value returns the text of a value where it is used. If it is nested too deeply, it is computed before the statement.
-func (f *values) value(v *ir.Value) text {
-	if v.Bound {
-		return atom(f.names[v])
-	}
-	t := f.computed(v)
-	if t.deep <= deepest {
-		return t
-	}
-	return f.keep(f.typ(v.Type), t)
-}
-
-// keep stores a value in a variable.
-func (f *values) keep(c string, t text) text {
-	name := f.added()
-	f.line("%s %s = %s;", c, name, t.c)
-	return atom(name)
-}
-
 // computed returns the text of a value where it is computed.
 func (f *values) computed(v *ir.Value) text {
 	switch {
@@ -162,20 +65,6 @@ func (f *values) inGrid(v *ir.Value) text {
 	f.checks = f.checks || v.Op == ir.InGrid || v.Op == ir.BlockOf || v.Op == ir.AllBlocks // macros that may use the last parameter
 	word := map[ir.Op]string{ir.InGrid: "INDEX", ir.InBlock: "THREAD", ir.BlockOf: "BLOCK", ir.Threads: "THREADS", ir.AllBlocks: "BLOCKS"}[v.Op]
 	return called(word, atom(strconv.Itoa(v.Which[0])))
-}
-
-// part returns a field of a structure.
-func (f *values) part(x text, name string) text {
-	x = x.in(postfix)
-	return text{c: x.c + "." + name, level: postfix, deep: x.deep}
-}
-
-// truth returns a bool. If it may be any byte, because others than the translation have written it, all but 0 are true.
-func truth(t text, typ *ir.Type, any bool) text {
-	if typ.Kind != ir.Bool || !any {
-		return t
-	}
-	return binary("!=", equality, t, atom("0"))
 }
 
 func (f *values) constant(v *ir.Value) text {
@@ -232,15 +121,6 @@ func (f *values) float(n number, x float64) text {
 		return f.negated(n, t)
 	}
 	return text{c: "-" + t.c, level: unary}
-}
-
-// negated returns a float with the other sign. Intel's compiler loses negations that are needed after a barrier, and has a form of its own for the macro.
-func (f *values) negated(n number, x text) text {
-	if f.Waits {
-		return called("GO_NEG_"+strings.ToUpper(n.c), x)
-	}
-	x = x.in(postfix)
-	return text{c: "-" + x.c, level: unary, deep: x.deep + 1}
 }
 
 // logical returns x && y, or x || y. What y needs before it is computed only where Go evaluates y.
@@ -328,14 +208,6 @@ func (f *values) integers(v *ir.Value) text {
 		return binary("&", bitwise, x, called("GO_NOT", atom(n.c), y))
 	}
 	return binary(v.Op.String(), bitwise, x, y)
-}
-
-// typed returns an operand. If it is a constant, it has its own type and not that of C.
-func (f *values) typed(v *ir.Value, t text) text {
-	if v.Op != ir.Const || v.Bound {
-		return t
-	}
-	return cast(numbers[v.Type.Kind].c, t)
 }
 
 // modulo returns an integer in the unsigned type of C in which sums and products wrap: those in it are computed in that type as well.

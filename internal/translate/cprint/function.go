@@ -12,8 +12,6 @@ import (
 // function prints the statements of one function.
 type function struct {
 	values
-	printed string                   // its text after its name
-	results string                   // the type of its result
 	used    map[*ir.Value]bool       // bound values that are used
 	begins  map[*ir.Stmt]*ir.Local   // stores that declare a local
 	before  map[*ir.Stmt][]*ir.Local // locals that are declared before a statement
@@ -22,7 +20,7 @@ type function struct {
 
 // function prints a function for kernels that wait at barriers or for others, and adds it to the text, unless it is the same for both.
 func (p *printer) function(of *ir.Function, waits bool) {
-	v := values{printer: p, Table: quirks.Of(of, waits, p.effects), f: of, names: map[any]string{}, taken: map[string]bool{}, pairs: map[*ir.Value][2]string{}, lines: lines{depth: 1}}
+	v := values{printer: p, printed: &printed{}, Table: quirks.Of(of, waits, p.effects), f: of, names: map[any]string{}, taken: map[string]bool{}, pairs: map[*ir.Value][2]string{}, lines: lines{depth: 1}}
 	f := &function{values: v, used: map[*ir.Value]bool{}, begins: map[*ir.Stmt]*ir.Local{}, before: map[*ir.Stmt][]*ir.Local{}}
 	p.now = 0
 	f.c = f.free()
@@ -34,7 +32,7 @@ func (p *printer) function(of *ir.Function, waits bool) {
 	}
 	params := f.params()
 	f.survey()
-	f.body()
+	f.statements()
 	if of.Kernel {
 		f.checks = true // so that all kernels take the same arguments
 	}
@@ -51,14 +49,15 @@ func (p *printer) function(of *ir.Function, waits bool) {
 	if of.Kernel {
 		head = "KERNEL void"
 	}
-	f.printed = fmt.Sprintf("(%s) {\n%s}\n", list, strings.Join(f.text, ""))
-	if other != nil && other.printed == f.printed {
-		f = other
+	f.body = fmt.Sprintf("(%s) {\n%s}\n", list, strings.Join(f.text, ""))
+	made := f.printed
+	if other != nil && other.body == made.body {
+		made = other
 	} else {
-		p.needs[f.c] = p.now
-		p.code = append(p.code, part{head + " " + f.c + f.printed, p.now})
+		p.needs[made.c] = p.now
+		p.code = append(p.code, part{head + " " + made.c + made.body, p.now})
 	}
-	p.functions[variant{of, waits}] = f
+	p.functions[variant{of, waits}] = made
 }
 
 // free returns the name of the function in C. A kernel's is that of no other.
@@ -133,8 +132,8 @@ func (f *function) params() (all []string) {
 	return all
 }
 
-// body prints the statements.
-func (f *function) body() {
+// statements prints the statements.
+func (f *function) statements() {
 	for _, l := range f.f.Locals {
 		if l.Space == ir.Shared {
 			f.line("LOCAL %s %s;", f.typ(l.Type), f.name(l, l.Name))

@@ -9,7 +9,7 @@ import (
 
 // clearShared prints what sets the memory that the threads of a block share to zero before any thread goes on, except elements that are written before any
 // thread can read them.
-func (f *function) clearShared() {
+func (f *values) clearShared() {
 	var arrays []*ir.Local
 	all := true
 	for _, l := range f.f.Locals {
@@ -37,7 +37,7 @@ func (f *function) clearShared() {
 }
 
 // clear prints how the threads of a block set an array to zero: all of it or, if own is not nil, only the elements that no thread has as its own.
-func (f *function) clear(l *ir.Local, own []int) {
+func (f *values) clear(l *ir.Local, own []int) {
 	total, elem := int64(1), l.Type
 	for ; elem.Kind == ir.Array; elem = elem.Elem {
 		total *= elem.Len

@@ -41,9 +41,8 @@ type values struct {
 	*printer
 	*quirks.Table
 	lines
-	f      *ir.Function
-	c      string // its name
-	checks bool   // it, or a function that it calls, has checked indexes or asks for the thread's place: its last parameter is for these
+	*printed
+	f *ir.Function
 
 	names map[any]string // of parameters, locals and bound values
 	taken map[string]bool
@@ -104,4 +103,54 @@ func (f *values) settle(of any, t *ir.Type, name string) {
 	if f.Settled[of] && (t.Kind == ir.Array || t.Kind == ir.Struct) {
 		f.line("GO_ONCE(%s) = %[1]s;", name)
 	}
+}
+
+// value returns the text of a value where it is used. If it is nested too deeply, it is computed before the statement.
+func (f *values) value(v *ir.Value) text {
+	if v.Bound {
+		return atom(f.names[v])
+	}
+	t := f.computed(v)
+	if t.deep <= deepest {
+		return t
+	}
+	return f.keep(f.typ(v.Type), t)
+}
+
+// keep stores a value in a variable.
+func (f *values) keep(c string, t text) text {
+	name := f.added()
+	f.line("%s %s = %s;", c, name, t.c)
+	return atom(name)
+}
+
+// part returns a field of a structure.
+func (f *values) part(x text, name string) text {
+	x = x.in(postfix)
+	return text{c: x.c + "." + name, level: postfix, deep: x.deep}
+}
+
+// truth returns a bool. If it may be any byte, because others than the translation have written it, all but 0 are true.
+func truth(t text, typ *ir.Type, any bool) text {
+	if typ.Kind != ir.Bool || !any {
+		return t
+	}
+	return binary("!=", equality, t, atom("0"))
+}
+
+// negated returns a float with the other sign. Intel's compiler loses negations that are needed after a barrier, and has a form of its own for the macro.
+func (f *values) negated(n number, x text) text {
+	if f.Waits {
+		return called("GO_NEG_"+strings.ToUpper(n.c), x)
+	}
+	x = x.in(postfix)
+	return text{c: "-" + x.c, level: unary, deep: x.deep + 1}
+}
+
+// typed returns an operand. If it is a constant, it has its own type and not that of C.
+func (f *values) typed(v *ir.Value, t text) text {
+	if v.Op != ir.Const || v.Bound {
+		return t
+	}
+	return cast(numbers[v.Type.Kind].c, t)
 }

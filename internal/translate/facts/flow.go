@@ -25,3 +25,24 @@ func ExitOf(s *ir.Stmt) (e Exit) {
 	}
 	return e
 }
+
+// Stepped returns the local that a loop changes in its step alone, and what it becomes there, which is computed from the local and another operand.
+// They are nil for other loops.
+func Stepped(loop *ir.Stmt) (l *ir.Local, becomes *ir.Value) {
+	if loop.Step == nil || len(loop.Step.List) != 1 {
+		return nil, nil
+	}
+	l, becomes = Stored(loop.Step.List[0]), loop.Step.List[0].Value
+	if l == nil || becomes.Bound || len(becomes.Args) != 2 || Loaded(becomes.Args[0]) != l || changes(loop.Head, l) || changes(loop.Then, l) {
+		return nil, nil
+	}
+	return l, becomes
+}
+
+// changes reports whether statements store to a local, or pass its address.
+func changes(r *ir.Region, l *ir.Local) (found bool) {
+	r.Visit(func(s *ir.Stmt) { found = found || s.Do == ir.Store && s.Place.Local == l }, func(v *ir.Value) {
+		found = found || v.Op == ir.Address && v.Place.Local == l
+	})
+	return found
+}

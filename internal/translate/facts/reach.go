@@ -3,8 +3,6 @@ package facts
 import (
 	"fmt"
 	"go/token"
-	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -41,31 +39,6 @@ type Step struct {
 	ID    int
 	Yes   bool
 	Exact bool // what is known says all of it, each about one number of the thread
-}
-
-// ReachOf follows a kernel. effects has those of the kernel and of all functions that it calls.
-func ReachOf(p *ir.Program, f *ir.Function, effects map[*ir.Function]*Effects) *Reach {
-	r := &Reach{Kernel: f, Effects: effects[f], places: map[string]*Atom{}}
-	w := &walk{Reach: r, effects: effects, position: p.Position}
-	w.frame = newFrame(f)
-	for _, m := range f.Params {
-		wire := r.Wire(m)
-		switch m.Type.Kind {
-		case ir.Slice:
-			w.frame.params[m.Index].of = m
-			r.argument(wire+1, "len("+m.Name+")", true)
-		case ir.Matrix:
-			w.frame.params[m.Index].of = m
-			r.argument(wire+1, m.Name+".Rows()", true)
-			r.argument(wire+2, m.Name+".Cols()", true)
-		default:
-			if t, ok := numbered(m.Type); ok {
-				w.frame.params[m.Index].n = r.argument(wire, m.Name, t.Least == 0)
-			}
-		}
-	}
-	w.region(f.Body)
-	return r
 }
 
 // Slices returns the parameters that are slices or matrices.
@@ -146,9 +119,6 @@ func (r *Reach) atom(a Atom) *Atom {
 	return &a
 }
 
-// Range is the least and the most that an integer can be.
-type Range struct{ Least, Most int64 }
-
 // numbered returns the range of a type of integers whose numbers all are in int64.
 func numbered(t *ir.Type) (all Range, ok bool) {
 	switch {
@@ -224,107 +194,4 @@ func (w *walk) unknown(t *ir.Type) val {
 		return val{}
 	}
 	return val{n: w.atom(Atom{Kind: IsUnknown, Type: all, Low: all.Least == 0}).Sum()}
-}
-
-// fit returns a number as one of a type, whose range it may leave.
-func (w *walk) fit(p Sum, t *ir.Type) val {
-	all, ok := numbered(t)
-	switch n, isConstant := p.Constant(); {
-	case !ok:
-		return val{}
-	case p == nil:
-		return w.unknown(t)
-	case all.Least == math.MinInt64 || isConstant && n >= all.Least && n <= all.Most:
-		return val{n: p}
-	}
-	return val{n: w.atom(Atom{Kind: IsResult, Op: "Fits", Args: []Sum{p}, Numbers: []int64{all.Least, all.Most}, Low: all.Least == 0}).Sum()}
-}
-
-// narrow is fit for a number of type from.
-func (w *walk) narrow(p Sum, from, to *ir.Type) val {
-	a, ok := numbered(from)
-	if b, ok2 := numbered(to); ok && ok2 && a.Least >= b.Least && a.Most <= b.Most && p != nil {
-		return val{n: p}
-	}
-	if !ok {
-		return w.unknown(to)
-	}
-	return w.fit(p, to)
-}
-
-// note adds an access by the thread that is followed.
-func (w *walk) note(a Access, pos token.Pos) {
-	if a.Known, a.Path = w.known, w.path; w.position != nil {
-		a.Pos = w.position(pos)
-	}
-	if a.Index == nil {
-		a.Index = w.unknown(ir.Basic(ir.Int)).n
-	}
-	if a.Of.Type.Kind == ir.Matrix && a.Row != nil {
-		before := w.known
-		w.compare(a.Row, ir.Ge, Fixed(0))
-		w.compare(a.Row, ir.Lt, w.Size(a.Of, 1))
-		a.Known, w.known = w.known, before
-	}
-	w.Accesses = append(w.Accesses, a)
-}
-
-// call follows a call.
-func (w *walk) call(v *ir.Value) val {
-	in := newFrame(v.Call)
-	for i, a := range v.Args {
-		switch {
-		case a.Op == ir.Address:
-			use := w.effects[v.Call].Params[i]
-			w.place(a.Place, Access{Read: use.Read, Write: use.Written, Part: true}, a.Pos)
-		default:
-			in.params[i] = w.eval(a)
-		}
-	}
-	if w.calls++; w.calls > mostCalls {
-		if w.Lost == "" {
-			w.Lost = w.line(v.Pos) + ": the kernel makes too many calls to follow them all"
-		}
-		return w.unknown(v.Type)
-	}
-	caller, known, path := w.frame, w.known, w.path
-	w.frame = in
-	w.region(v.Call.Body)
-	w.frame, w.known, w.path = caller, known, path
-	return w.result(in, v.Type)
-}
-
-// mostCalls is how many calls are followed. A kernel with more has functions that call others many times, and its footprint would be long.
-const mostCalls = 200
-
-// line returns a position as file:line.
-func (w *walk) line(pos token.Pos) string {
-	if w.position == nil {
-		return "?"
-	}
-	at := w.position(pos)
-	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
-}
-
-// result returns what a function that was followed returns.
-func (w *walk) result(in *frame, t *ir.Type) val {
-	var all []Sum
-	var where [][]Known
-	for _, r := range in.returns {
-		if len(r.all) != 1 {
-			return w.unknown(t)
-		}
-		if len(in.returns) == 1 {
-			return r.all[0]
-		}
-		if r.all[0].n == nil {
-			return w.unknown(t)
-		}
-		all, where = append(all, r.all[0].n), append(where, r.known)
-	}
-	if _, ok := numbered(t); !ok || len(all) == 0 {
-		return w.unknown(t)
-	}
-	low := !slices.ContainsFunc(all, func(p Sum) bool { return !w.Low(p) })
-	return val{n: w.atom(Atom{Kind: IsResult, Op: "Or", Args: all, Where: where, Low: low}).Sum()}
 }

@@ -1,11 +1,39 @@
 package facts
 
 import (
+	"fmt"
+	"go/token"
 	"math"
+	"path/filepath"
 	"slices"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
+
+// ReachOf follows a kernel. effects has those of the kernel and of all functions that it calls.
+func ReachOf(p *ir.Program, f *ir.Function, effects map[*ir.Function]*Effects) *Reach {
+	r := &Reach{Kernel: f, Effects: effects[f], places: map[string]*Atom{}}
+	w := &walk{Reach: r, effects: effects, position: p.Position}
+	w.frame = newFrame(f)
+	for _, m := range f.Params {
+		wire := r.Wire(m)
+		switch m.Type.Kind {
+		case ir.Slice:
+			w.frame.params[m.Index].of = m
+			r.argument(wire+1, "len("+m.Name+")", true)
+		case ir.Matrix:
+			w.frame.params[m.Index].of = m
+			r.argument(wire+1, m.Name+".Rows()", true)
+			r.argument(wire+2, m.Name+".Cols()", true)
+		default:
+			if t, ok := numbered(m.Type); ok {
+				w.frame.params[m.Index].n = r.argument(wire, m.Name, t.Least == 0)
+			}
+		}
+	}
+	w.region(f.Body)
+	return r
+}
 
 // region follows statements, and reports whether one of them leaves the region.
 func (w *walk) region(r *ir.Region) (ended bool) {
@@ -416,4 +444,64 @@ func (w *walk) choice(s *ir.Stmt) {
 	if ExitOf(s).Beyond {
 		w.maybe()
 	}
+}
+
+// call follows a call.
+func (w *walk) call(v *ir.Value) val {
+	in := newFrame(v.Call)
+	for i, a := range v.Args {
+		switch {
+		case a.Op == ir.Address:
+			use := w.effects[v.Call].Params[i]
+			w.place(a.Place, Access{Read: use.Read, Write: use.Written, Part: true}, a.Pos)
+		default:
+			in.params[i] = w.eval(a)
+		}
+	}
+	if w.calls++; w.calls > mostCalls {
+		if w.Lost == "" {
+			w.Lost = w.line(v.Pos) + ": the kernel makes too many calls to follow them all"
+		}
+		return w.unknown(v.Type)
+	}
+	caller, known, path := w.frame, w.known, w.path
+	w.frame = in
+	w.region(v.Call.Body)
+	w.frame, w.known, w.path = caller, known, path
+	return w.result(in, v.Type)
+}
+
+// mostCalls is how many calls are followed. A kernel with more has functions that call others many times, and its footprint would be long.
+const mostCalls = 200
+
+// line returns a position as file:line.
+func (w *walk) line(pos token.Pos) string {
+	if w.position == nil {
+		return "?"
+	}
+	at := w.position(pos)
+	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+}
+
+// result returns what a function that was followed returns.
+func (w *walk) result(in *frame, t *ir.Type) val {
+	var all []Sum
+	var where [][]Known
+	for _, r := range in.returns {
+		if len(r.all) != 1 {
+			return w.unknown(t)
+		}
+		if len(in.returns) == 1 {
+			return r.all[0]
+		}
+		if r.all[0].n == nil {
+			return w.unknown(t)
+		}
+		all, where = append(all, r.all[0].n), append(where, r.known)
+	}
+	if _, ok := numbered(t); !ok || len(all) == 0 {
+		return w.unknown(t)
+	}
+	low := !slices.ContainsFunc(all, func(p Sum) bool { return !w.Low(p) })
+	return val{n: w.atom(Atom{Kind: IsResult, Op: "Or", Args: all, Where: where, Low: low}).Sum()}
 }

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"go/token"
+	"math"
 	"slices"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
@@ -141,6 +142,23 @@ func (w *walk) place(p *ir.Place, a Access, pos token.Pos) {
 	}
 	w.note(a, pos)
 	w.known = before
+}
+
+// note adds an access by the thread that is followed.
+func (w *walk) note(a Access, pos token.Pos) {
+	if a.Known, a.Path = w.known, w.path; w.position != nil {
+		a.Pos = w.position(pos)
+	}
+	if a.Index == nil {
+		a.Index = w.unknown(ir.Basic(ir.Int)).n
+	}
+	if a.Of.Type.Kind == ir.Matrix && a.Row != nil {
+		before := w.known
+		w.compare(a.Row, ir.Ge, Fixed(0))
+		w.compare(a.Row, ir.Lt, w.Size(a.Of, 1))
+		a.Known, w.known = w.known, before
+	}
+	w.Accesses = append(w.Accesses, a)
 }
 
 // logical follows && and ||. The right side is evaluated only for some threads.
@@ -289,4 +307,30 @@ func (w *walk) constrain(x Sum, op ir.Op, bound Sum) (single bool) {
 	a := w.One(q)
 	_, constant := plus.Constant()
 	return a != nil && constant && (a.Kind == IsPlace || a.Kind == IsRound || a.Kind == IsArgument || a.Kind == IsBlock || a.Kind == IsLocal)
+}
+
+// fit returns a number as one of a type, whose range it may leave.
+func (w *walk) fit(p Sum, t *ir.Type) val {
+	all, ok := numbered(t)
+	switch n, isConstant := p.Constant(); {
+	case !ok:
+		return val{}
+	case p == nil:
+		return w.unknown(t)
+	case all.Least == math.MinInt64 || isConstant && n >= all.Least && n <= all.Most:
+		return val{n: p}
+	}
+	return val{n: w.atom(Atom{Kind: IsResult, Op: "Fits", Args: []Sum{p}, Numbers: []int64{all.Least, all.Most}, Low: all.Least == 0}).Sum()}
+}
+
+// narrow is fit for a number of type from.
+func (w *walk) narrow(p Sum, from, to *ir.Type) val {
+	a, ok := numbered(from)
+	if b, ok2 := numbered(to); ok && ok2 && a.Least >= b.Least && a.Most <= b.Most && p != nil {
+		return val{n: p}
+	}
+	if !ok {
+		return w.unknown(to)
+	}
+	return w.fit(p, to)
 }

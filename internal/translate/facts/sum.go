@@ -35,6 +35,9 @@ type Atom struct {
 	Up      bool
 }
 
+// Range is the least and the most that an integer can be.
+type Range struct{ Least, Most int64 }
+
 // AtomKind says what an atom is.
 type AtomKind int
 

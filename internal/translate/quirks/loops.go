@@ -25,6 +25,12 @@ func (q *pass) loops() {
 	q.Loops = q.f.Kernel && has
 }
 
+// hasLoops reports whether a function has loops, or calls one that has.
+func hasLoops(f *ir.Function) (has bool) {
+	f.Body.Visit(func(s *ir.Stmt) { has = has || s.Do == ir.Loop }, func(v *ir.Value) { has = has || v.Op == ir.Call && hasLoops(v.Call) })
+	return has
+}
+
 // apart returns the macro for a condition around a loop of which threads may take different numbers of rounds, or "". The condition is true, and depends on
 // the thread for PoCL, so that each thread is left to run the loop by itself.
 //
@@ -131,15 +137,6 @@ func (q *pass) ordered(loop *ir.Stmt) (needs bool) {
 		}, number)
 	}
 	return needs
-}
-
-// Guard is the condition with which a kernel excludes threads beyond the end. After copies of parameters, its first statements are i := Global(0), and if
-// i >= End { return }, or all of the rest is if i < End { Rest }. End is a parameter, or the length of one.
-type Guard struct {
-	Copies []*ir.Stmt
-	Index  *ir.Stmt
-	End    *ir.Value
-	Rest   []*ir.Stmt // for the other threads
 }
 
 // guardOf returns the guard of a kernel, or nil. The kernel is written twice then: without the condition for blocks whose threads are all below the end,
