@@ -12,10 +12,10 @@ import (
 // function prints the statements of one function.
 type function struct {
 	values
-	used    map[*ir.Value]bool       // bound values that are used
-	begins  map[*ir.Stmt]*ir.Local   // stores that declare a local
-	before  map[*ir.Stmt][]*ir.Local // locals that are declared before a statement
-	jumps   []*jump                  // the loops and switches around the statement
+	used   map[*ir.Value]bool       // bound values that are used
+	begins map[*ir.Stmt]*ir.Local   // stores that declare a local
+	before map[*ir.Stmt][]*ir.Local // locals that are declared before a statement
+	jumps  []*jump                  // the loops and switches around the statement
 }
 
 // function prints a function for kernels that wait at barriers or for others, and adds it to the text, unless it is the same for both.

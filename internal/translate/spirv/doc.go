@@ -1,14 +1,14 @@
 // Package spirv prints kernels as modules of SPIR-V for Vulkan, from package ir. Each kernel is a module of its own, so one that needs float64 does not
 // keep others from a device without it.
 //
-//   - module.go makes a module, and has the kernel's parameters.
-//   - type.go has types, in variables and in buffers.
+//   - module.go makes a module: the kernel with its parameters, and the functions that it calls.
 //   - statement.go prints statements. Blocks are structured. A switch of integers is an OpSwitch, and long lists of other conditions stand one after the
-//     other, so they nest nothing.
+//     other, so they nest nothing. call.go prints calls. There are no pointers but addresses of buffers, so a function with a parameter that refers to memory
+//     is printed where it is called.
+//   - value.go prints values of Go, and the places that they are read from, in Go's order. What it needs for numbers is in integer.go, float.go and
+//     math.go, and for memory in place.go: these take operands that are printed already.
 //   - flow.go has conditions and loops. What leaves several of them at once sets a flag, at which each of them looks.
-//   - value.go prints values, integer.go and float.go operations on numbers, place.go what is in memory.
-//   - call.go prints calls and atomic operations. There are no pointers but addresses of buffers, so a function with a parameter that refers to memory is
-//     printed where it is called. math.go prints functions of Go's packages for mathematics.
+//   - layers.go has the types that the files above share, and functions of the module. type.go has the types of SPIR-V, in variables and in buffers.
 //   - share.go is a pass: it adds the statements that set shared memory to zero.
 //   - report.go prints what a module reports: indexes out of range, and whether the device still runs loops.
 //   - quirk.go has the rules that are there because of a driver, each with its reason.
@@ -21,6 +21,6 @@
 //
 // # Where things go
 //
-// A new statement: a case in statement.go. A new operation: value.go, with a function beside its like. A new function of package math: one in package
-// vulkan, with the name in Go; nothing here. A new quirk: a rule in quirk.go, called where the operation is printed.
+// A new statement: a case of function.statement. A new operation: a case of values.compute, with a function beside its like. A new function of package math:
+// one in package vulkan, with the name in Go; nothing here. A new quirk: a rule in quirk.go, called where the operation is printed.
 package spirv

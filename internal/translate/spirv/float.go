@@ -5,18 +5,8 @@ import (
 
 	isa "github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
-	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
-
-// float prints an operation on floats. No device may change its result: not by leaving out a rounding, nor by taking for granted that there is no NaN.
-func (f *code) float(op isa.Op, typ isa.ID, args ...uint32) isa.ID {
-	id := f.c.Op(op, typ, args...)
-	if !f.c.Dead {
-		f.m.Decorate(id, build.NoContraction)
-	}
-	return id
-}
 
 // floats prints an operation on two floats of a type.
 func (f *numbers) floats(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
@@ -98,31 +88,6 @@ func (f *numbers) refloated(id isa.ID, from, to *ir.Type) isa.ID {
 		return id
 	}
 	return f.float(build.OpFConvert, f.emitter.value(to), id)
-}
-
-// convert returns a number in another type.
-func (f *values) convert(v *ir.Value) isa.ID {
-	from, to := v.Args[0].Type, v.Type
-	typ := f.emitter.value(to)
-	if name, args := facts.SingleMath(v); exact[name] {
-		return f.mathOf(name, to, f.exprs(args))[0]
-	}
-	switch x := f.expr(v.Args[0]); {
-	case from.Integer() && to.Integer():
-		return f.resized(x, from, to)
-	case to.Complex():
-		re, im := f.split(from, x)
-		re = f.refloated(re, from.Part(), to.Part())
-		return f.complex(to, re, f.refloated(im, from.Part(), to.Part()))
-	case from.Float() && to.Float():
-		return f.refloated(x, from, to)
-	case from.Float():
-		return f.cut(x, from, to)
-	case from.Signed():
-		return f.unknown(to, f.float(build.OpConvertSToF, typ, x))
-	default:
-		return f.unknown(to, f.float(build.OpConvertUToF, typ, x))
-	}
 }
 
 // cut converts a float to an integer. If the integer cannot hold it, the result is that of Go on amd64.

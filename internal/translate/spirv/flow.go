@@ -6,23 +6,6 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// construct is a loop or a switch, or a function that is printed where it is called. It can be left from within.
-type construct struct {
-	of                  *ir.Stmt // nil for one that no break leaves
-	loop                bool
-	before, header      isa.ID // of a loop: the block before it, and its first
-	merge, next         isa.ID // what follows; of a loop, what follows a round
-	reached             bool   // something goes to merge
-	forwards            []forward
-	leaving, continuing isa.ID // flags: a construct further in was left to leave this one, or to go on with its next round; 0 if none was
-}
-
-// forward says that what follows a construct must go on to another that is further out.
-type forward struct {
-	to   *construct
-	next bool
-}
-
 // conditional prints what happens if a condition is true, and otherwise.
 func (f *flow) conditional(cond isa.ID, yes, no func()) {
 	then, other, merge := f.m.ID(), f.m.ID(), f.m.ID()

@@ -101,62 +101,6 @@ func (f *numbers) anyQuotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	return q
 }
 
-// shift prints a shift, whose count may be as large as the width or larger.
-func (f *values) shift(op ir.Op, t *ir.Type, x isa.ID, count *ir.Value) isa.ID {
-	typ, bits, u32 := f.emitter.value(t), uint64(t.Bits()), ir.Basic(ir.U32)
-	code := build.OpShiftLeftLogical
-	switch {
-	case op == ir.Shr && t.Signed():
-		code = build.OpShiftRightArithmetic
-	case op == ir.Shr:
-		code = build.OpShiftRightLogical
-	}
-	if n, known := upTo(count); known && n < bits {
-		by := isa.ID(0)
-		if count.Op == ir.Const {
-			by = f.m.Const(32, n)
-		} else {
-			by = f.resized(f.expr(count), count.Type, u32)
-		}
-		id := f.c.Op(code, typ, x, by)
-		if op == ir.Shl {
-			return f.normal(t, id)
-		}
-		return id
-	}
-	n := f.expr(count)
-	all := f.c.Op(build.OpULessThan, f.m.Bool(), n, f.number(count.Type, bits))
-	by := f.resized(n, count.Type, u32)
-	if code == build.OpShiftRightArithmetic {
-		return f.c.Op(code, typ, x, f.c.Op(build.OpSelect, f.m.Int(32), all, by, f.m.Const(32, bits-1)))
-	}
-	id := f.c.Op(build.OpSelect, typ, all, f.c.Op(code, typ, x, by), f.number(t, 0))
-	if op == ir.Shl {
-		return f.normal(t, id)
-	}
-	return id
-}
-
-// upTo returns what an integer is at most, if it is not negative and that is known.
-func upTo(v *ir.Value) (most uint64, known bool) {
-	switch {
-	case v.Op == ir.Const:
-		if c, ok := v.Const.(int64); ok {
-			return uint64(c), c >= 0
-		}
-		return v.Const.(uint64), true
-	case v.Op == ir.And:
-		for _, a := range v.Args {
-			if most, known = upTo(a); known {
-				return most, true
-			}
-		}
-	case v.Op == ir.Convert && v.Args[0].Type.Integer() && v.Type.Bits() >= v.Args[0].Type.Bits():
-		return upTo(v.Args[0])
-	}
-	return 0, false
-}
-
 // compare prints a comparison.
 func (f *numbers) compare(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	truth := f.m.Bool()
@@ -217,18 +161,6 @@ func (f *numbers) same(t *ir.Type, x, y isa.ID) isa.ID {
 	return all
 }
 
-// parts returns the types of the elements or fields of a type.
-func parts(t *ir.Type) []*ir.Type {
-	if t.Kind != ir.Array {
-		return fields(t)
-	}
-	all := make([]*ir.Type, t.Len)
-	for i := range all {
-		all[i] = t.Elem
-	}
-	return all
-}
-
 // sameElements prints the body of a function that compares two arrays.
 func (f *numbers) sameElements(t *ir.Type, args []isa.ID) {
 	x, y := f.variable(t), f.variable(t)
@@ -240,4 +172,46 @@ func (f *numbers) sameElements(t *ir.Type, args []isa.ID) {
 		f.conditional(differs, func() { f.c.Do(build.OpReturnValue, f.m.Truth(false)) }, nil)
 	})
 	f.c.Do(build.OpReturnValue, f.m.Truth(true))
+}
+
+// atomically prints an atomic operation on an integer, with a result that has a number already, or with a new one for 0.
+func (f *numbers) atomically(id isa.ID, op isa.Op, t *ir.Type, at isa.ID, args ...isa.ID) isa.ID {
+	const device, relaxed = 1, 0
+	list := []uint32{at, f.m.Const(32, device), f.m.Const(32, relaxed)}
+	if op == build.OpAtomicCompareExchange {
+		list = append(list, f.m.Const(32, relaxed), args[1], args[0])
+	} else {
+		list = append(list, args[0])
+	}
+	typ := f.emitter.value(t)
+	if id == 0 {
+		id = f.m.ID()
+	}
+	f.c.As(op, typ, id, list...)
+	return id
+}
+
+// inGrid returns the thread's place in the grid.
+func (f *numbers) inGrid(op ir.Op, d int) isa.ID {
+	u32, u64 := f.m.Int(32), f.m.Int(64)
+	return f.once(fmt.Sprint(op, d), func() isa.ID {
+		three := func(builtin uint32) isa.ID {
+			all := f.once(fmt.Sprint("input ", builtin), func() isa.ID {
+				return f.c.Early(isa.OpLoad, f.m.Type(isa.OpTypeVector, u32, 3), f.input(builtin))
+			})
+			return f.c.Early(build.OpUConvert, u64, f.c.Early(build.OpCompositeExtract, u32, all, uint32(d)))
+		}
+		switch op {
+		case ir.InGrid:
+			first := f.c.Early(build.OpIMul, u64, f.inGrid(ir.BlockOf, d), f.inGrid(ir.Threads, d))
+			return f.c.Early(isa.OpIAdd, u64, first, f.inGrid(ir.InBlock, d))
+		case ir.InBlock:
+			return three(build.LocalInvocationID)
+		case ir.BlockOf:
+			return three(isa.WorkgroupID)
+		case ir.Threads:
+			return f.c.Early(build.OpUConvert, u64, f.threads[d])
+		}
+		return three(isa.NumWorkgroups)
+	})
 }

@@ -1,55 +1,17 @@
 package spirv
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
 	isa "github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
-	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
 // glsl are the functions of GLSL.std.450 that have no error.
 var glsl = map[string]uint32{"Floor": build.GLSLFloor, "Ceil": build.GLSLCeil, "Trunc": build.GLSLTrunc, "RoundToEven": build.GLSLRoundEven,
 	"Sqrt": build.GLSLSqrt}
-
-// mathematics prints a call of a function of package math, math/bits or math/cmplx, and returns its results.
-func (f *values) mathematics(v *ir.Value) []isa.ID {
-	pkg, name, _ := strings.Cut(v.Of, ".")
-	f64 := ir.Basic(ir.F64)
-	if pkg == "math" && (name == "IsNaN" || name == "IsInf" || name == "Signbit") { // the result does not depend on the width
-		if x := facts.Single(v.Args[0]); x != nil && x.Op != ir.Const {
-			return f.mathOf(name, ir.Basic(ir.F32), append([]isa.ID{f.expr(x)}, f.exprs(v.Args[1:])...))
-		}
-	}
-	args := f.exprs(v.Args)
-	switch pkg {
-	case "bits":
-		return f.bits(name, v.Args, args)
-	case "cmplx":
-		re, im := f.split(v.Args[0].Type, args[0])
-		switch name {
-		case "Abs":
-			return f.lacking("Hypot", re, im)
-		case "Phase":
-			return f.lacking("Atan2", im, re)
-		}
-		return []isa.ID{f.complex(v.Type, re, f.negative(f64, im))}
-	}
-	if name == "Float32bits" || name == "Float32frombits" {
-		return f.mathOf(name, ir.Basic(ir.F32), args)
-	}
-	return f.mathOf(name, f64, args)
-}
-
-func (f *values) exprs(list []*ir.Value) (all []isa.ID) {
-	for _, v := range list {
-		all = append(all, f.expr(v))
-	}
-	return all
-}
 
 // exact are the functions of package math whose results on float32 are those on float64, rounded.
 var exact = map[string]bool{"Sqrt": true, "Floor": true, "Ceil": true, "Trunc": true, "Abs": true, "Copysign": true, "Round": true, "RoundToEven": true,
@@ -154,14 +116,4 @@ func (f *numbers) bits(name string, values []*ir.Value, args []isa.ID) []isa.ID 
 		return append(back(f.c.Op(build.OpShiftRightLogical, wide, product, f.m.Const(32, 32))), low)
 	}
 	return f.lacking(base, word()) // Len and OnesCount
-}
-
-// lacking calls a function of package vulkan, and returns its results.
-func (f *numbers) lacking(name string, args ...isa.ID) []isa.ID {
-	for _, g := range f.Lacking.Functions {
-		if g.Name == name {
-			return f.results(g, f.want(g, true), args)
-		}
-	}
-	panic(fmt.Sprintf("package vulkan has no function %s", name))
 }

@@ -1,6 +1,7 @@
 package spirv
 
 import (
+	"fmt"
 	"slices"
 
 	isa "github.com/go-halyard/halyard/internal/spirv"
@@ -142,68 +143,6 @@ func (f *memory) variable(t *ir.Type) *place {
 	return &place{typ: t, storage: build.Function, base: f.c.Variable(f.emitter.value(t)), whole: true}
 }
 
-// local returns the place of a local.
-func (f *values) local(l *ir.Local) *place {
-	if at := f.frame.locals[l.Index]; at != nil {
-		return at
-	}
-	at := (*place)(nil)
-	if l.Space == ir.Shared {
-		at = &place{typ: l.Type, storage: build.Workgroup, base: f.global(build.Workgroup, f.shared(l.Type))}
-	} else {
-		at = f.variable(l.Type)
-	}
-	f.frame.locals[l.Index] = at
-	return at
-}
-
-// indexes evaluates the indexes of a place.
-func (f *values) indexes(p *ir.Place) (all []isa.ID) {
-	for _, i := range p.Indexes() {
-		if i.Op == ir.Const {
-			all = append(all, f.m.Const(width(i.Type), bitsOf(i.Const)))
-		} else {
-			all = append(all, f.expr(i))
-		}
-	}
-	return all
-}
-
-// at returns a place, whose indexes are evaluated.
-func (f *values) at(p *ir.Place, indexes []isa.ID) *place {
-	var at *place
-	if p.Local != nil {
-		at = f.local(p.Local)
-	} else {
-		at = f.frame.params[p.Param.Index].place
-	}
-	for _, s := range p.Path {
-		pos := s.Pos
-		if s.Index != nil && !pos.IsValid() {
-			pos = s.Index.Pos
-		}
-		switch {
-		case s.Col != nil:
-			m := f.frame.params[p.Param.Index]
-			at = at.element(f.memory, f.cell(indexes[0], indexes[1], m.rows, m.col, pos))
-			indexes = indexes[2:]
-		case s.Index != nil && at.list:
-			at = at.element(f.memory, f.checked(s.Index, indexes[0], f.frame.params[p.Param.Index].rows, pos))
-			indexes = indexes[1:]
-		case s.Index != nil:
-			index := indexes[0]
-			if s.Index.Op != ir.Const { // Go has checked constants
-				index = f.checkedIn(s.Index, index, at.typ.Len, pos)
-			}
-			at = at.inside(f.memory, at.typ.Elem, index, 0)
-			indexes = indexes[1:]
-		default:
-			at = at.inside(f.memory, at.typ.Fields[s.Field].Type, f.m.Const(32, uint64(s.Field)), s.Field)
-		}
-	}
-	return at
-}
-
 // element returns an element of a buffer. The index is an integer of 64 bits.
 func (p *place) element(f *memory, index isa.ID) *place {
 	at := *p
@@ -251,36 +190,20 @@ func (e *emitter) stays(of *ir.Function) *stays {
 	return e.kept[of]
 }
 
-// source returns where a value is that a part is taken of.
-func (f *values) source(v *ir.Value) *place {
-	switch {
-	case v.Bound && f.frame.kept[v.ID] != nil:
-		return f.frame.kept[v.ID]
-	case v.Bound:
-	case v.Op == ir.Argument && f.frame.params[v.Param.Index].place != nil:
-		return f.frame.params[v.Param.Index].place
-	case v.Op == ir.Extract && v.Args[0].Type.Kind != ir.Tuple:
-		return f.extracted(v)
-	}
-	return &place{typ: v.Type, value: f.expr(v)}
-}
-
-// extracted returns the place of a part of a value.
-func (f *values) extracted(v *ir.Value) *place {
-	from := f.source(v.Args[0])
-	if len(v.Args) == 1 {
-		i := v.Which[0]
-		return from.inside(f.memory, v.Type, f.m.Const(32, uint64(i)), i)
-	}
-	index := v.Args[1]
-	if n, ok := index.Const.(int64); ok && n >= 0 {
-		return from.inside(f.memory, v.Type, f.m.Const(32, uint64(n)), int(n))
-	}
-	id := f.expr(index)
-	if from.value != 0 {
-		at := f.variable(from.typ)
-		f.store(at, from.value)
-		from = at
-	}
-	return from.inside(f.memory, v.Type, f.checkedIn(index, id, v.Args[0].Type.Len, v.Pos), 0)
+// argument returns an argument of the kernel, which may be an address.
+func (f *memory) argument(i int) isa.ID {
+	return f.once(fmt.Sprint("argument ", i), func() isa.ID {
+		a, t := &f.arguments, f.arguments.list.Fields[i].Type
+		base := a.base
+		if a.storage == isa.PhysicalStorage {
+			base = f.once("arguments", func() isa.ID {
+				at := f.c.Early(isa.OpAccessChain, f.m.Pointer(isa.PushConstant, a.pointer), base, f.m.Const(32, 0))
+				return f.c.Early(isa.OpLoad, a.pointer, at)
+			})
+		}
+		typ := f.layout(t, a.storage)
+		at := f.c.Early(isa.OpAccessChain, f.m.Pointer(a.storage, typ), base, f.m.Const(32, uint64(i)))
+		id := f.c.Early(isa.OpLoad, typ, slices.Concat([]uint32{at}, aligned(t, a.storage))...)
+		return f.widened(id, t, a.storage, f.c.Early)
+	})
 }

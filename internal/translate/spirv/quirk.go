@@ -51,29 +51,6 @@ func (f *code) unknownNumber(c uint64) isa.ID {
 	})
 }
 
-// operands returns the two operands of an operation. A float constant is one that the driver may know if the other is not a constant: it cannot know the
-// result then, unless the constant is 0. It must not know an integer of 64 bits that it compares, for the reason in number.
-func (f *values) operands(v *ir.Value) (x, y isa.ID) {
-	known := func(a, other *ir.Value) (isa.ID, bool) {
-		if v.Op.Compares() && a.Op == ir.Const && a.Type.Integer() && width(a.Type) == 64 && int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const)) {
-			return f.unknownNumber(bitsOf(a.Const)), true
-		}
-		c, ok := a.Const.(float64)
-		if a.Op != ir.Const || a.Bound || !ok || c == 0 || other.Op == ir.Const {
-			return 0, false
-		}
-		return f.m.ConstFloat(a.Type.Bits(), c), true
-	}
-	x, ok := known(v.Args[0], v.Args[1])
-	if !ok {
-		x = f.expr(v.Args[0])
-	}
-	if y, ok = known(v.Args[1], v.Args[0]); !ok {
-		y = f.expr(v.Args[1])
-	}
-	return x, y
-}
-
 // mostUnknown is how many bytes of floats a zero has that no driver knows. Of larger arrays no driver knows the elements.
 const mostUnknown = 256
 

@@ -162,13 +162,6 @@ func (f *function) choose(s *ir.Stmt) {
 	}
 }
 
-func bitsOf(c any) uint64 {
-	if n, ok := c.(int64); ok {
-		return uint64(n)
-	}
-	return c.(uint64)
-}
-
 // clauses prints the clauses of a switch as an OpSwitch, whose selector has so many bits. The clause without tests is its default, unless numbers gives it
 // a number.
 func (f *function) clauses(s *ir.Stmt, selector isa.ID, bits int, numbers func(c *ir.Clause, i int) []uint64) {
@@ -327,4 +320,33 @@ func ownHead(head []*ir.Stmt, s *ir.Stmt) bool {
 		}, func(v *ir.Value) { check(v.Operands()...) })
 	}
 	return own
+}
+
+// returns ends the function, or what is printed of one where it is called.
+func (f *function) returns(s *ir.Stmt) {
+	in := f.frame
+	results := f.exprs(s.Values)
+	switch {
+	case in.around != nil:
+		for i, at := range in.at {
+			f.store(at, results[i])
+		}
+		f.leave(in.around, false)
+	case in.inlined:
+		in.results = results
+	case len(results) == 0:
+		f.end()
+	case len(results) == 1:
+		f.c.Do(build.OpReturnValue, results[0])
+	default:
+		f.c.Do(build.OpReturnValue, f.c.Op(isa.OpCompositeConstruct, f.emitter.value(in.f.Result()), results...))
+	}
+}
+
+// end ends a function without results.
+func (f *function) end() {
+	if f.frame.f.Kernel && f.Loops && f.looped && f.Reports != Nothing {
+		f.askRounds()
+	}
+	f.c.Do(build.OpReturn)
 }

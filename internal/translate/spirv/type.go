@@ -203,3 +203,22 @@ func (e *emitter) elements(elem *ir.Type, coherent bool) isa.ID {
 	}
 	return e.types[k]
 }
+
+// parts returns the types of the elements or fields of a type.
+func parts(t *ir.Type) []*ir.Type {
+	if t.Kind != ir.Array {
+		return fields(t)
+	}
+	all := make([]*ir.Type, t.Len)
+	for i := range all {
+		all[i] = t.Elem
+	}
+	return all
+}
+
+func bitsOf(c any) uint64 {
+	if n, ok := c.(int64); ok {
+		return uint64(n)
+	}
+	return c.(uint64)
+}

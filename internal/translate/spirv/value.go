@@ -2,9 +2,11 @@ package spirv
 
 import (
 	"fmt"
+	"strings"
 
 	isa "github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -190,4 +192,300 @@ func (f *values) composite(v *ir.Value) isa.ID {
 		}
 	}
 	return f.c.Op(isa.OpCompositeConstruct, f.part(t), all...)
+}
+
+// mathematics prints a call of a function of package math, math/bits or math/cmplx, and returns its results.
+func (f *values) mathematics(v *ir.Value) []isa.ID {
+	pkg, name, _ := strings.Cut(v.Of, ".")
+	f64 := ir.Basic(ir.F64)
+	if pkg == "math" && (name == "IsNaN" || name == "IsInf" || name == "Signbit") { // the result does not depend on the width
+		if x := facts.Single(v.Args[0]); x != nil && x.Op != ir.Const {
+			return f.mathOf(name, ir.Basic(ir.F32), append([]isa.ID{f.expr(x)}, f.exprs(v.Args[1:])...))
+		}
+	}
+	args := f.exprs(v.Args)
+	switch pkg {
+	case "bits":
+		return f.bits(name, v.Args, args)
+	case "cmplx":
+		re, im := f.split(v.Args[0].Type, args[0])
+		switch name {
+		case "Abs":
+			return f.lacking("Hypot", re, im)
+		case "Phase":
+			return f.lacking("Atan2", im, re)
+		}
+		return []isa.ID{f.complex(v.Type, re, f.negative(f64, im))}
+	}
+	if name == "Float32bits" || name == "Float32frombits" {
+		return f.mathOf(name, ir.Basic(ir.F32), args)
+	}
+	return f.mathOf(name, f64, args)
+}
+
+func (f *values) exprs(list []*ir.Value) (all []isa.ID) {
+	for _, v := range list {
+		all = append(all, f.expr(v))
+	}
+	return all
+}
+
+// convert returns a number in another type.
+func (f *values) convert(v *ir.Value) isa.ID {
+	from, to := v.Args[0].Type, v.Type
+	typ := f.emitter.value(to)
+	if name, args := facts.SingleMath(v); exact[name] {
+		return f.mathOf(name, to, f.exprs(args))[0]
+	}
+	switch x := f.expr(v.Args[0]); {
+	case from.Integer() && to.Integer():
+		return f.resized(x, from, to)
+	case to.Complex():
+		re, im := f.split(from, x)
+		re = f.refloated(re, from.Part(), to.Part())
+		return f.complex(to, re, f.refloated(im, from.Part(), to.Part()))
+	case from.Float() && to.Float():
+		return f.refloated(x, from, to)
+	case from.Float():
+		return f.cut(x, from, to)
+	case from.Signed():
+		return f.unknown(to, f.float(build.OpConvertSToF, typ, x))
+	default:
+		return f.unknown(to, f.float(build.OpConvertUToF, typ, x))
+	}
+}
+
+// shift prints a shift, whose count may be as large as the width or larger.
+func (f *values) shift(op ir.Op, t *ir.Type, x isa.ID, count *ir.Value) isa.ID {
+	typ, bits, u32 := f.emitter.value(t), uint64(t.Bits()), ir.Basic(ir.U32)
+	code := build.OpShiftLeftLogical
+	switch {
+	case op == ir.Shr && t.Signed():
+		code = build.OpShiftRightArithmetic
+	case op == ir.Shr:
+		code = build.OpShiftRightLogical
+	}
+	if n, known := upTo(count); known && n < bits {
+		by := isa.ID(0)
+		if count.Op == ir.Const {
+			by = f.m.Const(32, n)
+		} else {
+			by = f.resized(f.expr(count), count.Type, u32)
+		}
+		id := f.c.Op(code, typ, x, by)
+		if op == ir.Shl {
+			return f.normal(t, id)
+		}
+		return id
+	}
+	n := f.expr(count)
+	all := f.c.Op(build.OpULessThan, f.m.Bool(), n, f.number(count.Type, bits))
+	by := f.resized(n, count.Type, u32)
+	if code == build.OpShiftRightArithmetic {
+		return f.c.Op(code, typ, x, f.c.Op(build.OpSelect, f.m.Int(32), all, by, f.m.Const(32, bits-1)))
+	}
+	id := f.c.Op(build.OpSelect, typ, all, f.c.Op(code, typ, x, by), f.number(t, 0))
+	if op == ir.Shl {
+		return f.normal(t, id)
+	}
+	return id
+}
+
+// upTo returns what an integer is at most, if it is not negative and that is known.
+func upTo(v *ir.Value) (most uint64, known bool) {
+	switch {
+	case v.Op == ir.Const:
+		if c, ok := v.Const.(int64); ok {
+			return uint64(c), c >= 0
+		}
+		return v.Const.(uint64), true
+	case v.Op == ir.And:
+		for _, a := range v.Args {
+			if most, known = upTo(a); known {
+				return most, true
+			}
+		}
+	case v.Op == ir.Convert && v.Args[0].Type.Integer() && v.Type.Bits() >= v.Args[0].Type.Bits():
+		return upTo(v.Args[0])
+	}
+	return 0, false
+}
+
+// operands returns the two operands of an operation. A float constant is one that the driver may know if the other is not a constant: it cannot know the
+// result then, unless the constant is 0. It must not know an integer of 64 bits that it compares, for the reason in number.
+func (f *values) operands(v *ir.Value) (x, y isa.ID) {
+	known := func(a, other *ir.Value) (isa.ID, bool) {
+		if v.Op.Compares() && a.Op == ir.Const && a.Type.Integer() && width(a.Type) == 64 && int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const)) {
+			return f.unknownNumber(bitsOf(a.Const)), true
+		}
+		c, ok := a.Const.(float64)
+		if a.Op != ir.Const || a.Bound || !ok || c == 0 || other.Op == ir.Const {
+			return 0, false
+		}
+		return f.m.ConstFloat(a.Type.Bits(), c), true
+	}
+	x, ok := known(v.Args[0], v.Args[1])
+	if !ok {
+		x = f.expr(v.Args[0])
+	}
+	if y, ok = known(v.Args[1], v.Args[0]); !ok {
+		y = f.expr(v.Args[1])
+	}
+	return x, y
+}
+
+// atomics are the atomic operations: on integers with a sign, and on those without.
+var atomics = map[string][2]isa.Op{
+	"Add": {build.OpAtomicIAdd, build.OpAtomicIAdd}, "Min": {build.OpAtomicSMin, build.OpAtomicUMin}, "Max": {build.OpAtomicSMax, build.OpAtomicUMax},
+	"And": {build.OpAtomicAnd, build.OpAtomicAnd}, "Or": {build.OpAtomicOr, build.OpAtomicOr}, "Xor": {build.OpAtomicXor, build.OpAtomicXor},
+	"Exchange": {build.OpAtomicExchange, build.OpAtomicExchange}, "CompareExchange": {build.OpAtomicCompareExchange, build.OpAtomicCompareExchange},
+}
+
+// atomic prints an atomic operation. Those on floats are made of operations on their bits.
+func (f *values) atomic(v *ir.Value) isa.ID {
+	t := v.Type
+	indexes := f.indexes(v.Place)
+	args := f.exprs(v.Args)
+	p := f.at(v.Place, indexes)
+	if t.Bits() == 64 {
+		f.m.Need(build.Int64Atomics)
+	}
+	bits, word := t, f.m.Int(t.Bits())
+	at := f.pointer(p)
+	if t.Float() {
+		bits = ir.Basic(map[int]ir.Kind{32: ir.U32, 64: ir.U64}[t.Bits()])
+		if p.storage == isa.PhysicalStorage {
+			at = f.c.Op(build.OpBitcast, f.m.Pointer(p.storage, word), at)
+		}
+		if v.Of != "Exchange" && v.Of != "CompareExchange" {
+			return f.combined(v, at, args[0])
+		}
+		for i := range args {
+			args[i] = f.c.Op(build.OpBitcast, word, args[i])
+		}
+	}
+	op := atomics[v.Of][1]
+	if t.Signed() {
+		op = atomics[v.Of][0]
+	}
+	was := f.atomically(0, op, bits, at, args...)
+	if t.Float() {
+		return f.unknown(t, f.c.Op(build.OpBitcast, f.emitter.value(t), was))
+	}
+	return was
+}
+
+// combined prints an atomic operation on a float as a loop of exchanges. The first guesses that there is 0, and reads what there is.
+func (f *values) combined(v *ir.Value, at, arg isa.ID) isa.ID {
+	t, bits := v.Type, ir.Basic(map[int]ir.Kind{32: ir.U32, 64: ir.U64}[v.Type.Bits()])
+	word, op := f.m.Int(t.Bits()), map[string]ir.Op{"Add": ir.Add, "Min": ir.Min, "Max": ir.Max}[v.Of]
+	l := f.enter(nil)
+	next := f.m.ID()
+	was := f.phi(word, f.m.Const(t.Bits(), 0), next, l)
+	f.test(l, 0)
+	old := f.unknown(t, f.c.Op(build.OpBitcast, f.emitter.value(t), was))
+	made := f.c.Op(build.OpBitcast, word, f.floats(op, t, old, arg))
+	f.atomically(next, build.OpAtomicCompareExchange, bits, at, was, made)
+	same := f.c.Op(build.OpIEqual, f.m.Bool(), next, was)
+	f.next(l)
+	l.reached = true
+	f.c.Do(build.OpBranchConditional, same, l.merge, l.header)
+	f.after(l)
+	return f.unknown(t, f.c.Op(build.OpBitcast, f.emitter.value(t), next))
+}
+
+// local returns the place of a local.
+func (f *values) local(l *ir.Local) *place {
+	if at := f.frame.locals[l.Index]; at != nil {
+		return at
+	}
+	at := (*place)(nil)
+	if l.Space == ir.Shared {
+		at = &place{typ: l.Type, storage: build.Workgroup, base: f.global(build.Workgroup, f.shared(l.Type))}
+	} else {
+		at = f.variable(l.Type)
+	}
+	f.frame.locals[l.Index] = at
+	return at
+}
+
+// indexes evaluates the indexes of a place.
+func (f *values) indexes(p *ir.Place) (all []isa.ID) {
+	for _, i := range p.Indexes() {
+		if i.Op == ir.Const {
+			all = append(all, f.m.Const(width(i.Type), bitsOf(i.Const)))
+		} else {
+			all = append(all, f.expr(i))
+		}
+	}
+	return all
+}
+
+// at returns a place, whose indexes are evaluated.
+func (f *values) at(p *ir.Place, indexes []isa.ID) *place {
+	var at *place
+	if p.Local != nil {
+		at = f.local(p.Local)
+	} else {
+		at = f.frame.params[p.Param.Index].place
+	}
+	for _, s := range p.Path {
+		pos := s.Pos
+		if s.Index != nil && !pos.IsValid() {
+			pos = s.Index.Pos
+		}
+		switch {
+		case s.Col != nil:
+			m := f.frame.params[p.Param.Index]
+			at = at.element(f.memory, f.cell(indexes[0], indexes[1], m.rows, m.col, pos))
+			indexes = indexes[2:]
+		case s.Index != nil && at.list:
+			at = at.element(f.memory, f.checked(s.Index, indexes[0], f.frame.params[p.Param.Index].rows, pos))
+			indexes = indexes[1:]
+		case s.Index != nil:
+			index := indexes[0]
+			if s.Index.Op != ir.Const { // Go has checked constants
+				index = f.checkedIn(s.Index, index, at.typ.Len, pos)
+			}
+			at = at.inside(f.memory, at.typ.Elem, index, 0)
+			indexes = indexes[1:]
+		default:
+			at = at.inside(f.memory, at.typ.Fields[s.Field].Type, f.m.Const(32, uint64(s.Field)), s.Field)
+		}
+	}
+	return at
+}
+
+// source returns where a value is that a part is taken of.
+func (f *values) source(v *ir.Value) *place {
+	switch {
+	case v.Bound && f.frame.kept[v.ID] != nil:
+		return f.frame.kept[v.ID]
+	case v.Bound:
+	case v.Op == ir.Argument && f.frame.params[v.Param.Index].place != nil:
+		return f.frame.params[v.Param.Index].place
+	case v.Op == ir.Extract && v.Args[0].Type.Kind != ir.Tuple:
+		return f.extracted(v)
+	}
+	return &place{typ: v.Type, value: f.expr(v)}
+}
+
+// extracted returns the place of a part of a value.
+func (f *values) extracted(v *ir.Value) *place {
+	from := f.source(v.Args[0])
+	if len(v.Args) == 1 {
+		i := v.Which[0]
+		return from.inside(f.memory, v.Type, f.m.Const(32, uint64(i)), i)
+	}
+	index := v.Args[1]
+	if n, ok := index.Const.(int64); ok && n >= 0 {
+		return from.inside(f.memory, v.Type, f.m.Const(32, uint64(n)), int(n))
+	}
+	id := f.expr(index)
+	if from.value != 0 {
+		at := f.variable(from.typ)
+		f.store(at, from.value)
+		from = at
+	}
+	return from.inside(f.memory, v.Type, f.checkedIn(index, id, v.Args[0].Type.Len, v.Pos), 0)
 }

@@ -1,0 +1,234 @@
+package spirv
+
+import (
+	"fmt"
+
+	isa "github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// Reports is what a module reports.
+type Reports int
+
+// The modules of a kernel.
+const (
+	Nothing Reports = iota
+	Rounds          // whether the device has ended a loop
+	Bounds          // that, and indexes out of range
+)
+
+// Options are what a module is made with.
+type Options struct {
+	Entry   string      // the name of the entry point
+	Lacking *ir.Program // the functions that Vulkan lacks, by their names in Go
+	Reports Reports
+	Loops   bool     // the kernel has loops that a device may end
+	Sites   []string // the lines of indexes that are checked, as file:line
+}
+
+// emitter makes one module.
+type emitter struct {
+	Options
+	program   *ir.Program
+	m         *build.Module
+	effects   map[*ir.Function]*facts.Effects
+	types     map[string]isa.ID // structures, arrays and blocks, by what they are for
+	entry     isa.ID            // the kernel
+	functions map[*ir.Function]isa.ID
+	wanted    []wanted          // functions that are not printed yet
+	helpers   map[string]isa.ID // functions that the printer adds
+	inputs    map[uint32]isa.ID // what the device provides
+	threads   [3]isa.ID         // of a block; a launch chooses them
+	rounding  isa.ID            // a constant that a launch chooses: whether the device rounds quotients and roots of float32 correctly
+	uses      []isa.ID          // variables outside functions
+	words     bool              // floats in memory that a block shares are kept as integers, because there are atomic operations on them
+	coherent  bool              // threads meet at barriers
+	arguments arguments
+	kept      map[*ir.Function]*stays
+}
+
+// arguments are the kernel's arguments: members of the block of push constants, or of memory whose address is there.
+type arguments struct {
+	base    isa.ID
+	storage uint32
+	list    *ir.Type
+	pointer isa.ID // the type of pointers to the list, if it is in memory
+}
+
+// global returns a new variable outside functions.
+func (e *emitter) global(storage uint32, typ isa.ID) isa.ID {
+	id := e.m.Global(isa.OpVariable, e.m.Pointer(storage, typ), storage)
+	e.uses = append(e.uses, id)
+	return id
+}
+
+// input returns a variable of three numbers that the device provides.
+func (e *emitter) input(builtin uint32) isa.ID {
+	if e.inputs[builtin] == 0 {
+		id := e.global(build.Input, e.m.Type(isa.OpTypeVector, e.m.Int(32), 3))
+		e.m.Decorate(id, isa.BuiltIn, builtin)
+		e.inputs[builtin] = id
+	}
+	return e.inputs[builtin]
+}
+
+// A function of the module is printed in layers. Each knows those before it.
+type (
+	// code has the instructions of the function.
+	code struct {
+		*emitter
+		c      *build.Code
+		early  map[string]isa.ID // what is computed where the function begins
+		driver bool              // quotients and roots of float32 are the driver's
+	}
+
+	// flow has conditions and loops.
+	flow struct {
+		*code
+		constructs []*construct
+	}
+
+	// memory has places, and what is in them.
+	memory struct{ *flow }
+
+	// numbers has operations on values that are printed already.
+	numbers struct{ *memory }
+
+	// values prints values of Go.
+	values struct {
+		*numbers
+		frame *frame // of the innermost function of Go that is printed
+	}
+
+	// function prints statements of Go.
+	function struct {
+		*values
+		looped bool // a loop or a call has been printed
+	}
+)
+
+func (e *emitter) numbers(c *build.Code) *numbers {
+	return &numbers{&memory{&flow{code: &code{emitter: e, c: c, early: map[string]isa.ID{}}}}}
+}
+
+// frame is one function of Go that is printed: as a function of the module, or where it is called.
+type frame struct {
+	f       *ir.Function
+	values  []isa.ID   // of bound values, by their IDs
+	tuples  [][]isa.ID // the same for the results of calls that have several
+	kept    []*place   // bound values that are also in a variable, because their elements are read by an index
+	locals  []*place
+	params  []param
+	inlined bool       // it is printed where it is called
+	around  *construct // left by a return where the function is called, unless the only return is the last statement
+	at      []*place   // where such a return puts the results
+	results []isa.ID   // those of the only return
+}
+
+// param is the argument of a parameter.
+type param struct {
+	value     isa.ID
+	read      func() isa.ID // returns the value of a kernel's argument
+	place     *place        // what it refers to, or the variable that has a value
+	rows, col isa.ID        // the length of a slice; the rows and columns of a matrix
+}
+
+func newFrame(f *ir.Function) *frame {
+	n := f.NumValues()
+	return &frame{f: f, values: make([]isa.ID, n), tuples: make([][]isa.ID, n), kept: make([]*place, n), locals: make([]*place, len(f.Locals))}
+}
+
+// once returns what is computed where the function begins, for each key once.
+func (f *code) once(key string, compute func() isa.ID) isa.ID {
+	id, ok := f.early[key]
+	if !ok {
+		id = compute()
+		f.early[key] = id
+	}
+	return id
+}
+
+// results calls a function of the module.
+func (f *numbers) results(g *ir.Function, id isa.ID, args []isa.ID) []isa.ID {
+	result := g.Result()
+	all := f.c.Op(isa.OpFunctionCall, f.emitter.value(result), append([]isa.ID{id}, args...)...)
+	if result == nil || result.Kind != ir.Tuple {
+		return []isa.ID{all}
+	}
+	var each []isa.ID
+	for i, r := range result.Fields {
+		each = append(each, f.c.Op(build.OpCompositeExtract, f.emitter.value(r.Type), all, uint32(i)))
+	}
+	return each
+}
+
+// wanted is a function that the module calls, and that is printed later.
+type wanted struct {
+	f      *ir.Function
+	code   *build.Code
+	given  []isa.ID // its parameters
+	driver bool     // it is one of package vulkan
+}
+
+// want returns a function without parameters that refer to memory, which a module has once.
+func (e *emitter) want(g *ir.Function, driver bool) isa.ID {
+	if e.functions[g] == 0 {
+		var types []isa.ID
+		for _, p := range g.Params {
+			types = append(types, e.value(p.Type))
+		}
+		code, given := e.m.Function(e.value(g.Result()), types...)
+		e.functions[g] = code.ID
+		e.wanted = append(e.wanted, wanted{g, code, given, driver})
+	}
+	return e.functions[g]
+}
+
+// helper calls a function that the printer adds. A module has it once.
+func (f *numbers) helper(name string, result isa.ID, params []isa.ID, body func(g *numbers, args []isa.ID), args ...isa.ID) isa.ID {
+	if f.helpers[name] == 0 {
+		code, given := f.m.Function(result, params...)
+		f.helpers[name] = code.ID
+		body(f.emitter.numbers(code), given)
+		code.End()
+	}
+	return f.c.Op(isa.OpFunctionCall, result, append([]isa.ID{f.helpers[name]}, args...)...)
+}
+
+// construct is a loop or a switch, or a function that is printed where it is called. It can be left from within.
+type construct struct {
+	of                  *ir.Stmt // nil for one that no break leaves
+	loop                bool
+	before, header      isa.ID // of a loop: the block before it, and its first
+	merge, next         isa.ID // what follows; of a loop, what follows a round
+	reached             bool   // something goes to merge
+	forwards            []forward
+	leaving, continuing isa.ID // flags: a construct further in was left to leave this one, or to go on with its next round; 0 if none was
+}
+
+// forward says that what follows a construct must go on to another that is further out.
+type forward struct {
+	to   *construct
+	next bool
+}
+
+// lacking calls a function of package vulkan, and returns its results.
+func (f *numbers) lacking(name string, args ...isa.ID) []isa.ID {
+	for _, g := range f.Lacking.Functions {
+		if g.Name == name {
+			return f.results(g, f.want(g, true), args)
+		}
+	}
+	panic(fmt.Sprintf("package vulkan has no function %s", name))
+}
+
+// float prints an operation on floats. No device may change its result: not by leaving out a rounding, nor by taking for granted that there is no NaN.
+func (f *code) float(op isa.Op, typ isa.ID, args ...uint32) isa.ID {
+	id := f.c.Op(op, typ, args...)
+	if !f.c.Dead {
+		f.m.Decorate(id, build.NoContraction)
+	}
+	return id
+}
