@@ -1,45 +1,60 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Bound is a number: Plus, and for each number that a launch passes, times it. A negative number that is passed counts as a large one.
-type Bound struct {
-	Plus  int64
-	Times map[int]int64 // by the place of the argument in a launch
-}
+// Bound is a number: a sum of products of what a launch passes, with their factors. A product is the places of its arguments in the launch, as in "1 4", and
+// "" for a constant. A place may be divided by what a loop steps by, as in "1/-5 4": see kernel.Written.Rounds. A negative number that is passed counts as
+// a large one.
+type Bound map[string]int64
 
-// MostSteps is the largest number in a bound. More is as good as no bound.
+// MostSteps is the largest factor in a bound. More is as good as no bound.
 const MostSteps = 1 << 20
 
-// Add adds another bound.
-func (b *Bound) Add(c Bound) {
-	b.Plus = min(b.Plus+c.Plus, MostSteps)
-	for at, n := range c.Times {
-		if b.Times == nil {
-			b.Times = map[int]int64{}
-		}
-		b.Times[at] = min(b.Times[at]+n, MostSteps)
+// Times returns the bound that is a constant.
+func Times(n int64) Bound { return Bound{"": min(n, MostSteps)} }
+
+// Plus returns the sum of two bounds.
+func (b Bound) Plus(c Bound) Bound {
+	sum := Bound{}
+	maps.Copy(sum, b)
+	for at, n := range c {
+		sum[at] = min(sum[at]+n, MostSteps)
 	}
+	return sum
 }
 
-// By returns the product of two bounds, false if neither is a constant.
-func (b Bound) By(c Bound) (product Bound, ok bool) {
-	if len(b.Times) > 0 {
-		b, c = c, b
+// By returns the product of two bounds.
+func (b Bound) By(c Bound) Bound {
+	product := Bound{}
+	for x, n := range b {
+		for y, m := range c {
+			at := strings.Fields(x + " " + y)
+			slices.Sort(at)
+			key := strings.Join(at, " ")
+			product[key] = min(product[key]+min(n*m, MostSteps), MostSteps)
+		}
 	}
-	if len(b.Times) > 0 {
-		return Bound{}, false
+	return product
+}
+
+// Products returns the products, each as the factor and then the places of arguments, short ones first.
+func (b Bound) Products() (all [][]string) {
+	for _, at := range slices.SortedFunc(maps.Keys(b), func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) }) {
+		if b[at] > 0 || at != "" {
+			parts := strings.FieldsFunc(at, func(c rune) bool { return c == ' ' || c == '/' })
+			all = append(all, append([]string{fmt.Sprint(b[at])}, parts...))
+		}
 	}
-	product.Plus = min(b.Plus*c.Plus, MostSteps)
-	for at, n := range c.Times {
-		product.Add(Bound{Times: map[int]int64{at: min(b.Plus*n, MostSteps)}})
-	}
-	return product, true
+	return all
 }
 
 // Bounds knows what whole numbers of a function are at most. What is computed from memory has no bound, nor has what may wrap around.
@@ -77,13 +92,13 @@ func (b *Bounds) argument(m *ir.Param, of int) (Bound, bool) {
 		return most, true
 	}
 	at, ok := b.wires[m]
-	return Bound{Times: map[int]int64{at + of: 1}}, ok
+	return Bound{strconv.Itoa(at + of): 1}, ok
 }
 
 // Most returns what a whole number is at most.
 func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
 	if n, ok := Constant(v); ok {
-		return Bound{Plus: min(max(n, 0), MostSteps)}, true
+		return Times(max(n, 0)), true
 	}
 	switch v.Op {
 	case ir.Counter, ir.Load:
@@ -100,7 +115,7 @@ func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
 			return b.argument(v.Param, 1+int(v.Op-ir.Rows))
 		}
 	case ir.InBlock, ir.Threads:
-		return Bound{Plus: mostLocal}, b.device
+		return Times(mostLocal), b.device
 	case ir.Convert:
 		to, from := v.Type, v.Args[0].Type
 		if to.Integer() && from.Integer() && to.Bits() >= from.Bits() && (to.Signed() || !from.Signed() || b.natural(v.Args[0])) {
@@ -114,16 +129,13 @@ func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
 	case ir.Add:
 		x, ok := b.Most(v.Args[0])
 		y, ok2 := b.Most(v.Args[1])
-		sum := Bound{}
-		sum.Add(x)
-		sum.Add(y)
-		return sum, ok && ok2
+		return x.Plus(y), ok && ok2
 	case ir.Div, ir.Shr, ir.Sub:
 		if by, ok := Constant(v.Args[1]); ok && by > 0 && (v.Op != ir.Sub || v.Type.Signed() && by <= largest) {
 			return b.Most(v.Args[0])
 		}
 	}
-	return Bound{}, false
+	return nil, false
 }
 
 // counted returns what counts if a value is the number of a loop's round: a counter or a local. Else it is nil.
@@ -246,31 +258,30 @@ func Begins(s, loop *ir.Stmt) bool {
 func (b *Bounds) Rounds(s, before *ir.Stmt) (Bound, bool) {
 	c, ok := countingOf(s, before)
 	if !ok {
-		return Bound{}, false
+		return nil, false
 	}
 	return b.rounds(c)
 }
 
 func (b *Bounds) rounds(c counting) (Bound, bool) {
 	if c.from == nil || c.t.Bits() < 32 && !(c.op == ir.Add && c.by == nil && c.fixed == 1 && c.compares == ir.Lt) { // a narrow one may wrap around and go on
-		return Bound{}, false
+		return nil, false
 	}
 	if n, known := c.simulated(); known {
-		return Bound{Plus: n}, true
+		return Times(n), true
 	}
 	up := c.op == ir.Add && (c.compares == ir.Lt || c.compares == ir.Le)
 	if b.device && up && !c.implied && c.by == nil && c.fixed > 0 {
 		if far, ok := b.distance(c.from, c.end); ok {
-			return Bound{Plus: far/c.fixed + 1}, true
+			return Times(far/c.fixed + 1), true
 		}
 	}
 	if !up || !b.from(c.from, 0, 2) || c.by != nil && !b.from(c.by, 1, 2) || c.by == nil && (c.fixed < 1 || c.fixed > largest) {
-		return Bound{}, false
+		return nil, false
 	}
 	most, ok := b.Most(c.end)
 	if c.compares == ir.Le {
-		most.Times = maps.Clone(most.Times)
-		most.Add(Bound{Plus: 1})
+		most = most.Plus(Times(1))
 	}
 	return most, ok
 }

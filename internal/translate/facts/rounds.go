@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"go/token"
-	"maps"
 	"math"
-	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
@@ -20,51 +18,15 @@ const (
 	halvings  = 64      // rounds of a loop that halves or doubles a whole number
 )
 
-// Rounds is a sum of products of a launch's numbers: the factors by the places of the arguments in a launch, as in "1 4". A place may be divided by what
-// a loop steps by, as in "1/-5 4": see kernel.Written.Rounds.
-type Rounds map[string]int64
-
-func (r Rounds) plus(b Rounds) Rounds {
-	sum := maps.Clone(r)
-	for at, n := range b {
-		sum[at] = min(sum[at]+n, MostSteps)
-	}
-	return sum
-}
-
-func (r Rounds) by(b Rounds) Rounds {
-	product := Rounds{}
-	for x, n := range r {
-		for y, m := range b {
-			at := strings.Fields(x + " " + y)
-			slices.Sort(at)
-			key := strings.Join(at, " ")
-			product[key] = min(product[key]+min(n*m, MostSteps), MostSteps)
-		}
-	}
-	return product
-}
-
-// Products returns the products, each as the factor and then the places of arguments, short ones first.
-func (r Rounds) Products() (all [][]string) {
-	for _, at := range slices.SortedFunc(maps.Keys(r), func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) }) {
-		if r[at] > 0 || at != "" {
-			parts := strings.FieldsFunc(at, func(c rune) bool { return c == ' ' || c == '/' })
-			all = append(all, append([]string{fmt.Sprint(r[at])}, parts...))
-		}
-	}
-	return all
-}
-
 // Looped is what is known of a kernel's loops.
 type Looped struct {
-	Most Rounds // nil if there are few or none
+	Most Bound // nil if there are few or none
 	From token.Pos
 	At   token.Pos // of the loop that the most rounds are due to, as far as that is known
 }
 
 // unknownRounds is the bound of rounds that nothing is known of.
-var unknownRounds = Rounds{"": math.MaxInt32}
+var unknownRounds = Bound{"": math.MaxInt32}
 
 // LoopedOf finds how many rounds the loops of a kernel take.
 func LoopedOf(f *ir.Function) Looped {
@@ -86,31 +48,29 @@ type roundCounter struct {
 	looped Looped
 }
 
-func constantRounds(n int64) Rounds { return Rounds{"": min(n, MostSteps)} }
-
-func (w *roundCounter) function(f *ir.Function) Rounds {
-	total := Rounds{}
+func (w *roundCounter) function(f *ir.Function) Bound {
+	total := Bound{}
 	for _, l := range f.Locals {
 		if l.Space == ir.Shared { // which is set to zero
-			total = total.plus(constantRounds(l.Type.Size()))
+			total = total.Plus(Times(l.Type.Size()))
 		}
 	}
-	return total.plus(w.region(f.Body))
+	return total.Plus(w.region(f.Body))
 }
 
 // region returns the rounds of the loops in statements.
-func (w *roundCounter) region(r *ir.Region) Rounds {
-	total := Rounds{}
+func (w *roundCounter) region(r *ir.Region) Bound {
+	total := Bound{}
 	if r == nil {
 		return total
 	}
 	for i, s := range r.List {
 		if s.Do == ir.Switch || s.Label != "" { // a compiler may make a loop of one
-			total = total.plus(constantRounds(1))
+			total = total.Plus(Times(1))
 		}
 		for _, v := range s.Operands() {
 			if !v.Bound || s.Do == ir.Let {
-				total = total.plus(w.value(v))
+				total = total.Plus(w.value(v))
 			}
 		}
 		if s.Do == ir.Loop {
@@ -118,42 +78,42 @@ func (w *roundCounter) region(r *ir.Region) Rounds {
 			if i > 0 {
 				before = r.List[i-1]
 			}
-			total = total.plus(w.loop(s, before))
+			total = total.Plus(w.loop(s, before))
 			continue
 		}
 		for _, c := range s.Clauses {
 			for _, t := range c.Tests {
-				total = total.plus(w.value(t.Cond))
+				total = total.Plus(w.value(t.Cond))
 			}
 		}
 		for _, in := range s.Regions() {
-			total = total.plus(w.region(in))
+			total = total.Plus(w.region(in))
 		}
 	}
 	return total
 }
 
 // value returns the rounds of what computes a value.
-func (w *roundCounter) value(v *ir.Value) Rounds {
-	total := Rounds{}
+func (w *roundCounter) value(v *ir.Value) Bound {
+	total := Bound{}
 	for _, a := range v.Operands() {
 		if !a.Bound {
-			total = total.plus(w.value(a))
+			total = total.Plus(w.value(a))
 		}
 	}
 	switch {
 	case v.Op.Compares() && v.Args[0].Type.Kind == ir.Array: // in a loop
-		return total.plus(constantRounds(v.Args[0].Type.Size() + 1))
+		return total.Plus(Times(v.Args[0].Type.Size() + 1))
 	case v.Op == ir.Go && !Plain(v.Of):
-		return total.plus(constantRounds(cmp.Or(mathRounds[v.Of], 16)))
+		return total.Plus(Times(cmp.Or(mathRounds[v.Of], 16)))
 	case v.Op == ir.Call:
-		return total.plus(w.call(v))
+		return total.Plus(w.call(v))
 	}
 	return total
 }
 
 // loop returns the rounds of a loop with those of the loops in it. The end of a loop counts as a round.
-func (w *roundCounter) loop(s, before *ir.Stmt) Rounds {
+func (w *roundCounter) loop(s, before *ir.Stmt) Bound {
 	if !w.looped.From.IsValid() {
 		w.looped.From = s.Pos
 	}
@@ -161,10 +121,12 @@ func (w *roundCounter) loop(s, before *ir.Stmt) Rounds {
 	w.begins = ""
 	c, counts := countingOf(s, before)
 	if most, ok := w.few(c, counts); ok {
-		n = Rounds{"": most.Plus}
+		n = Bound{"": most[""]}
 		step := w.stride(c)
-		for at, times := range most.Times {
-			n[fmt.Sprint(at)+step] = times
+		for at, times := range most {
+			if at != "" {
+				n[at+step] = times
+			}
 		}
 		if w.begins != "" {
 			n[w.begins] += 0 // it must not be negative
@@ -174,23 +136,23 @@ func (w *roundCounter) loop(s, before *ir.Stmt) Rounds {
 	if _, constant := n[""]; (len(n) > 1 || !constant || n[""] >= fewRounds) && !w.looped.At.IsValid() {
 		w.looped.At = s.Pos
 	}
-	inside := constantRounds(1)
+	inside := Times(1)
 	for _, r := range s.Regions() {
-		inside = inside.plus(w.region(r))
+		inside = inside.Plus(w.region(r))
 	}
 	if s.Value != nil && !s.Value.Bound {
-		inside = inside.plus(w.value(s.Value))
+		inside = inside.Plus(w.value(s.Value))
 	}
-	return n.by(inside).plus(constantRounds(1))
+	return n.By(inside).Plus(Times(1))
 }
 
 // few returns the rounds of a loop.
 func (w *roundCounter) few(c counting, counts bool) (Bound, bool) {
 	if !counts {
-		return Bound{}, false
+		return nil, false
 	}
 	if w.halves(c) {
-		return Bound{Plus: halvings}, true
+		return Times(halvings), true
 	}
 	return w.rounds(c)
 }
@@ -219,9 +181,13 @@ func (w *roundCounter) stride(c counting) string {
 		}
 	}
 	most, ok := w.Most(c.by)
-	for at, times := range most.Times {
-		if ok && len(most.Times) == 1 && most.Plus == 0 && times == 1 {
-			return fmt.Sprintf("/%d", -4-at)
+	all := int64(0)
+	for _, times := range most {
+		all += times
+	}
+	for at, times := range most { // one argument, and nothing else
+		if argument, err := strconv.Atoi(at); ok && err == nil && times == 1 && all == 1 {
+			return fmt.Sprintf("/%d", -4-argument)
 		}
 	}
 	return ""
@@ -249,13 +215,13 @@ func (w *roundCounter) halves(c counting) bool {
 }
 
 // call returns the rounds of the function that is called.
-func (w *roundCounter) call(v *ir.Value) Rounds {
+func (w *roundCounter) call(v *ir.Value) Bound {
 	if w.calls > 16 {
 		return unknownRounds
 	}
 	in := &roundCounter{calls: w.calls + 1, Bounds: Bounds{device: true, counts: map[any]Bound{}, passed: map[*ir.Param]Bound{}}}
 	for i, m := range v.Call.Params {
-		arg, most, ok := v.Args[i], Bound{}, false
+		arg, most, ok := v.Args[i], Bound(nil), false
 		switch {
 		case m.Type.Kind == ir.Slice:
 			most, ok = w.argument(arg.Param, 1)
@@ -274,7 +240,7 @@ func (w *roundCounter) call(v *ir.Value) Rounds {
 	if in.looped.At.IsValid() && !w.looped.At.IsValid() {
 		w.looped.At = in.looped.At
 	}
-	return total.plus(constantRounds(1))
+	return total.Plus(Times(1))
 }
 
 // Plain reports whether a function of Go is a few instructions.

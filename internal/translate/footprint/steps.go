@@ -2,6 +2,7 @@ package footprint
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/facts"
@@ -36,16 +37,16 @@ type counter struct {
 func Steps(f *ir.Function) string {
 	c := &counter{Bounds: facts.BoundsOf(f)}
 	c.function(f)
-	if c.none || c.total.Plus >= facts.MostSteps {
+	if c.none || c.total[""] >= facts.MostSteps {
 		return ""
 	}
 	words := 0
 	for _, m := range f.Params {
 		words += facts.Wires(m.Type)
 	}
-	all := []string{fmt.Sprint(c.total.Plus)}
+	all := []string{fmt.Sprint(c.total[""])}
 	for i := range words {
-		all = append(all, fmt.Sprint(c.total.Times[i]))
+		all = append(all, fmt.Sprint(c.total[strconv.Itoa(i)]))
 	}
 	for len(all) > 1 && all[len(all)-1] == "0" {
 		all = all[:len(all)-1]
@@ -53,7 +54,7 @@ func Steps(f *ir.Function) string {
 	return strings.Join(all, ", ")
 }
 
-func (c *counter) add(n int64) { c.total.Add(facts.Bound{Plus: n}) }
+func (c *counter) add(n int64) { c.total = c.total.Plus(facts.Times(n)) }
 
 // function counts the steps of a function without those of its arguments.
 func (c *counter) function(f *ir.Function) {
@@ -159,9 +160,11 @@ func (c *counter) loop(s, before *ir.Stmt, in *ir.Function) {
 		c.none = true
 		return
 	}
-	all, ok := rounds.By(each.total)
-	c.total.Add(all)
-	c.none = c.none || !ok
+	all := rounds.By(each.total)
+	c.total = c.total.Plus(all)
+	for at := range all {
+		c.none = c.none || strings.Contains(at, " ") // a product of two numbers
+	}
 }
 
 // value counts the steps of a value that a statement uses.
@@ -251,6 +254,6 @@ func (c *counter) call(v *ir.Value) {
 	}
 	in := &counter{Bounds: &facts.Bounds{}, calls: c.calls + 1}
 	in.function(v.Call)
-	c.total.Add(in.total)
+	c.total = c.total.Plus(in.total)
 	c.none = c.none || in.none
 }
