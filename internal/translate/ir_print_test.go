@@ -3,6 +3,7 @@ package translate_test
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -78,4 +79,18 @@ rows:
 	want, err := os.ReadFile(text)
 	require.NoError(t, err)
 	assert.Equal(t, string(want), made.C)
+}
+
+// Stores are made at once if two indexes that are read from memory may be the same number, and are not plainly the same.
+func TestStoresThroughIndexesInMemory(t *testing.T) {
+	t.Parallel()
+	for other, once := range map[string]int{"x[0]+p[0].A": 0, "x[1]+p[0].A": 2, "x[0]+p[0].B": 2, "x[0]+p[1].A": 2} {
+		p, err := translate.Checked("package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\ntype pair struct{ A, B int32 }\n\n" +
+			"//halyard:kernel\nfunc k(t grid.Thread, x []int32, p []pair, y []int32) {\n\ty[x[0]+p[0].A] = 5\n\ty[" + other + "] = 7\n}\n")
+		require.NoError(t, err)
+		program, err := build.Program(p)
+		require.NoError(t, err)
+		c := cprint.Print(program).C
+		assert.Equal(t, once, strings.Count(c, "\tGO_ONCE(h_y["), "%s:\n%s", other, c)
+	}
 }

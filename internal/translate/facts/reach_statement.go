@@ -211,7 +211,7 @@ func (w *walk) statement(s *ir.Stmt, before []*ir.Stmt) bool {
 // store follows a store. One of x = x op y is a single access, which reads and writes.
 func (w *walk) store(s *ir.Stmt) {
 	v, a := s.Value, Access{Write: true}
-	if !v.Bound && v.Pos == s.Pos && len(v.Args) == 2 && v.Args[0].Op == ir.Load && samePlace(v.Args[0].Place, s.Place) && s.Place.Local == nil {
+	if !v.Bound && v.Pos == s.Pos && len(v.Args) == 2 && v.Args[0].Op == ir.Load && s.Place.Local == nil && SamePlace(v.Args[0].Place, s.Place, changing) {
 		w.eval(v.Args[1])
 		a.Read = true
 		w.place(s.Place, a, s.Pos)

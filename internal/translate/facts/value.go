@@ -93,37 +93,29 @@ func SingleMath(v *ir.Value) (name string, args []*ir.Value) {
 	return name, args
 }
 
-// samePlace reports whether two places are the same whenever both are used, because they are made of the same values. Places that may be the same by
-// chance are not.
-func samePlace(p, q *ir.Place) bool {
-	if p.Local != q.Local || p.Param != q.Param || len(p.Path) != len(q.Path) {
-		return false
-	}
-	for i, s := range p.Path {
-		t := q.Path[i]
-		if s.Field != t.Field || !sameValue(s.Index, t.Index) || !sameValue(s.Col, t.Col) {
-			return false
-		}
-	}
-	return true
+// SamePlace reports whether two places are the same whenever both are used, because they are made of the same values: see [SameValue]. Places that may be the
+// same by chance are not.
+func SamePlace(p, q *ir.Place, stays func(*ir.Place) bool) bool {
+	return p.Local == q.Local && p.Param == q.Param && slices.EqualFunc(p.Path, q.Path, func(s, t ir.Part) bool {
+		return s.Field == t.Field && SameValue(s.Index, t.Index, stays) && SameValue(s.Col, t.Col, stays)
+	})
 }
 
-// sameValue reports whether two values are the same one, or are computed alike from what does not change within a round of the loops around both.
-func sameValue(v, w *ir.Value) bool {
+// changing says of no place that what is there does not change.
+func changing(*ir.Place) bool { return false }
+
+// SameValue reports whether two values are the same one, or are computed alike from what does not change within a round of the loops around both. What is
+// at a place does not change if stays says so.
+func SameValue(v, w *ir.Value, stays func(*ir.Place) bool) bool {
 	switch {
 	case v == w || v == nil || w == nil:
 		return v == w
-	case v.Bound || w.Bound || v.Op != w.Op || v.Op > ir.Max || !v.Type.Same(w.Type) || v.Const != w.Const || v.Param != w.Param || len(v.Args) != len(w.Args):
+	case v.Bound || w.Bound || v.Op != w.Op || !v.Type.Same(w.Type) || v.Const != w.Const || v.Param != w.Param || v.Of != w.Of || !slices.Equal(v.Which, w.Which):
 		return false
-	case len(v.Which) > 0 && v.Which[0] != w.Which[0]:
-		return false
+	case v.Place != nil:
+		return v.Op == ir.Load && stays(v.Place) && SamePlace(v.Place, w.Place, stays)
 	}
-	for i := range v.Args {
-		if !sameValue(v.Args[i], w.Args[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(v.Args, w.Args, func(a, b *ir.Value) bool { return SameValue(a, b, stays) })
 }
 
 // negated returns the comparison that holds where op does not, for integers.

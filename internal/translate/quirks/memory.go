@@ -3,6 +3,7 @@ package quirks
 import (
 	"slices"
 
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -135,33 +136,11 @@ func (q *pass) overlap(x, y []ir.Part) bool {
 			return false
 		case a.Index != nil && a.Index.Op == ir.Const && b.Index.Op == ir.Const && a.Index.Const != b.Index.Const && a.Col == nil:
 			return false
-		case a.Index != nil && !q.same(a.Index, b.Index) || a.Col != nil && !q.same(a.Col, b.Col):
+		case a.Index != nil && !facts.SameValue(a.Index, b.Index, q.onlyRead) || a.Col != nil && !facts.SameValue(a.Col, b.Col, q.onlyRead):
 			return true
 		}
 	}
 	return len(x) != len(y)
-}
-
-// same reports whether two indexes are plainly the same number.
-func (q *pass) same(x, y *ir.Value) bool {
-	switch {
-	case x == y:
-		return true
-	case x.Bound || y.Bound || x.Op != y.Op || !x.Type.Same(y.Type) || len(x.Args) != len(y.Args) || !slices.Equal(x.Which, y.Which) || x.Param != y.Param || x.Of != y.Of:
-		return false
-	case x.Op == ir.Const:
-		return x.Const == y.Const
-	case x.Op == ir.Load:
-		return q.onlyRead(x.Place) && x.Place.Param == y.Place.Param && len(x.Place.Path) == len(y.Place.Path) && !q.overlap(x.Place.Path, y.Place.Path)
-	case x.Place != nil:
-		return false
-	}
-	for i := range x.Args {
-		if !q.same(x.Args[i], y.Args[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // recurs reports whether an index that differs between the rounds of a loop may have the same number in two of them, as k&3 has.
