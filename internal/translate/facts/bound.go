@@ -79,8 +79,8 @@ func BoundsOf(f *ir.Function) *Bounds {
 	return b
 }
 
-// largest is the largest constant from which a loop starts, by which it steps, or that is taken from a number, and no place of a thread in
-// a small launch is larger. So neither the sum nor the product of two wraps around.
+// largest is the largest constant that a loop may start from, step by, or subtract. The places of threads in a small launch are not larger either. So neither
+// the sum nor the product of two such numbers wraps around.
 const largest = 1 << 15
 
 // mostLocal is how many threads a block has at most on the devices whose drivers end loops.
@@ -165,7 +165,7 @@ func (b *Bounds) natural(v *ir.Value) bool {
 	return false
 }
 
-// from reports whether a whole number is not below another, 0 or 1, and is made of few enough numbers not to wrap around.
+// from reports whether a whole number is at least 0, or at least 1, and does not wrap around, since it is the sum or product of few numbers.
 func (b *Bounds) from(v *ir.Value, least int64, numbers int) bool {
 	if n, ok := Constant(v); ok {
 		return n >= least && n <= largest
@@ -194,7 +194,7 @@ func (b *Bounds) from(v *ir.Value, least int64, numbers int) bool {
 	return false
 }
 
-// atLeast is from for more forms: a length counts as 1, because a loop that steps by 0 never ends.
+// atLeast is from for more operations. A length counts as at least 1: a loop that steps by a length of 0 never ends.
 func (b *Bounds) atLeast(v *ir.Value, least int64) bool {
 	switch v.Op {
 	case ir.Len:
@@ -355,10 +355,10 @@ func (b *Bounds) distance(from, to *ir.Value) (far int64, ok bool) {
 	return max(sum[term{}], 0), true
 }
 
-// linear is a sum of constants and of what threads ask for, by how often each is in it.
+// linear is a sum of terms, each with its factor.
 type linear map[term]int64
 
-// term is a number that is not followed: a place of the thread, a counter, or another value, which may be negative. The empty one is a constant.
+// term is a number whose computation is not followed: a place of the thread, a counter, or another value. The empty term is the constant.
 type term struct {
 	op       ir.Op
 	dim      int

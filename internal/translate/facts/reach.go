@@ -38,7 +38,7 @@ type Access struct {
 type Step struct {
 	ID    int
 	Yes   bool
-	Exact bool // what is known says all of it, each about one number of the thread
+	Exact bool // [Access].Known has all that the condition says, and each part of it is about one number of the thread
 }
 
 // Slices returns the parameters that are slices or matrices.

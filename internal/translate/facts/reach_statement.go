@@ -60,7 +60,7 @@ func (w *walk) region(r *ir.Region) (ended bool) {
 	return ended
 }
 
-// early are the accesses of a way that leaves the region, and what was known before it.
+// early are the accesses in the first branch of an if that leaves the region, and what was known before the if.
 type early struct {
 	from, to int
 	known    []Known
@@ -68,7 +68,8 @@ type early struct {
 	id       int
 }
 
-// merge notes writes that each thread makes on one of two ways: those of m, where a condition holds, and those from c to d, where it does not.
+// merge looks for elements that each thread writes, whether a condition holds or not: in the accesses of m, where it holds, and again in those from c to d,
+// where it does not. It notes them as writes without the condition.
 func (w *walk) merge(m early, c, d int) {
 	on := func(p []Step, yes bool) bool {
 		return len(p) == len(m.path)+1 && slices.Equal(p[:len(m.path)], m.path) && p[len(m.path)].ID == m.id && p[len(m.path)].Yes == yes
@@ -87,8 +88,8 @@ func (w *walk) merge(m early, c, d int) {
 	}
 }
 
-// branch follows an if. If one of its ways leaves the region, the statements behind it follow on the other. If that one is the first, and there is no
-// second, the accesses of the first are the result.
+// branch follows an if. If one of its branches leaves the region, the statements behind it run only after the other. If that is so for an if without an
+// else, branch returns the accesses of its branch, since those behind the if are those of the else.
 func (w *walk) branch(s *ir.Stmt) (left early, ended bool) {
 	c := w.condition(s.Value)
 	w.steps++

@@ -21,7 +21,7 @@ func (w *walk) bind(v *ir.Value, is val) {
 	w.frame.values[v.ID] = w.named(is, v.Type, v.Name)
 }
 
-// named returns what a variable is that is set to a value.
+// named returns what is known of a variable that is set to a value. A number without a name gets that of the variable.
 func (w *walk) named(is val, t *ir.Type, name string) val {
 	if is.n == nil && is.cond == nil && is.of == nil {
 		is = w.unknown(t)
@@ -309,7 +309,7 @@ func (w *walk) constrain(x Sum, op ir.Op, bound Sum) (single bool) {
 	return a != nil && constant && (a.Kind == IsPlace || a.Kind == IsRound || a.Kind == IsArgument || a.Kind == IsBlock || a.Kind == IsLocal)
 }
 
-// fit returns a number as one of a type, whose range it may leave.
+// fit returns a number after its conversion to a type, which may not hold it.
 func (w *walk) fit(p Sum, t *ir.Type) val {
 	all, ok := numbered(t)
 	switch n, isConstant := p.Constant(); {
@@ -323,7 +323,7 @@ func (w *walk) fit(p Sum, t *ir.Type) val {
 	return val{n: w.atom(Atom{Kind: IsResult, Op: "Fits", Args: []Sum{p}, Numbers: []int64{all.Least, all.Most}, Low: all.Least == 0}).Sum()}
 }
 
-// narrow is fit for a number of type from.
+// narrow is fit for a number that has been one of type from.
 func (w *walk) narrow(p Sum, from, to *ir.Type) val {
 	a, ok := numbered(from)
 	if b, ok2 := numbered(to); ok && ok2 && a.Least >= b.Least && a.Most <= b.Most && p != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// This file bounds the rounds of all loops of a thread together, for drivers that end the loops after some number of them. A round counts for the
-// threads that run in step with the one that takes it, so the bound is one for every thread: that of each loop times what is around it.
+// This file bounds the rounds of all loops of a thread together, for drivers that end the loops of a thread after some number of rounds. On such a device
+// threads run in step, and a round of one counts for all of them. So each loop counts with its bound, and not with the rounds that a thread really takes:
+// the bound of a loop is multiplied by those of the loops around it.
 
 const (
 	fewRounds = 1 << 15 // no driver ends loops that take fewer together
@@ -168,8 +169,8 @@ func (w *roundCounter) note(c counting) {
 	w.begins = begins
 }
 
-// stride returns what a loop steps by, if that is the threads of the grid in a dimension, or the length of a slice: a number below 0 for the divisor of a
-// product.
+// stride returns the divisor of a product, as in "/-5", if a loop steps by the number of threads of the grid in a dimension, or by one argument. See
+// kernel.Written.Rounds for the numbers.
 func (w *roundCounter) stride(c counting) string {
 	if c.op != ir.Add || c.by == nil {
 		return ""

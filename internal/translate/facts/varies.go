@@ -29,7 +29,8 @@ type Variance struct {
 	args    []Varies // nil for a kernel
 	changed bool
 
-	// By what it varies which threads have left a loop or a switch early, or went on with the loop's next round; have returned in it; have returned at all.
+	// Between which threads it differs whether they have left a loop or a switch early, or gone on with the loop's next round (left); have returned from
+	// inside it (ended); have returned at all (returned).
 	left, ended map[*ir.Stmt]Varies
 	returned    Varies
 }

@@ -150,14 +150,15 @@ func unbounded(n *node) bool {
 	return n.text == anything
 }
 
-// filling is a group of writes of which each thread makes all: each elements behind each other, for each choice of numbers of the atoms.
+// filling are writes that together may leave no gap. There is one group of elements for each choice of numbers for the atoms, and a group is as many
+// elements as each says, one behind the other.
 type filling struct {
 	each  int64
 	atoms []*facts.Atom
 	known []facts.Known
 }
 
-// node returns the test whether the writes fill a span, nil if it is too long.
+// node returns the expression that tells whether the writes fill a span, or nil if that would be too long.
 func (f *filling) node(e *intervals, span *node) *node {
 	args := []*node{span, e.number(f.each)}
 	e.work = 0

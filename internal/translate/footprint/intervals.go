@@ -289,7 +289,7 @@ func (e *intervals) within(p facts.Sum, known []facts.Known) *node {
 // anyThread returns an interval that is empty if there are no threads.
 func (e *intervals) anyThread() *node { return e.given("", "grid.Places(box, 0)") }
 
-// when returns the interval n of p if there are threads for which some of what is known holds.
+// when returns n, the interval of p, restricted: it is empty if what some says holds for no thread.
 func (e *intervals) when(n *node, p facts.Sum, known, some []facts.Known) *node {
 	seen := map[int]bool{}
 	e.w.Mentioned(p, seen)

@@ -81,7 +81,8 @@ func (t *Footprint) says(m *ir.Param, write bool) string {
 	return strings.Join(parts, " and ")
 }
 
-// rows returns the row of an access, if its place in the row is another one for threads with another t.Global(0), and else the element.
+// rows returns the row that an access is in, and the width of a row, if the index is a row times a width, plus a place in it. Otherwise it returns the
+// index.
 func (t *Footprint) rows(m *ir.Param, a facts.Access) (p facts.Sum, row bool, width facts.Sum) {
 	if m.Type.Kind == ir.Matrix {
 		return a.Row, a.Row != nil, nil

@@ -94,8 +94,8 @@ func inRegion(r *ir.Region) (n int64) {
 	return n
 }
 
-// steady reports whether the step of a loop that counts up is a sum that is never too large for its type. C may not wrap it around, and compilers know how many
-// rounds there are: NVIDIA's needs less instructions then.
+// steady reports whether the step of a loop that counts up never overflows its type. Then C can have the sum of a signed type, which must not wrap around.
+// Compilers can tell from it how many rounds there are: NVIDIA's needs fewer instructions then.
 func (q *pass) steady(loop *ir.Stmt) bool {
 	if c := loop.Count; c != nil {
 		return c.By > 0 && (c.Op == ir.Lt || c.Op == ir.Le) && fits(c.Index.Type, last(c.Op, c.End), c.By)
@@ -117,7 +117,7 @@ func (q *pass) steady(loop *ir.Stmt) bool {
 	return fits(l.Type, ends(loop.Value, l), most)
 }
 
-// fits reports whether a number of a type that is at most last can be increased.
+// fits reports whether a number that is at most last can be increased by by without leaving a type.
 func fits(t *ir.Type, last, by int64) bool {
 	if !t.Signed() || t.Bits() < 32 {
 		return false
@@ -137,7 +137,7 @@ func ends(cond *ir.Value, l *ir.Local) int64 {
 	return math.MaxInt64
 }
 
-// last returns what a number is at most that is less than an end, or that at most.
+// last returns what a number is at most that compares with an end by op, which is < or <=.
 func last(op ir.Op, end *ir.Value) int64 {
 	n := most(end)
 	if op == ir.Lt && n > 0 {

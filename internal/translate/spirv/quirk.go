@@ -51,7 +51,7 @@ func (f *code) unknownNumber(c uint64) isa.ID {
 	})
 }
 
-// mostUnknown is how many bytes of floats a zero has that no driver knows. Of larger arrays no driver knows the elements.
+// mostUnknown is how many bytes an array or structure has at most whose zero is made of floats that no driver knows. Drivers do not look into larger ones.
 const mostUnknown = 256
 
 // zero returns the zero of a type, and zeroAs that of a part of a structure or an array, which may have another type in SPIR-V.

@@ -311,8 +311,8 @@ func upTo(v *ir.Value) (most uint64, known bool) {
 	return 0, false
 }
 
-// operands returns the two operands of an operation. A float constant is one that the driver may know if the other is not a constant: it cannot know the
-// result then, unless the constant is 0. It must not know an integer of 64 bits that it compares, for the reason in number.
+// operands returns the two operands of an operation. The driver may know a float constant other than 0 if the second operand is no constant, since it
+// cannot compute the result then: see unknown. It must not know a constant of 64 bits that is compared: see number.
 func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 	known := func(a, other *ir.Value) (isa.ID, bool) {
 		if v.Op.Compares() && a.Op == ir.Const && a.Type.Integer() && width(a.Type) == 64 && int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const)) {
