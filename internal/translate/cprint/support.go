@@ -26,16 +26,14 @@ func (p *printer) needBits() {
 
 // shift returns the function for shifts whose count may be as large as the width.
 func (p *printer) shift(op ir.Op, n number) string {
+	name, result := "go_shr_"+n.c, fmt.Sprintf("n < %d ? (%s)(x >> n) : (%[2]s)0", n.bits, n.c)
 	switch {
 	case op == ir.Shl:
-		name := "go_shl_" + n.c
-		return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, u64 n) { return n < %[3]d ? (%[1]s)((%[4]s)x << n) : (%[1]s)0; }", n.c, name, n.bits, n.unsigned()), 0)
+		name, result = "go_shl_"+n.c, fmt.Sprintf("n < %d ? (%s)((%s)x << n) : (%[2]s)0", n.bits, n.c, n.unsigned())
 	case n.signed:
-		name := "go_shr_" + n.c
-		return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, u64 n) { return (%[1]s)(x >> GO_COUNT(n < %[3]d ? n : %[4]d)); }", n.c, name, n.bits, n.bits-1), 0)
+		result = fmt.Sprintf("(%s)(x >> GO_COUNT(n < %d ? n : %d))", n.c, n.bits, n.bits-1)
 	}
-	name := "go_shr_" + n.c
-	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, u64 n) { return n < %[3]d ? (%[1]s)(x >> n) : (%[1]s)0; }", n.c, name, n.bits), 0)
+	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, u64 n) { return %[3]s; }", n.c, name, result), 0)
 }
 
 // divide returns the function for divisions whose divisor may be 0 or -1. It divides whatever the divisor is, by another if need be: if it does not

@@ -272,31 +272,16 @@ func (w Atoms) By(p Sum, a *Atom) (step, rest Sum) {
 }
 
 // Depends reports whether a sum is computed from the atom with a number.
-func (w Atoms) Depends(p Sum, id int) bool { return w.depends(p, id, map[int]bool{}) }
-
-func (w Atoms) depends(p Sum, id int, seen map[int]bool) bool {
-	for m := range p {
-		for _, other := range Factors(m) {
-			if other == id {
-				return true
-			}
-			if seen[other] {
-				continue
-			}
-			seen[other] = true
-			a := w[other]
-			for _, q := range append(slices.Clone(a.Args), a.From, a.End, a.Step) {
-				if w.depends(q, id, seen) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+func (w Atoms) Depends(p Sum, id int) bool {
+	seen := map[int]bool{}
+	w.mention(p, seen, true)
+	return seen[id]
 }
 
-// Mentioned notes the atoms that a sum is computed from.
-func (w Atoms) Mentioned(p Sum, seen map[int]bool) {
+// Mentioned notes the atoms that a sum is computed from. Of the arguments of an Or none is known to be the value, so these are left out.
+func (w Atoms) Mentioned(p Sum, seen map[int]bool) { w.mention(p, seen, false) }
+
+func (w Atoms) mention(p Sum, seen map[int]bool, ors bool) {
 	for m := range p {
 		for _, id := range Factors(m) {
 			a := w[id]
@@ -304,11 +289,11 @@ func (w Atoms) Mentioned(p Sum, seen map[int]bool) {
 				continue
 			}
 			seen[id] = true
-			if a.Op == "Or" {
-				continue // of none of its arguments it is known that it is the value
+			if a.Op == "Or" && !ors {
+				continue
 			}
 			for _, q := range append(slices.Clone(a.Args), a.From, a.End, a.Step) {
-				w.Mentioned(q, seen)
+				w.mention(q, seen, ors)
 			}
 		}
 	}

@@ -36,32 +36,30 @@ func (t *Footprint) Literal(name string) string {
 	return "kernel.Footprint{" + strings.Join(append(parts, "Of: "+name), ", ") + "}"
 }
 
-// touch is what a kernel touches of a parameter.
+// touch is a field of kernel.Touch.
 type touch struct {
-	fields []string // of kernel.Touch
-	values []*node
-}
-
-func (t *touch) set(field string, value *node) {
-	t.fields, t.values = append(t.fields, field), append(t.values, value)
+	field string
+	value *node
 }
 
 // Func returns the function that stores the touches.
 func (t *Footprint) Func(name string) string {
 	e := newIntervals(t.w)
-	var all []*touch
+	var all [][]touch // of each slice
 	var roots []*node
 	for _, m := range t.w.Slices() {
-		made := t.touch(e, m)
-		all, roots = append(all, made), append(roots, made.values...)
+		all = append(all, t.touches(e, m))
+		for _, x := range all[len(all)-1] {
+			roots = append(roots, x.value)
+		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "// %s is the Footprint.Of of %s.\nfunc %[1]s(box kernel.Box, v []int64, touch []kernel.Touch) {\n", name, t.w.Kernel.Name)
 	b.WriteString(e.lines(roots))
-	for i, made := range all {
+	for i, fields := range all {
 		var parts []string
-		for k, field := range made.fields {
-			parts = append(parts, field+": "+e.text(made.values[k]))
+		for _, x := range fields {
+			parts = append(parts, x.field+": "+e.text(x.value))
 		}
 		fmt.Fprintf(&b, "\ttouch[%d] = kernel.Touch{%s}\n", i, strings.Join(parts, ", "))
 	}
@@ -69,33 +67,31 @@ func (t *Footprint) Func(name string) string {
 	return b.String()
 }
 
-// touch returns what the kernel touches of a parameter.
-func (t *Footprint) touch(e *intervals, m *ir.Param) *touch {
-	made := &touch{}
+// touches returns what the kernel touches of a slice.
+func (t *Footprint) touches(e *intervals, m *ir.Param) (fields []touch) {
 	wire := t.w.Wire(m) + 1
 	n := fmt.Sprintf("v[%d]", wire)
 	if m.Type.Kind == ir.Matrix {
 		n = fmt.Sprintf("v[%d]*v[%d]", wire, wire+1)
 	}
-	span := func(write bool) *node {
+	for _, write := range []bool{false, true} {
 		all := e.union(t.w.Uses(m, write))
 		if all == nil {
-			return nil
+			continue
 		}
-		return e.call("span", "Span", all, e.leaf(n))
-	}
-	if read := span(false); read != nil {
-		made.set("Read", read)
-	}
-	if write := span(true); write != nil {
-		made.set("Write", write)
+		span := e.call("span", "Span", all, e.leaf(n))
+		if !write {
+			fields = append(fields, touch{"Read", span})
+			continue
+		}
+		fields = append(fields, touch{"Write", span})
 		if whole := t.whole(m); whole != nil {
-			if filled := whole.node(e, write); filled != nil {
-				made.set("Whole", filled)
+			if filled := whole.node(e, span); filled != nil {
+				fields = append(fields, touch{"Whole", filled})
 			}
 		}
 	}
-	return made
+	return fields
 }
 
 // union returns the interval of all accesses, nil if there are none.
@@ -150,8 +146,7 @@ func unbounded(n *node) bool {
 	return n.text == anything
 }
 
-// filling are writes that together may leave no gap. There is one group of elements for each choice of numbers for the atoms, and a group is as many
-// elements as each says, one behind the other.
+// filling are writes of which each thread makes all. For each choice of numbers for the atoms they are so many elements (each), one behind the other.
 type filling struct {
 	each  int64
 	atoms []*facts.Atom

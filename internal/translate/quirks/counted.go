@@ -117,7 +117,7 @@ func (q *pass) steady(loop *ir.Stmt) bool {
 	return fits(l.Type, ends(loop.Value, l), most)
 }
 
-// fits reports whether a number that is at most last can be increased by by without leaving a type.
+// fits reports whether a type has the sum of a number that is at most last and another.
 func fits(t *ir.Type, last, by int64) bool {
 	if !t.Signed() || t.Bits() < 32 {
 		return false
