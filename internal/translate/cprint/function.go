@@ -189,41 +189,30 @@ func (f *function) survey() {
 		}
 		ways[p.Local] = was[:n]
 	}
-	var value func(v *ir.Value, way []spot)
-	value = func(v *ir.Value, way []spot) {
+	var value func(v *ir.Value, here bool, way []spot)
+	value = func(v *ir.Value, here bool, way []spot) {
+		if v.Bound && !here {
+			f.used[v] = true
+			return
+		}
 		place(v.Place, way)
 		for _, a := range v.Operands() {
-			if a.Bound {
-				f.used[a] = true
-			} else {
-				value(a, way)
-			}
+			value(a, false, way)
 		}
 	}
-	use := func(v *ir.Value, way []spot) {
-		if v.Bound {
-			f.used[v] = true
-		} else {
-			value(v, way)
-		}
-	}
-	var walk func(r *ir.Region, around []spot)
 	condition := func(v *ir.Value, head *ir.Region, way []spot) {
 		if head != nil {
 			way = append(way[:len(way):len(way)], spot{head, nil})
 		}
-		use(v, way)
+		value(v, false, way)
 	}
+	var walk func(r *ir.Region, around []spot)
 	walk = func(r *ir.Region, around []spot) {
 		for _, s := range r.List {
 			way := append(around[:len(around):len(around)], spot{r, s})
-			if s.Do == ir.Let {
-				value(s.Value, way)
-				continue
-			}
 			place(s.Place, way)
 			for _, v := range s.Operands() {
-				use(v, way)
+				value(v, s.Do == ir.Let, way)
 			}
 			for _, in := range s.Regions() {
 				walk(in, way)
