@@ -110,10 +110,6 @@ func (f *function) leave(s *ir.Stmt) {
 	}
 }
 
-// mostLadder is how many conditions are nested, each in the else of the one before. More are tried one after the other: drivers do not nest them
-// without end.
-const mostLadder = 16
-
 func (f *function) branch(s *ir.Stmt) {
 	if chain := f.ladder(s); chain != nil {
 		f.choose(chain)
@@ -139,22 +135,9 @@ func (f *function) branch(s *ir.Stmt) {
 	f.line("}")
 }
 
-// ladder returns a long chain of conditions as the clauses of a switch; nil if it is short.
-func (f *function) ladder(s *ir.Stmt) (chain []*ir.Clause) {
-	for {
-		chain = append(chain, &ir.Clause{Tests: []ir.Test{{Cond: s.Value}}, Body: s.Then})
-		if s.Else == nil || len(s.Else.List) != 1 || s.Else.List[0].Do != ir.If || len(f.before[s.Else.List[0]]) > 0 {
-			break
-		}
-		s = s.Else.List[0]
-	}
-	if len(chain) <= mostLadder {
-		return nil
-	}
-	if s.Else != nil {
-		chain = append(chain, &ir.Clause{Body: s.Else})
-	}
-	return chain
+// ladder returns the clauses of a long list of conditions, or nil: see [facts.Ladder].
+func (f *function) ladder(s *ir.Stmt) []*ir.Clause {
+	return facts.Ladder(s, func(head []*ir.Stmt, next *ir.Stmt) bool { return len(head) == 0 && len(f.before[next]) == 0 })
 }
 
 // choice prints a switch.
@@ -176,7 +159,7 @@ func (f *function) choose(clauses []*ir.Clause) {
 		tests += len(c.Tests)
 	}
 	f.line("i32 %s = %d;", which, other)
-	flat, guarded, nested := tests > mostLadder, facts.Tag(clauses) == nil, 0
+	flat, guarded, nested := tests > facts.MostLadder, facts.Tag(clauses) == nil, 0
 	for i, c := range clauses {
 		for _, t := range c.Tests {
 			if flat && guarded {

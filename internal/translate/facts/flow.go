@@ -46,3 +46,47 @@ func changes(r *ir.Region, l *ir.Local) (found bool) {
 	})
 	return found
 }
+
+// MostLadder is how many conditions are nested, each in the else of the one before. More are tried one after the other, because drivers do not nest
+// them without end: Mesa's driver for processors keeps 80.
+const MostLadder = 16
+
+// Ladder returns a long list of conditions, each in the else of the one before, as the clauses of a switch. It is nil if there are few. Statements in front
+// of a condition belong to it if joins allows that.
+func Ladder(s *ir.Stmt, joins func(head []*ir.Stmt, next *ir.Stmt) bool) (clauses []*ir.Clause) {
+	var head *ir.Region
+	for {
+		clauses = append(clauses, &ir.Clause{Tests: []ir.Test{{Head: head, Cond: s.Value}}, Body: s.Then})
+		if s.Else == nil || len(s.Else.List) == 0 {
+			break
+		}
+		last := len(s.Else.List) - 1
+		next := s.Else.List[last]
+		if next.Do != ir.If || !joins(s.Else.List[:last], next) {
+			break
+		}
+		head, s = &ir.Region{List: s.Else.List[:last]}, next
+	}
+	if len(clauses) <= MostLadder {
+		return nil
+	}
+	if s.Else != nil {
+		clauses = append(clauses, &ir.Clause{Body: s.Else})
+	}
+	return clauses
+}
+
+// Tag returns the value that all tests of a switch compare with constants, each with another one. If there is none, it is nil.
+func Tag(clauses []*ir.Clause) (tag *ir.Value) {
+	seen := map[any]bool{}
+	for _, c := range clauses {
+		for _, t := range c.Tests {
+			v := t.Cond
+			if t.Head != nil && len(t.Head.List) > 0 || v.Op != ir.Eq || v.Bound || !v.Args[0].Bound || v.Args[1].Op != ir.Const || tag != nil && tag != v.Args[0] || seen[v.Args[1].Const] {
+				return nil
+			}
+			tag, seen[v.Args[1].Const] = v.Args[0], true
+		}
+	}
+	return tag
+}

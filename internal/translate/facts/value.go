@@ -45,21 +45,6 @@ func Stored(s *ir.Stmt) *ir.Local {
 	return s.Place.Local
 }
 
-// Tag returns the value that all tests of a switch compare with constants, each with another one. If there is none, it is nil.
-func Tag(clauses []*ir.Clause) (tag *ir.Value) {
-	seen := map[any]bool{}
-	for _, c := range clauses {
-		for _, t := range c.Tests {
-			v := t.Cond
-			if t.Head != nil && len(t.Head.List) > 0 || v.Op != ir.Eq || v.Bound || !v.Args[0].Bound || v.Args[1].Op != ir.Const || tag != nil && tag != v.Args[0] || seen[v.Args[1].Const] {
-				return nil
-			}
-			tag, seen[v.Args[1].Const] = v.Args[0], true
-		}
-	}
-	return tag
-}
-
 // Single returns the float32 that a value is the conversion of, or the constant that it is, if a float32 holds it exactly. Otherwise it is nil.
 func Single(v *ir.Value) *ir.Value {
 	switch {

@@ -79,8 +79,8 @@ func (f *function) let(v *ir.Value) {
 }
 
 func (f *function) branch(s *ir.Stmt) {
-	if chain := ladder(s); chain != nil {
-		f.choose(chain)
+	if chain := facts.Ladder(s, ownHead); chain != nil {
+		f.choose(&ir.Stmt{Do: ir.Switch, Clauses: chain})
 		return
 	}
 	other := func() { f.region(s.Else) }
@@ -134,10 +134,6 @@ func (f *function) counted(s *ir.Stmt) {
 	f.again(l)
 }
 
-// mostLadder is how many conditions are nested, each in the else of the one before. More are tried one after the other, because drivers do not nest
-// them without end: Mesa's driver for processors keeps 80.
-const mostLadder = 16
-
 // choose prints a switch.
 func (f *function) choose(s *ir.Stmt) {
 	tests, falls := 0, false
@@ -153,7 +149,7 @@ func (f *function) choose(s *ir.Stmt) {
 			}
 			return all
 		})
-	case tests > mostLadder || falls:
+	case tests > facts.MostLadder || falls:
 		f.flat(s)
 	case facts.ExitOf(s).Breaks:
 		f.within(&construct{of: s}, func() { f.nested(s) })
@@ -269,29 +265,6 @@ func (f *function) flat(s *ir.Stmt) {
 		}
 	}
 	f.clauses(s, f.load(which), 32, func(_ *ir.Clause, i int) []uint64 { return []uint64{uint64(i)} })
-}
-
-// ladder returns a long chain of conditions, each in the else of the one before, as a switch; nil if it is short.
-func ladder(s *ir.Stmt) *ir.Stmt {
-	chain := &ir.Stmt{Do: ir.Switch, Pos: s.Pos}
-	head := (*ir.Region)(nil)
-	for {
-		chain.Clauses = append(chain.Clauses, &ir.Clause{Tests: []ir.Test{{Head: head, Cond: s.Value}}, Body: s.Then})
-		if s.Else == nil || len(s.Else.List) == 0 {
-			break
-		}
-		last := s.Else.List[len(s.Else.List)-1]
-		if last.Do != ir.If || !ownHead(s.Else.List[:len(s.Else.List)-1], last) {
-			chain.Clauses = append(chain.Clauses, &ir.Clause{Body: s.Else})
-			break
-		}
-		head = &ir.Region{List: s.Else.List[:len(s.Else.List)-1]}
-		s = last
-	}
-	if len(chain.Clauses) <= mostLadder {
-		return nil
-	}
-	return chain
 }
 
 // ownHead reports whether the values that statements bind are used by the condition after them alone.
