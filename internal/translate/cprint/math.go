@@ -19,19 +19,14 @@ var mathNames = map[string]string{
 // goCall returns the call of a function of packages math, math/bits and math/cmplx.
 func (f *values) goCall(v *ir.Value) text {
 	pkg, name, _ := strings.Cut(v.Of, ".")
-	switch {
-	case pkg == "bits":
+	switch pkg {
+	case "bits":
 		return f.bitsCall(v, name)
-	case pkg == "cmplx":
+	case "cmplx":
 		return f.cmplxCall(v, name)
-	case name == "Float32bits" || name == "Float32frombits":
-		return f.mathCall(name, numbers[ir.F32], v.Args)
-	case name == "IsNaN" || name == "IsInf" || name == "Signbit": // their results do not depend on the width
-		if x := facts.Single(v.Args[0]); x != nil && x.Op != ir.Const {
-			return f.mathCall(name, numbers[ir.F32], append([]*ir.Value{x}, v.Args[1:]...))
-		}
 	}
-	return f.mathCall(name, numbers[ir.F64], v.Args)
+	t, args := facts.MathOf(v)
+	return f.mathCall(name, numbers[t.Kind], args)
 }
 
 // mathCall returns the call of a function of package math on floats of a type.

@@ -62,6 +62,20 @@ func Single(v *ir.Value) *ir.Value {
 	return nil
 }
 
+// MathOf returns the type of floats that a call of a function of package math is computed in, and its operands. That is float32 if the result does not
+// depend on it.
+func MathOf(call *ir.Value) (*ir.Type, []*ir.Value) {
+	switch call.Of {
+	case "math.Float32bits", "math.Float32frombits":
+		return ir.Basic(ir.F32), call.Args
+	case "math.IsNaN", "math.IsInf", "math.Signbit":
+		if x := Single(call.Args[0]); x != nil && x.Op != ir.Const {
+			return ir.Basic(ir.F32), append([]*ir.Value{x}, call.Args[1:]...)
+		}
+	}
+	return ir.Basic(ir.F64), call.Args
+}
+
 // SingleMath returns F and the float32 operands of a value that is float32(math.F(float64(x))), and "" for another value.
 func SingleMath(v *ir.Value) (name string, args []*ir.Value) {
 	if v.Op != ir.Convert || v.Type.Kind != ir.F32 || v.Args[0].Op != ir.Go || v.Args[0].Bound {

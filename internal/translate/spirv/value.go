@@ -197,30 +197,22 @@ func (f *values) composite(v *ir.Value) isa.ID {
 // mathematics prints a call of a function of package math, math/bits or math/cmplx, and returns its results.
 func (f *values) mathematics(v *ir.Value) []isa.ID {
 	pkg, name, _ := strings.Cut(v.Of, ".")
-	f64 := ir.Basic(ir.F64)
-	if pkg == "math" && (name == "IsNaN" || name == "IsInf" || name == "Signbit") { // the result does not depend on the width
-		if x := facts.Single(v.Args[0]); x != nil && x.Op != ir.Const {
-			return f.mathOf(name, ir.Basic(ir.F32), append([]isa.ID{f.expr(x)}, f.exprs(v.Args[1:])...))
-		}
+	if pkg == "math" {
+		t, args := facts.MathOf(v)
+		return f.mathOf(name, t, f.exprs(args))
 	}
 	args := f.exprs(v.Args)
-	switch pkg {
-	case "bits":
+	if pkg == "bits" {
 		return f.bits(name, v.Args, args)
-	case "cmplx":
-		re, im := f.split(v.Args[0].Type, args[0])
-		switch name {
-		case "Abs":
-			return f.lacking("Hypot", re, im)
-		case "Phase":
-			return f.lacking("Atan2", im, re)
-		}
-		return []isa.ID{f.complex(v.Type, re, f.negative(f64, im))}
 	}
-	if name == "Float32bits" || name == "Float32frombits" {
-		return f.mathOf(name, ir.Basic(ir.F32), args)
+	re, im := f.split(v.Args[0].Type, args[0])
+	switch name {
+	case "Abs":
+		return f.lacking("Hypot", re, im)
+	case "Phase":
+		return f.lacking("Atan2", im, re)
 	}
-	return f.mathOf(name, f64, args)
+	return []isa.ID{f.complex(v.Type, re, f.negative(v.Type.Part(), im))}
 }
 
 func (f *values) exprs(list []*ir.Value) (all []isa.ID) {
