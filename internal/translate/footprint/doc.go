@@ -7,4 +7,10 @@
 //   - over.go finds the grid, steps.go bounds the work of a thread.
 //
 // Package facts has the elements that a thread touches: the result of following the kernel as one thread whose numbers are not known.
+//
+// # Where things go
+//
+// A new statement or operation: its steps in counter.statement or counter.computed; what it touches is found by package facts. An operation whose result
+// has an interval of its own: a method of grid.Interval, under whose name package facts makes an atom, and a case of proof.ofAtom if its result has
+// bounds. A new target needs nothing here.
 package footprint
