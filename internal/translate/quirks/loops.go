@@ -73,12 +73,6 @@ func (q *pass) apart(loop *ir.Stmt) string {
 	return ""
 }
 
-// used says how often a local is used, and whether it is stored to.
-type used struct {
-	times  int
-	stored bool
-}
-
 func usesOf(r *ir.Region) map[*ir.Local]used {
 	uses := map[*ir.Local]used{}
 	note := func(p *ir.Place, stored bool) {

@@ -39,3 +39,9 @@ type Guard struct {
 	End    *ir.Value
 	Rest   []*ir.Stmt // for the other threads
 }
+
+// used says how often a local is used, and whether it is stored to.
+type used struct {
+	times  int
+	stored bool
+}
