@@ -576,11 +576,15 @@ func (g *generator) unusual(deep int) {
 		}
 		g.line("%s = %s", v, sum)
 	case 8:
-		w, k := g.variable(t, true), g.name()
+		v, w, k := g.name(), g.name(), g.name() // what all threads begin with, so that compilers may take it for the same in all
+		g.line("%s, %s := %s(%d), %s(%d)", v, w, t, g.IntN(9), t, g.IntN(9))
 		g.line("for %s := range int(u>>%d) & 7 {", k, g.IntN(8))
 		g.line("\t%s", fmt.Sprintf(pick(g, []string{"%s, %s = %[2]s, %[1]s", "%[2]s, %[1]s = %[1]s, %[3]s(%[4]s)", "%[1]s = %[3]s(%[4]s)"}), v, w, t, k))
 		g.line("\t_ = %s", k)
 		g.line("}")
+		g.line("_, _ = %s, %s", v, w)
+		g.declare(v, t)
+		g.declare(w, t)
 	case 5:
 		n := 1 + g.IntN(2000)
 		if g.IntN(8) == 0 {
