@@ -144,8 +144,9 @@ SEED ?= $(shell date +%s)00000
 fuzz: ## fuzz every parser, and sequences of calls, each for FUZZTIME=20s; compare KERNELS=10000 random kernels of SEED, else of seeds that are new each time, on the host and OpenCL devices, as many with their footprints, and functions of package math
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sed 's|/[^/]*_test.go:func | |' | sort | while read -r dir name; do \
 		echo "$$dir $$name"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
-	$(GO) test -v -run '^(TestRandomKernels|TestPlantedMistakeIsShrunk|TestGoItselfDoesNotPanic|TestMathBounds|TestFootprintsOfRandomKernels|TestInterpreterEqualsGo)$$' -timeout 0 ./internal/translate \
-		-args -seed $(SEED) -kernels $(KERNELS) -interpreted $(KERNELS) -compile 1000 -everyfile -values 1000000
+	$(GO) test -v -run '^(TestRandomKernels|TestPlantedMistakeIsShrunk|TestMathBounds|TestFootprintsOfRandomKernels|TestInterpreterEqualsGo)$$' -timeout 0 ./internal/translate \
+		-args -seed $(SEED) -kernels $(KERNELS) -interpreted $(KERNELS) -compile 1000 -values 1000000
+	$(GO) test -v -run '^TestGoItselfDoesNotPanic$$' -timeout 0 ./internal/translate/build -args -everyfile
 
 path: ## count the functions and files that a reader of a call visits (simulated CUDA, where there is a C compiler)
 	@$(GO) run ./internal/testing/path

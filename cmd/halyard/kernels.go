@@ -15,9 +15,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/build"
-	"github.com/go-halyard/halyard/internal/translate/cprint"
-	"github.com/go-halyard/halyard/internal/translate/launches"
-	"github.com/go-halyard/halyard/internal/translate/vulkan"
+	"github.com/go-halyard/halyard/internal/translate/load"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -78,7 +76,7 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 		return err
 	}
 	packages, err := translate.Load(ctx, dir, patterns...)
-	var all translate.Errors
+	var all load.Errors
 	if errors.As(err, &all) {
 		return report(out, all)
 	}
@@ -96,11 +94,8 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 		if o.ptx != "" {
 			p.PTX = func(c string) (string, error) { return o.compile(ctx, p.Name, c) }
 		}
-		p.Launches = launches.Of
-		p.Portable = portable
-		p.Modules = vulkan.Modules
 		made, err := p.Translate()
-		if found := (translate.Errors)(nil); errors.As(err, &found) {
+		if found := (load.Errors)(nil); errors.As(err, &found) {
 			all = append(all, found...)
 		} else if err != nil {
 			return err
@@ -146,10 +141,10 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 
 // represent prints the representation of the kernels of packages.
 func represent(out io.Writer, packages []*translate.Package) error {
-	var all translate.Errors
+	var all load.Errors
 	for _, p := range packages {
-		made, err := build.Program(p)
-		if found := (translate.Errors)(nil); errors.As(err, &found) {
+		made, err := build.Program(p.Package)
+		if found := (load.Errors)(nil); errors.As(err, &found) {
 			all = append(all, found...)
 			continue
 		} else if err != nil {
@@ -263,16 +258,6 @@ func short(dir, path string) string {
 	return path
 }
 
-// portable prints the kernels of a package in C.
-func portable(p *translate.Package) (c string, sites []string, err error) {
-	program, err := build.Program(p)
-	if err != nil {
-		return "", nil, err
-	}
-	made := cprint.Print(program)
-	return made.C, made.Sites, nil
-}
-
 // compile compiles a translation to PTX, with the options of a launch that compiles it.
 func (o *kernelsOptions) compile(ctx context.Context, name, c string) (string, error) {
 	img, err := hal.CompileFor(ctx, o.ptx, hal.Source{Name: name, Text: kernel.Prelude(hal.LanguageCUDA) + "#line 1\n" + c, Options: []string{"--fmad=false"}})
@@ -283,7 +268,7 @@ func (o *kernelsOptions) compile(ctx context.Context, name, c string) (string, e
 }
 
 // report prints the errors of a translation, one on each line.
-func report(out io.Writer, all translate.Errors) error {
+func report(out io.Writer, all load.Errors) error {
 	for _, e := range all {
 		fmt.Fprintln(out, e)
 	}

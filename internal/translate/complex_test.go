@@ -245,7 +245,7 @@ func TestComplexNumbers(t *testing.T) {
 	dir := module(t, map[string]string{"kernels.go": complexKernels, "main.go": complexRunner})
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
-	made, err := withModules(packages[0]).Translate()
+	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 	require.NoError(t, os.WriteFile(made.VulkanFile, made.Vulkan, 0o600))

@@ -2,20 +2,59 @@ package translate
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
-	"go/ast"
 	"go/format"
 	"go/token"
 	"go/types"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-halyard/halyard/internal/syntax"
+	"github.com/go-halyard/halyard/internal/translate/build"
+	"github.com/go-halyard/halyard/internal/translate/cprint"
+	"github.com/go-halyard/halyard/internal/translate/footprint"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/load"
+	"github.com/go-halyard/halyard/internal/translate/vulkan"
 )
+
+// Package is a package whose kernels are translated.
+type Package struct {
+	*load.Package
+
+	// PTX compiles a translation for NVIDIA's devices, and the generated file contains the result. If it is nil,
+	// the file contains no PTX.
+	PTX func(c string) (ptx string, err error)
+
+	names    map[string]string // names of the generated file, by what they are for
+	taken    map[string]bool   // the same names, and those of the functions that launch kernels
+	imported map[string]string // packages of the types of kernels' parameters: paths by name
+
+	allVectors bool // kernels have vectors even if these do not pay, for tests
+}
+
+// Load returns the packages that match patterns of the go command in dir and that have kernels or a generated file: see [load.Load].
+func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, error) {
+	found, err := load.Load(ctx, dir, patterns...)
+	all := make([]*Package, len(found))
+	for i, p := range found {
+		all[i] = &Package{Package: p}
+	}
+	return all, err
+}
+
+// refusal is the value of a panic that ends the translation of a statement.
+type refusal struct {
+	pos  token.Pos
+	text string
+}
+
+func refuse(pos token.Pos, format string, args ...any) {
+	panic(refusal{pos, fmt.Sprintf(format, args...)})
+}
 
 // Output is a translation.
 type Output struct {
@@ -26,17 +65,13 @@ type Output struct {
 	Test     []byte // the generated test file
 	TestFile string // its path
 
-	// Files are the names of all files that the translation is made of, sorted: those of the package, and those of other packages whose functions,
-	// types or constants it uses, apart from Go's own and package grid. They are relative to the folder that Load was given if they are below it.
-	Files []string
-
 	SIMD     []byte // the generated file with vector code for the host, or nil if no kernel has any
 	SIMDFile string // its path
 
-	Vulkan     []byte             // the generated file with SPIR-V for devices of Vulkan
-	VulkanFile string             // its path
-	Assembly   string             // the modules in it, as text
-	modules    map[string]Modules // by the kernels' names in C
+	Vulkan     []byte                    // the generated file with SPIR-V for devices of Vulkan
+	VulkanFile string                    // its path
+	Assembly   string                    // the modules in it, as text
+	modules    map[string]vulkan.Modules // by the kernels' names in C
 
 	Loops []Loop // how the host runs each kernel
 
@@ -45,57 +80,68 @@ type Output struct {
 	Orphans []string // the paths of generated files that no kernel belongs to
 }
 
-// Translate translates the kernels of a package. Without kernels, only Orphans is set. If something has no translation, the error is an [Errors].
+// Translate translates the kernels of a package. Without kernels, only Orphans is set. If something has no translation, the error is a [load.Errors].
 func (p *Package) Translate() (*Output, error) {
-	if p.types == nil { // it has no kernels
-		return &Output{Orphans: p.orphans}, nil
+	if p.Types == nil { // it has no kernels
+		return &Output{Orphans: p.Orphans}, nil
 	}
-	g, err := p.emitted()
+	program, launchers, err := p.built()
 	if err != nil {
 		return nil, err
 	}
-	c := g.text()
-	if p.Portable != nil {
-		if c, g.sites, err = p.Portable(p); err != nil {
-			return nil, err
-		}
-	}
+	printed := cprint.Print(program)
 	ptx := ""
 	if p.PTX != nil {
-		if ptx, err = p.PTX(c); err != nil {
+		if ptx, err = p.PTX(printed.C); err != nil {
 			return nil, fmt.Errorf("package %s: %w", p.Name, err)
 		}
 	}
 	made := &Output{
-		C: c, File: filepath.Join(p.Dir, GeneratedName(p.Name)), Files: g.files(),
-		Test: p.generatedTest(), TestFile: filepath.Join(p.Dir, testName(p.Name)),
-		SIMDFile: filepath.Join(p.Dir, SIMDName(p.Name)), VulkanFile: filepath.Join(p.Dir, VulkanName(p.Name)), Orphans: p.orphans,
+		C: printed.C, File: filepath.Join(p.Dir, load.GeneratedName(p.Name)), Test: p.generatedTest(), TestFile: filepath.Join(p.Dir, load.TestName(p.Name)),
+		SIMDFile: filepath.Join(p.Dir, load.SIMDName(p.Name)), VulkanFile: filepath.Join(p.Dir, load.VulkanName(p.Name)), Orphans: p.Orphans,
 	}
-	sources, err := p.sources(p.marked())
+	sources, err := p.sources(p.Kernels())
 	if err != nil {
 		return nil, err
 	}
-	if err := p.generate(made, ptx, g.made, g.launchers, g.sites, sources); err != nil {
+	kernels := p.kernels(program)
+	if err := p.generate(made, ptx, kernels, launchers, printed.Sites, sources); err != nil {
 		return nil, err
 	}
-	if err := p.vulkan(made, g); err != nil {
+	if err := p.vulkan(made, program, kernels, printed.Sites); err != nil {
 		return nil, err
 	}
 	if made.SIMD == nil {
-		made.Orphans = slices.Concat(made.Orphans, p.vectorFiles)
+		made.Orphans = slices.Concat(made.Orphans, p.Vectors)
 	}
 	return made, nil
 }
 
-// emitted translates the marked functions, and what they need, to C.
-func (p *Package) emitted() (*program, error) {
-	g := p.program()
-	for _, e := range p.errs { // errors in declarations that kernels may use; errors in a function are reported when it is translated
-		if p.outside(e.Pos) {
-			g.note(e.Pos, e.Msg)
-		}
+// built returns the representation of the kernels, and the names of the functions that launch them. What the generated file cannot say is refused
+// together with what has no representation.
+func (p *Package) built() (program *ir.Program, launchers []string, err error) {
+	p.names, p.taken, p.imported = map[string]string{}, map[string]bool{}, map[string]string{}
+	decls := p.Kernels()
+	if len(decls) == 0 {
+		return nil, nil, fmt.Errorf("no function of package %s is marked %s", p.Name, load.Marker)
 	}
-	for _, name := range p.types.Scope().Names() {
+	var bad load.Errors
+	if program, err = build.Program(p.Package); err != nil && !errors.As(err, &bad) {
+		return nil, nil, err
+	}
+	try := func(f func()) {
+		defer func() {
+			switch r := recover().(type) {
+			case nil:
+			case refusal:
+				bad = append(bad, *p.ErrorAt(r.pos, "%s", r.text))
+			default:
+				panic(r)
+			}
+		}()
+		f()
+	}
+	for _, name := range p.Types.Scope().Names() {
 		what := "a package that the generated file imports"
 		if _, imported := generatedImports[name]; !imported {
 			if _, ok := types.Universe.Lookup(name).(*types.TypeName); !ok {
@@ -103,153 +149,27 @@ func (p *Package) emitted() (*program, error) {
 			}
 			what = "a type of Go that the generated file uses"
 		}
-		g.note(p.types.Scope().Lookup(name).Pos(), fmt.Sprintf("%s is %s; rename this declaration", name, what))
+		try(func() { refuse(p.Types.Scope().Lookup(name).Pos(), "%s is %s; rename this declaration", name, what) })
 	}
-	decls := p.marked()
-	if len(decls) == 0 {
-		return nil, fmt.Errorf("no function of package %s is marked %s", p.Name, marker)
-	}
-	unanswered := g.answered()
 	for _, decl := range decls {
-		g.try(func() {
-			f, launcher := g.kernel(decl)
-			g.made, g.launchers = append(g.made, f), append(g.launchers, launcher)
+		obj, ok := p.Info.Defs[decl.Name].(*types.Func)
+		if !ok || decl.Recv != nil {
+			continue // it has no representation
+		}
+		try(func() {
+			launchers = append(launchers, p.launcherOf(decl))
+			for v := range obj.Signature().Params().Variables() {
+				switch m := paramOf(v); m.kind {
+				case thread:
+				case slice, matrix:
+					p.importable(elem(m), m.pos)
+				default:
+					p.importable(m.typ, m.pos)
+				}
+			}
 		})
 	}
-	if err := g.failed(); err != nil { // these are said first
-		return nil, err
-	}
-	if unanswered != nil {
-		return nil, fmt.Errorf("the kernels of package %s have a translation and no representation, which is a bug of halyard kernels: %w", p.Name, unanswered)
-	}
-	return g, nil
-}
-
-// outside reports whether a position is in a declaration of constants, types or imports.
-func (p *Package) outside(pos token.Pos) bool {
-	for _, file := range p.files {
-		for _, d := range file.Decls {
-			if g, ok := d.(*ast.GenDecl); ok && g.Tok != token.VAR && pos >= g.Pos() && pos <= g.End() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// kernel translates a kernel, and returns the name of the function that launches it.
-func (p *program) kernel(decl *ast.FuncDecl) (*function, string) {
-	name := decl.Name.Name
-	switch {
-	case decl.Recv != nil:
-		refuse(decl.Pos(), "a kernel cannot be a method; make the receiver a parameter")
-	case decl.Type.TypeParams != nil:
-		refuse(decl.Type.TypeParams.Pos(), "a kernel cannot have type parameters; write a generic function, and for each type a kernel that calls it")
-	case decl.Type.Results != nil && len(decl.Type.Results.List) > 0:
-		refuse(decl.Type.Results.Pos(), "a kernel cannot have results; write them to a slice")
-	case len(decl.Type.Params.List) == 0:
-		refuse(decl.Name.Pos(), "the first parameter of a kernel, and only the first, must be a grid.Thread")
-	case name == "_" || name == "init" || name == "main":
-		refuse(decl.Name.Pos(), "a kernel cannot be called %s; rename it", name)
-	}
-	obj, ok := p.pkg.info.Defs[decl.Name].(*types.Func)
-	if !ok {
-		refuse(decl.Name.Pos(), "this declaration has no translation")
-	}
-	first, size := utf8.DecodeRuneInString(name)
-	upper := string(unicode.ToUpper(first)) + name[size:]
-	launcher := upper
-	exists := func(name string) bool {
-		return p.pkg.types.Scope().Lookup(name) != nil || p.pkg.taken[name] || p.pkg.types.Scope().Lookup(name+"On") != nil || p.pkg.taken[name+"On"]
-	}
-	if exists(upper) || upper == name {
-		launcher = "Launch" + upper
-	}
-	if exists(launcher) {
-		refuse(decl.Name.Pos(), "the functions that launch this kernel would be called %s and %[1]sOn, or Launch%[1]s and Launch%[1]sOn, and such names exist already; "+
-			"rename the kernel", upper)
-	}
-	p.pkg.taken[launcher+"On"] = true
-	p.pkg.taken[launcher] = true
-	return p.function(obj, nil, nil, decl.Pos()), launcher
-}
-
-var (
-	word     = regexp.MustCompile(`\d[\d.]*(?:e[-+]?\d+)?f?|[A-Za-z_]\w*`)
-	declared = regexp.MustCompile(`(\w+)\(`)
-)
-
-// What a text needs of a device: float64, and atomic operations of 64 bits.
-const (
-	needsFloat64 = 1 << iota
-	needsAtomic64
-)
-
-// guards are the lines before what needs something.
-var guards = map[int]string{needsFloat64: "#ifdef HALYARD_FLOAT64\n", needsAtomic64: "#ifdef GO_ATOMIC64\n",
-	needsFloat64 | needsAtomic64: "#if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)\n"}
-
-// isWide reports whether a word of C computes with float64: a type, a macro or a constant.
-func isWide(w string) bool {
-	switch w {
-	case "f64", "GO_F64_BITS", "GO_BITS_F64", "GO_NEG_F64":
-		return true
-	}
-	return w[0] <= '9' && strings.ContainsAny(w, ".e") && !strings.HasSuffix(w, "f")
-}
-
-// text returns the whole program in C. What needs something that a device lacks is left out there, so that the other kernels compile.
-func (p *program) text() string {
-	var b strings.Builder
-	p.needs = map[string]int{ // words
-		"GO_ADD64": needsAtomic64, "GO_XCHG64": needsAtomic64, "GO_CAS64": needsAtomic64,
-	}
-	open := 0
-	guard := func(text string) {
-		words := word.FindAllString(text, -1)
-		need := 0
-		for _, w := range words {
-			if isWide(w) {
-				need |= needsFloat64
-			}
-			need |= p.needs[w]
-		}
-		if text[0] == '#' {
-			need = 0
-		}
-		if need != 0 {
-			name := words[len(words)-1] // of a type
-			if at := declared.FindStringSubmatch(text); words[0] != "typedef" {
-				name = at[1]
-			} else if slices.Contains(p.layouts, text) {
-				name = words[2]
-			}
-			p.needs[name] = need
-		}
-		if need != open && open != 0 {
-			b.WriteString("#endif\n")
-		}
-		if need != open {
-			b.WriteString(guards[need])
-		}
-		open = need
-	}
-	for _, t := range slices.Concat(p.types, p.layouts, p.support) {
-		t = strings.TrimSuffix(t, "\n") + "\n"
-		guard(t)
-		b.WriteString(t)
-	}
-	for i, t := range p.texts {
-		guard(t)
-		if i > 0 || len(p.types)+len(p.support) > 0 {
-			b.WriteString("\n")
-		}
-		b.WriteString(t)
-	}
-	if open != 0 {
-		b.WriteString("#endif\n")
-	}
-	return b.String()
+	return program, launchers, load.Sorted(bad)
 }
 
 // generate sets the Go files of a translation, and what is said of them.
@@ -266,12 +186,11 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	if err != nil {
 		return err
 	}
-	functions, footprints := make([]string, len(kernels)), make([]string, len(kernels))
+	footprints := make([]string, len(kernels)) // the names of their functions
 	for i, f := range kernels {
 		name := f.decl.Name.Name
-		functions[i], footprints[i] = f.launch.Footprint(p.free("footprint", name+"Footprint"))
-		cut, why, slices := f.launch.Said()
-		made.Footprints = append(made.Footprints, Footprint{name, p.Fset.Position(f.decl.Pos()), cut, why, slices})
+		footprints[i] = p.free("footprint", name+"Footprint")
+		made.Footprints = append(made.Footprints, Footprint{name, p.Fset.Position(f.decl.Pos()), f.touches.Cut, f.touches.Why, f.touches.Said()})
 	}
 	vectors := make([]*vectors, len(kernels))
 	for i, f := range kernels {
@@ -292,13 +211,13 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	if made.SIMD, err = p.simd(all); err != nil {
 		return err
 	}
-	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n%s\n", generatedBy, p.Name, imports)
+	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n%s\n", load.GeneratedBy, p.Name, imports)
 	b.WriteString("\t\"github.com/go-halyard/halyard/hal\"\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n")
 	fmt.Fprintf(&b, "// %s contains the kernels: as Go functions for the host, and in C for devices.\n", programName)
 	fmt.Fprintf(&b, "var %s = kernel.New(kernel.Source{Name: %q, Go: kernel.Functions{\n", programName, p.Name)
 	for i, f := range kernels {
 		made := "kernel.Go("
-		switch steps := f.launch.Steps(); {
+		switch steps := footprint.Steps(f.made); {
 		case steps == "":
 		case f.together:
 			made = "kernel.Bounded(grid.Steps(" + steps + "), "
@@ -372,28 +291,28 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 			}
 		}
 		at := ""
-		if f.dims > 1 {
-			at = fmt.Sprintf(", Dims: %d, DimsAt: %q", f.dims, p.line(f.dimsAt))
+		if f.needs.Dims > 1 {
+			at = fmt.Sprintf(", Dims: %d, DimsAt: %q", f.needs.Dims, p.Line(f.needs.DimsAt))
 		}
-		if f.looped.most != nil {
-			at += fmt.Sprintf(", Rounds: [][]int{%s}, RoundsAt: %q", f.looped.literal(), p.line(f.looped.at))
+		if rounds := f.rounds(); rounds != "" {
+			at += fmt.Sprintf(", Rounds: [][]int{%s}, RoundsAt: %q", rounds, p.Line(f.looped.At))
 		}
 		nests, deepest, bytes := p.nesting(f)
 		if nests > 0 {
-			at += fmt.Sprintf(", Nests: %d, NestsAt: %q", nests, p.line(deepest))
+			at += fmt.Sprintf(", Nests: %d, NestsAt: %q", nests, p.Line(deepest))
 		}
 		if bytes > 0 {
 			at += fmt.Sprintf(", Private: %d", bytes)
 		}
-		if f.atomic64.IsValid() {
-			needs := "atomic operations of 64 bits (" + p.line(f.atomic64) + ")"
-			if f.p.needs[f.c]&needsFloat64 != 0 {
+		if f.needs.Atomic64.IsValid() {
+			needs := "atomic operations of 64 bits (" + p.Line(f.needs.Atomic64) + ")"
+			if f.needs.Float64.IsValid() {
 				needs = "float64, and " + needs
 			}
 			at += fmt.Sprintf(", Needs: %q", needs)
 		}
 		fmt.Fprintf(&b, "\t%q: {Code: %q, Params: []string{%s}%s,\nFootprint: %s},\n",
-			f.decl.Name.Name, f.c, strings.Join(names, ", "), at, footprints[i])
+			f.decl.Name.Name, cprint.Entry(f.made), strings.Join(names, ", "), at, f.touches.Literal(footprints[i]))
 	}
 	image := ""
 	if ptx != "" {
@@ -428,7 +347,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 			names = append(names, ", "+arg)
 		}
 		name, list := f.decl.Name.Name, strings.Join(params, "")
-		over, how := f.over(), "with as many threads as its data have places for"
+		over, how := p.over(f), "with as many threads as its data have places for"
 		if over == "" {
 			over, how = "hal.Grid{}", "on the grid of q.Over or q.Grid"
 		}
@@ -442,8 +361,8 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	if ptx != "" {
 		fmt.Fprintf(&b, "\n// %s is the PTX that NVIDIA's compiler makes from the C text.\nconst %s = `%s`\n", p.free("ptx", programName+"PTX"), p.free("ptx", programName+"PTX"), strings.ReplaceAll(ptx, "`", "'"))
 	}
-	for _, text := range functions {
-		fmt.Fprintf(&b, "\n%s", text)
+	for i, f := range kernels {
+		fmt.Fprintf(&b, "\n%s", f.touches.Func(footprints[i]))
 	}
 	for _, l := range loops {
 		if l != nil {
@@ -451,7 +370,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 		}
 	}
 	if made.SIMD != nil {
-		fmt.Fprintf(&b, "\n// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in %s.\nvar (\n", SIMDName(p.Name))
+		fmt.Fprintf(&b, "\n// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in %s.\nvar (\n", load.SIMDName(p.Name))
 		for _, v := range all {
 			if v != nil {
 				fmt.Fprintf(&b, "\t%s %s\n", v.hook, v.typ)
@@ -463,27 +382,8 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	if err != nil {
 		return fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
 	}
-	made.Go = numbered(src, GeneratedName(p.Name))
+	made.Go = numbered(src, load.GeneratedName(p.Name))
 	return nil
-}
-
-// elem returns the type of the elements of a slice or a matrix.
-func elem(m *param) types.Type {
-	if m.kind == matrix {
-		return matrixOf(m.typ)
-	}
-	return m.typ.Underlying().(*types.Slice).Elem()
-}
-
-// mode returns the function of package kernel with which a launch passes elements.
-func (m *param) mode() string {
-	switch {
-	case m.out:
-		return "Out"
-	case m.written:
-		return "InOut"
-	}
-	return "In"
 }
 
 // free returns the name of something in the generated file: the given name, with underscores added if the package or the file uses it for
@@ -493,7 +393,7 @@ func (p *Package) free(what, name string, not ...string) string {
 		return found
 	}
 	free := name
-	for p.types.Scope().Lookup(free) != nil || p.taken[free] || slices.Contains(not, free) {
+	for p.Types.Scope().Lookup(free) != nil || p.taken[free] || slices.Contains(not, free) {
 		free += "_"
 	}
 	p.names[what+" "+name], p.taken[free] = free, true
@@ -508,7 +408,7 @@ func (p *Package) arguments(params []*param) (names []string) {
 			name = fmt.Sprintf("p%d", i)
 		}
 		for slices.Contains(reserved, name) || slices.Contains(names, name) || p.taken[name] || generatedImports[name] != "" || name == "buffer" ||
-			p.types.Scope().Lookup(name) != nil || types.Universe.Lookup(name) != nil {
+			p.Types.Scope().Lookup(name) != nil || types.Universe.Lookup(name) != nil {
 			name += "_"
 		}
 		names = append(names, name)
@@ -521,7 +421,7 @@ var reserved = []string{"ctx", "s", "over", "t", "row", "blk", "q", "ok"}
 
 func (p *Package) typeName(t types.Type) string {
 	return types.TypeString(t, func(q *types.Package) string {
-		if q == p.types {
+		if q == p.Types {
 			return ""
 		}
 		return q.Name()

@@ -138,7 +138,7 @@ func bytes(t grid.Thread, n int32,
 	for _, says := range []string{
 		`"shaderInt64": "int, which has 64 bits (k.go:17)",`,
 		`"shaderFloat64": "float64 (k.go:20)",`,
-		`"shaderFloat64": "float64 (k.go:14)",`,
+		`"shaderFloat64": "float64 (k.go:25)",`,
 		`"shaderFloat64": "a function of package math, which is computed in float64 (k.go:31)",`,
 		`"storageBuffer8BitAccess": "integers of 8 bits (k.go:39)",`,
 		`"storageBuffer16BitAccess": "integers of 16 bits (k.go:39)",`,

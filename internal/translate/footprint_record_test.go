@@ -22,7 +22,7 @@ func recorded(t *testing.T, src string) string {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "k.go", src, parser.ParseComments|parser.SkipObjectResolution)
 	require.NoError(t, err)
-	info := check(fset, "p", []*ast.File{file}, imp).info
+	info := check(fset, "p", []*ast.File{file}, imp).Info
 	isSlice := func(e ast.Expr) bool {
 		tv, ok := info.Types[e]
 		if !ok || !tv.IsValue() {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // What tests of the packages below need of the tests here.
@@ -47,46 +49,15 @@ func Checked(src string) (*Package, error) {
 		return nil, err
 	}
 	fset := token.NewFileSet()
-	file, bad := parse(fset, "k.go", []byte(src))
+	file, bad := load.Parse(fset, "k.go", []byte(src))
 	if len(bad) > 0 {
 		return nil, bad
 	}
 	return check(fset, "p", []*ast.File{file}, imp), nil
 }
 
-// AroundRefused is the text around [Refused].
-const AroundRefused = around
-
-// Refused are the bodies of kernels that have no translation.
-var Refused = func() (all []struct{ Text string }) {
-	for _, c := range refused {
-		all = append(all, struct{ Text string }{c.text})
-	}
-	return all
-}()
-
-// Launches is what answers for the launches of packages.
-var Launches = &launches
-
-// Portable is what prints the C text of packages.
-var Portable = &portable
-
 // FirstSeed returns the seed of the first random kernel.
 func FirstSeed() uint64 { return *randomSeed }
-
-// modulesOf makes modules. Package vulkan, which has it, needs this package.
-var modulesOf func(p *Package, sites []string, kernels []Entry) ([]Modules, error)
-
-// MakeModules has tests make modules so.
-func MakeModules(f func(p *Package, sites []string, kernels []Entry) ([]Modules, error)) {
-	modulesOf = f
-}
-
-// withModules has a package make modules.
-func withModules(p *Package) *Package {
-	p.Modules = modulesOf
-	return p
-}
 
 // SharedKernel is a package with a kernel that has shared memory.
 type SharedKernel struct {

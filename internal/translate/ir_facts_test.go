@@ -13,17 +13,14 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/build"
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
-	"github.com/go-halyard/halyard/internal/translate/launches"
 )
-
-func init() { *translate.Launches = launches.Of }
 
 // known builds the kernel k of a text, with the effects of its functions.
 func known(t *testing.T, text string) (*ir.Function, map[*ir.Function]*facts.Effects) {
 	t.Helper()
 	p, err := translate.Checked("package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n" + text)
 	require.NoError(t, err)
-	made, err := build.Program(p)
+	made, err := build.Program(p.Package)
 	require.NoError(t, err)
 	require.NoError(t, made.Verify())
 	effects := map[*ir.Function]*facts.Effects{}

@@ -120,7 +120,7 @@ func TestInterpreterOnFormsOfGo(t *testing.T) {
 	require.NoError(t, err)
 	p, err := translate.Checked(string(src))
 	require.NoError(t, err)
-	program, err := build.Program(p)
+	program, err := build.Program(p.Package)
 	require.NoError(t, err)
 	require.NoError(t, program.Verify())
 	const text = "testdata/ir.txt"
@@ -172,7 +172,7 @@ func k(t grid.Thread, x []int32) {
 }
 `)
 	require.NoError(t, err)
-	program, err := build.Program(p)
+	program, err := build.Program(p.Package)
 	require.NoError(t, err)
 	for last, want := range map[int32]string{4: "", 3: "", 2: "a thread does not come to the barrier at which others of its block wait (k.go:10)", -1: ""} {
 		x := []int32{last, 0}
@@ -203,7 +203,7 @@ func convert(t grid.Thread, h []half.Float16, b []half.BFloat16, wide []float32)
 }
 `}), ".")
 	require.NoError(t, err)
-	program, err := build.Program(packages[0])
+	program, err := build.Program(packages[0].Package)
 	require.NoError(t, err)
 	const n = 1 << 16
 	h, b, wide := make([]half.Float16, n), make([]half.BFloat16, n), make([]float32, 2*n)

@@ -14,18 +14,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/internal/spirv"
+	isa "github.com/go-halyard/halyard/internal/spirv"
 	module "github.com/go-halyard/halyard/internal/spirv/build"
 	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/build"
+	"github.com/go-halyard/halyard/internal/translate/cprint"
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/spirv"
 	"github.com/go-halyard/halyard/internal/translate/vulkan"
 )
-
-func init() {
-	translate.MakeModules(vulkan.Modules)
-}
 
 // It is known which shared memory is written before any thread can read it.
 func TestFilled(t *testing.T) {
@@ -33,7 +31,7 @@ func TestFilled(t *testing.T) {
 	for _, k := range translate.SharedKernels {
 		p, err := translate.Checked(k.Text)
 		require.NoError(t, err)
-		made, err := build.Program(p)
+		made, err := build.Program(p.Package)
 		require.NoError(t, err)
 		f := made.Functions[len(made.Functions)-1]
 		var array *ir.Local
@@ -68,7 +66,7 @@ func valid(t *testing.T, what string, m *module.Module) {
 		data = binary.LittleEndian.AppendUint32(data, w)
 	}
 	versions := [][]byte{data}
-	if parts, err := spirv.Parts(data); err == nil {
+	if parts, err := isa.Parts(data); err == nil {
 		versions = append(versions, parts)
 	} else {
 		assert.ErrorContains(t, err, "arguments have more than 104 bytes", what)
@@ -82,23 +80,21 @@ func valid(t *testing.T, what string, m *module.Module) {
 	}
 }
 
-// validated has a package check its modules, and returns how many kernels it has.
+// validated checks the modules of a package, and returns how many kernels it has.
 func validated(t *testing.T, what string, p *translate.Package) (n int) {
-	p.Modules = func(p *translate.Package, sites []string, kernels []translate.Entry) ([]translate.Modules, error) {
-		for i := range kernels {
-			kernels[i].Loops = true
-		}
-		all, err := vulkan.Modules(p, sites, kernels)
-		for i, m := range all {
-			for reports, made := range []*module.Module{m.Plain, m.Watched, m.Checked} {
-				valid(t, fmt.Sprintf("%s, kernel %s, reports %d", what, kernels[i].Kernel, reports), made)
-			}
-			n++
-		}
-		return all, err
-	}
-	_, err := p.Translate()
+	program, err := build.Program(p.Package)
 	require.NoError(t, err, what)
+	for _, f := range program.Functions {
+		if !f.Kernel {
+			continue
+		}
+		m, err := vulkan.ModulesOf(program, f, spirv.Options{Entry: cprint.Entry(f), Loops: true})
+		require.NoError(t, err, what)
+		for reports, made := range []*module.Module{m.Plain, m.Watched, m.Checked} {
+			valid(t, fmt.Sprintf("%s, kernel %s, reports %d", what, f.Name, reports), made)
+		}
+		n++
+	}
 	return n
 }
 

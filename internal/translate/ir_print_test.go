@@ -1,7 +1,6 @@
 package translate_test
 
 import (
-	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -13,23 +12,6 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/build"
 	"github.com/go-halyard/halyard/internal/translate/cprint"
 )
-
-var fromRepresentation = flag.Bool("printed", true, "run the C text that is printed from the representation, and not that of the old translation")
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if *fromRepresentation {
-		*translate.Portable = func(p *translate.Package) (string, []string, error) {
-			program, err := build.Program(p)
-			if err != nil {
-				return "", nil, err
-			}
-			made := cprint.Print(program)
-			return made.C, made.Sites, nil
-		}
-	}
-	os.Exit(m.Run())
-}
 
 // The text has the form that the kernel has in Go.
 func TestPrintedText(t *testing.T) {
@@ -68,7 +50,7 @@ rows:
 }
 `)
 	require.NoError(t, err)
-	program, err := build.Program(p)
+	program, err := build.Program(p.Package)
 	require.NoError(t, err)
 	made := cprint.Print(program)
 	assert.Equal(t, []string{"k.go:8", "k.go:18", "k.go:20", "k.go:22", "k.go:29", "k.go:31"}, made.Sites)
@@ -88,7 +70,7 @@ func TestStoresThroughIndexesInMemory(t *testing.T) {
 		p, err := translate.Checked("package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\ntype pair struct{ A, B int32 }\n\n" +
 			"//halyard:kernel\nfunc k(t grid.Thread, x []int32, p []pair, y []int32) {\n\ty[x[0]+p[0].A] = 5\n\ty[" + other + "] = 7\n}\n")
 		require.NoError(t, err)
-		program, err := build.Program(p)
+		program, err := build.Program(p.Package)
 		require.NoError(t, err)
 		c := cprint.Print(program).C
 		assert.Equal(t, once, strings.Count(c, "\tGO_ONCE(h_y["), "%s:\n%s", other, c)

@@ -161,7 +161,7 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 
 	p, err := translate.Checked(src.String())
 	require.NoError(t, err)
-	program, err := build.Program(p)
+	program, err := build.Program(p.Package)
 	require.NoError(t, err)
 	require.NoError(t, program.Verify())
 	results := bufio.NewReader(pipe)

@@ -20,11 +20,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // imports returns an importer of the packages that the programs of tests import.
 var imports = sync.OnceValues(func() (types.Importer, error) {
-	out, err := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Export", gridPath, "math", "math/bits", "math/cmplx", "unsafe", "fmt", "os").Output()
+	out, err := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Export", load.GridPath, "math", "math/bits", "math/cmplx", "unsafe", "fmt", "os").Output()
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +70,16 @@ func translated(t testing.TB, src string) (*Output, error) {
 
 func translatedWith(imp types.Importer, src string) (*Output, error) {
 	fset := token.NewFileSet()
-	file, bad := parse(fset, "k.go", []byte(src))
+	file, bad := load.Parse(fset, "k.go", []byte(src))
 	if len(bad) > 0 {
 		return nil, bad
 	}
-	return withModules(check(fset, "p", []*ast.File{file}, imp)).Translate()
+	return check(fset, "p", []*ast.File{file}, imp).Translate()
+}
+
+// check type-checks the files of a package.
+func check(fset *token.FileSet, path string, files []*ast.File, imp types.Importer) *Package {
+	return &Package{Package: load.Check(fset, path, files, imp)}
 }
 
 // module writes a module with one package, and returns its folder. It can import this module's
@@ -119,10 +126,10 @@ func TestGeneratedFileCompletesThePackage(t *testing.T) {
 		packages, err := Load(t.Context(), dir, ".")
 		require.NoError(t, err)
 		require.Len(t, packages, 1)
-		made, err := withModules(packages[0]).Translate()
+		made, err := packages[0].Translate()
 		require.NoError(t, err)
 		assert.Equal(t, filepath.Join(dir, "p_kernels.go"), made.File)
-		assert.True(t, bytes.HasPrefix(made.Go, []byte(generatedBy+"\n\npackage p\n")))
+		assert.True(t, bytes.HasPrefix(made.Go, []byte(load.GeneratedBy+"\n\npackage p\n")))
 		require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 	}
 	vet := exec.Command("go", "vet", "-mod=mod", ".")
@@ -184,7 +191,7 @@ func generated(t *testing.T, dir string) *Output {
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
-	made, err := withModules(packages[0]).Translate()
+	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 	return made
@@ -235,7 +242,7 @@ func TestMarksThatWouldBeIgnored(t *testing.T) {
 		dir := module(t, map[string]string{c.file: c.src, "own.go": "package p\n\n//go:build is what this comment is about\nvar own = 1\n"})
 		packages, err := Load(t.Context(), dir, ".")
 		if err == nil && len(packages) > 0 {
-			_, err = withModules(packages[0]).Translate()
+			_, err = packages[0].Translate()
 		}
 		switch c.want {
 		case "":
@@ -244,7 +251,7 @@ func TestMarksThatWouldBeIgnored(t *testing.T) {
 			assert.NoError(t, err, name)
 			assert.Empty(t, packages, name)
 		default:
-			var all Errors
+			var all load.Errors
 			if assert.ErrorAs(t, err, &all, name) {
 				assert.Contains(t, all[0].Text, c.want, name)
 				assert.Equal(t, c.file, all[0].Pos.Filename, name)
@@ -260,7 +267,7 @@ func TestHelpersThatSomeBuildsLeaveOut(t *testing.T) {
 		"two_linux.go": "package p\n\nfunc two() int32 { return 2 }\n"})
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
-	_, err = withModules(packages[0]).Translate()
+	_, err = packages[0].Translate()
 	assert.ErrorContains(t, err, "k.go:7:9: two is in a file that some builds leave out")
 }
 
@@ -268,7 +275,7 @@ func TestHelpersThatSomeBuildsLeaveOut(t *testing.T) {
 func TestSyntaxErrors(t *testing.T) {
 	dir := module(t, map[string]string{"k.go": saxpy + "\nfunc a() { x := }\n\nfunc b() { if }\n"})
 	_, err := Load(t.Context(), dir, ".")
-	var all Errors
+	var all load.Errors
 	require.ErrorAs(t, err, &all)
 	assert.Equal(t, []int{12, 14}, []int{all[0].Pos.Line, all[len(all)-1].Pos.Line}, err)
 	assert.NotContains(t, err.Error(), "-: ")
@@ -277,12 +284,12 @@ func TestSyntaxErrors(t *testing.T) {
 // A generated file without kernels is found: also one that the package's former name gave it.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
-	const old = generatedBy + "\n\npackage p\n"
+	const old = load.GeneratedBy + "\n\npackage p\n"
 	dir := module(t, map[string]string{"p.go": "package p\n", "p_kernels.go": old})
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
-	made, err := withModules(packages[0]).Translate()
+	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	assert.Equal(t, &Output{Orphans: []string{filepath.Join(dir, "p_kernels.go")}}, made)
 
@@ -313,7 +320,7 @@ func k(t grid.Thread, x []float32) {
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
-	made, err := withModules(packages[0]).Translate()
+	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	assert.Regexp(t, `FUNCTION T_Rand f_New(_1)?\(u64 h_seed, i64 h_stream\)`, made.C)
 	assert.Regexp(t, `FUNCTION T_Rand f_New(_1)?\(u64 h_seed\)`, made.C)
@@ -333,7 +340,7 @@ func TestNewerGo(t *testing.T) {
 
 // The end of a file is told once.
 func TestUnexpectedEnd(t *testing.T) {
-	_, bad := parse(token.NewFileSet(), "k.go", []byte("package p\n\nfunc f() {\n\tif true {\n"))
+	_, bad := load.Parse(token.NewFileSet(), "k.go", []byte("package p\n\nfunc f() {\n\tif true {\n"))
 	for i, e := range bad {
 		require.NotContains(t, bad[:i], e)
 	}

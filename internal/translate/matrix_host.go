@@ -39,7 +39,7 @@ func (w *rowWriter) cell(e ast.Expr) *cell {
 	if !ok {
 		return nil
 	}
-	v := w.p.info.ObjectOf(id)
+	v := w.p.Info.ObjectOf(id)
 	if v == nil || matrixOf(v.Type()) == nil || !slices.Contains(w.params, v) || w.writes[v] {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (l *laneWriter) element(e ast.Expr) *ast.IndexExpr {
 		}
 	}
 	id := &ast.Ident{NamePos: c.call.Pos(), Name: name}
-	l.rows[id] = types.NewVar(id.Pos(), l.p.types, name, types.NewSlice(matrixOf(l.p.info.ObjectOf(c.matrix).Type())))
+	l.rows[id] = types.NewVar(id.Pos(), l.p.Types, name, types.NewSlice(matrixOf(l.p.Info.ObjectOf(c.matrix).Type())))
 	if !known {
 		l.late[l.rows[id]] = fmt.Sprintf("%[1]s.Span(0, %[1]s.Rows())", c.matrix.Name)
 	}

@@ -253,7 +253,7 @@ func TestMatrices(t *testing.T) {
 	dir := module(t, map[string]string{"kernels.go": matrices, "main.go": matrixRunner})
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
-	made, err := withModules(packages[0]).Translate()
+	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	assert.Contains(t, string(made.Go), `q.Launching("smooth", hal.Over(kernel.ColsOf(to), kernel.RowsOf(to)))`)
 	assert.Contains(t, string(made.Go), `kernel.In(kernel.Elements(from)), kernel.Value(int64(kernel.RowsOf(from))), kernel.Value(int64(kernel.ColsOf(from))), kernel.Out(`)

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // This file finds how deeply conditions are nested, for drivers that take those too far in to be true. A compiler nests what follows an early return, or
@@ -14,7 +16,7 @@ const fewNested = 48
 
 // nesting finds the deepest condition of a kernel.
 type nesting struct {
-	p     *Package
+	p     *load.Package
 	calls int  // how many the walk is in
 	inner bool // in a switch that a break leaves
 	most  int
@@ -23,12 +25,18 @@ type nesting struct {
 	bytes int64     // of arrays and structures that are variables; those of a function count for each call
 }
 
+// sizes are the sizes of types in Go where an int has 64 bits.
+var sizes = types.SizesFor("gc", "amd64")
+
+// mostLadder is how many conditions are nested, each in the else of the one before.
+const mostLadder = 16
+
 // fewBytes is how many bytes the variables of a thread may have on every driver.
 const fewBytes = 1024
 
 // nesting returns how deep the conditions of a kernel are nested, and where, and the bytes of the variables of a thread; 0 if every driver takes them.
 func (p *Package) nesting(f *function) (most int, at token.Pos, bytes int64) {
-	n := &nesting{p: p}
+	n := &nesting{p: p.Package}
 	n.list(f.decl.Body.List, 1) // a guard may be written as a condition around everything
 	if n.bytes > fewBytes {
 		bytes = n.bytes
@@ -130,7 +138,7 @@ func (n *nesting) expressions(in ast.Node, depth int) {
 	ast.Inspect(in, func(e ast.Node) bool {
 		switch e := e.(type) {
 		case *ast.Ident:
-			if v := n.p.info.Defs[e]; v != nil && !generic(v.Type()) {
+			if v := n.p.Info.Defs[e]; v != nil && !generic(v.Type()) {
 				switch v.Type().Underlying().(type) {
 				case *types.Array, *types.Struct:
 					n.bytes += sizes.Sizeof(v.Type())
@@ -145,7 +153,7 @@ func (n *nesting) expressions(in ast.Node, depth int) {
 			}
 		case *ast.CallExpr:
 			id, _ := callee(ast.Unparen(e.Fun))
-			if f, ok := n.p.info.Uses[id].(*types.Func); ok && f.Pkg() != nil && f.Pkg().Path() != gridPath {
+			if f, ok := n.p.Info.Uses[id].(*types.Func); ok && f.Pkg() != nil && f.Pkg().Path() != load.GridPath {
 				n.call(f, depth)
 			}
 		}
@@ -155,7 +163,11 @@ func (n *nesting) expressions(in ast.Node, depth int) {
 
 // call looks at a function that is called. Its place is that of the call, if it is in another package.
 func (n *nesting) call(f *types.Func, depth int) {
-	pkg, decl := n.p.source(f)
+	pkg, there := n.p.Home(f.Origin())
+	if pkg == nil {
+		return
+	}
+	decl := declOf(pkg, there.Origin())
 	if decl == nil || decl.Body == nil || n.calls > 16 {
 		return
 	}
@@ -185,4 +197,27 @@ func generic(t types.Type) bool {
 		}
 	}
 	return false
+}
+
+// ladder returns a long chain of "else if" as a switch, which has no position because a break does not leave it; nil if it is short.
+func ladder(s *ast.IfStmt) *ast.SwitchStmt {
+	chain := &ast.SwitchStmt{Body: &ast.BlockStmt{}}
+	for {
+		if s.Init != nil {
+			return nil
+		}
+		chain.Body.List = append(chain.Body.List, &ast.CaseClause{Case: s.If, List: []ast.Expr{s.Cond}, Body: s.Body.List})
+		next, ok := s.Else.(*ast.IfStmt)
+		if !ok {
+			break
+		}
+		s = next
+	}
+	if len(chain.Body.List) <= mostLadder {
+		return nil
+	}
+	if last, ok := s.Else.(*ast.BlockStmt); ok {
+		chain.Body.List = append(chain.Body.List, &ast.CaseClause{Case: last.Pos(), Body: last.List})
+	}
+	return chain
 }

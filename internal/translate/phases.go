@@ -8,6 +8,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // phases returns the function of the generated file that runs a block of a kernel with barriers on the host. A phase is the code between
@@ -17,7 +19,7 @@ import (
 func (w *rowWriter) phases() *rows {
 	w.own = func(c *ast.CallExpr) bool {
 		_, _, ok := w.threadCall(c)
-		return ok || w.f.isShared(c)
+		return ok || w.p.calls(c, "Shared")
 	}
 	if !w.survey() {
 		w.no(w.strange, "a kernel with barriers or shared memory cannot %s", w.strangeness)
@@ -44,7 +46,7 @@ func (w *rowWriter) phases() *rows {
 		if !ph.params() {
 			return nil
 		}
-		if all, ok = ph.split(w.f.list(), true); ok && ph.distinct() && ph.leaves() && ph.share() {
+		if all, ok = ph.split(w.p.list(w.f.decl), true); ok && ph.distinct() && ph.leaves() && ph.share() {
 			break
 		} else if !together {
 			return nil
@@ -122,7 +124,7 @@ type definition struct {
 // no notes that the kernel cannot be divided into phases, and returns false. The first reason counts.
 func (w *rowWriter) no(pos token.Pos, format string, args ...any) bool {
 	if w.refused == nil {
-		w.refused = &Error{w.p.Fset.Position(pos), fmt.Sprintf(format, args...)}
+		w.refused = w.p.ErrorAt(pos, format, args...)
 	}
 	return false
 }
@@ -149,7 +151,7 @@ type phaseWriter struct {
 
 	// of phases as vectors
 	parts     []*vectors
-	noVectors *Error      // why a phase has none
+	noVectors *load.Error // why a phase has none
 	inParts   bool        // the text that is written is that of a part
 	passed    [][2]string // numbers that the part takes: their names, and the texts of a phase
 }
@@ -164,16 +166,16 @@ func (w *rowWriter) threadCall(c *ast.CallExpr) (method string, dim int, ok bool
 		return "", 0, false
 	}
 	id, isIdent := ast.Unparen(s.X).(*ast.Ident)
-	if !isIdent || w.p.info.ObjectOf(id) != w.thread {
+	if !isIdent || w.p.Info.ObjectOf(id) != w.thread {
 		return "", 0, false
 	}
 	if s.Sel.Name == "Barrier" {
 		return s.Sel.Name, 0, true
 	}
-	if len(c.Args) != 1 || w.p.info.Types[c.Args[0]].Value == nil {
+	if len(c.Args) != 1 || w.p.Info.Types[c.Args[0]].Value == nil {
 		return "", 0, false
 	}
-	d, exact := constant.Int64Val(constant.ToInt(w.p.info.Types[c.Args[0]].Value))
+	d, exact := constant.Int64Val(constant.ToInt(w.p.Info.Types[c.Args[0]].Value))
 	return s.Sel.Name, int(d), exact && d >= 0 && d <= 2
 }
 
@@ -201,16 +203,6 @@ func (ph *phaseWriter) assigned(v types.Object) token.Pos {
 	return ph.written[i].pos
 }
 
-func (ph *phaseWriter) hasBarrier(n ast.Node) bool {
-	found := false
-	ast.Inspect(n, func(n ast.Node) bool {
-		s, ok := n.(ast.Stmt)
-		found = found || ok && ph.f.isBarrier(s)
-		return !found
-	})
-	return found
-}
-
 // split divides a list of statements into phases.
 func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) {
 	now := &phase{declares: map[types.Object]bool{}}
@@ -221,11 +213,11 @@ func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) 
 		now = &phase{declares: map[types.Object]bool{}}
 	}
 	for _, s := range list {
-		if ph.f.isBarrier(s) {
+		if ph.p.isBarrier(s) {
 			end()
 			continue
 		}
-		if ph.hasBarrier(s) {
+		if ph.p.hasBarrier(s) {
 			end()
 			loop := &phase{loop: s}
 			inside, ok := ph.loop(s)
@@ -257,7 +249,7 @@ func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) 
 
 // declare adds a statement to a phase. It reports false if the statement cannot be part of one.
 func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
-	info := ph.p.info
+	info := ph.p.Info
 	var ids []*ast.Ident
 	var values []ast.Expr
 	switch s := s.(type) {
@@ -279,7 +271,7 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 			ids = append(ids, v.Names...)
 			values = append(values, v.Values...)
 		}
-		if len(values) == 1 && len(ids) == 1 && ph.f.isShared(values[0]) {
+		if len(values) == 1 && len(ids) == 1 && ph.p.calls(values[0], "Shared") {
 			break
 		}
 		values = nil // the declaration may name a type, so it is left as it is
@@ -290,7 +282,7 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 			return ph.no(s.Pos(), "a label of a kernel with barriers or shared memory must belong to a loop or a switch")
 		}
 	}
-	if len(values) == 1 && len(ids) == 1 && ph.f.isShared(values[0]) {
+	if len(values) == 1 && len(ids) == 1 && ph.p.calls(values[0], "Shared") {
 		v := info.Defs[ids[0]]
 		if v == nil || ph.writes[v] {
 			return ph.no(s.Pos(), "shared memory must be the value of a variable that does not change")
@@ -362,9 +354,9 @@ func (ph *phaseWriter) typeStands(t types.Type) bool {
 	case *types.Array:
 		return ph.typeStands(t.Elem())
 	case *types.Named:
-		return t.Obj().Pkg() == ph.p.types && t.Obj().Parent() == ph.p.types.Scope() && t.TypeArgs().Len() == 0
+		return t.Obj().Pkg() == ph.p.Types && t.Obj().Parent() == ph.p.Types.Scope() && t.TypeArgs().Len() == 0
 	case *types.Alias:
-		return t.Obj().Pkg() == ph.p.types && t.Obj().Parent() == ph.p.types.Scope() && t.TypeArgs().Len() == 0
+		return t.Obj().Pkg() == ph.p.Types && t.Obj().Parent() == ph.p.Types.Scope() && t.TypeArgs().Len() == 0
 	}
 	return false
 }
@@ -372,7 +364,7 @@ func (ph *phaseWriter) typeStands(t types.Type) bool {
 // settledInt reports whether an expression has the same value for all threads or, if places is set, a value that depends only on the thread's place.
 // An expression that uses floating-point arithmetic or memory is not settled, unless it is a constant.
 func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
-	info := ph.p.info
+	info := ph.p.Info
 	if n, ok := numberOf(info.TypeOf(e)); ok && n.float && info.Types[e].Value == nil {
 		return false // Go may round it differently in another function
 	}
@@ -417,7 +409,7 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 			}
 			return false
 		}
-		if m, _ := ph.f.size(e); m != nil {
+		if m, _ := ph.p.matrixSize(e); m != nil {
 			return ph.same[m]
 		}
 		if len(e.Args) != 1 {
@@ -450,7 +442,7 @@ func (ph *phaseWriter) counts(e ast.Expr) bool {
 
 // loop divides the body of a loop into phases. It refuses other statements, and a loop that threads may run a different number of times.
 func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
-	info := ph.p.info
+	info := ph.p.Info
 	uneven := func(pos token.Pos) ([]*phase, bool) {
 		return nil, ph.no(pos, "a loop around a barrier must run as often for all threads, and this one may not: its number of rounds can depend on "+
 			"constants, parameters that are numbers, the sizes of slices and matrices, and the size of the grid; "+
@@ -503,7 +495,7 @@ func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 	}
 	barrier := s.Pos()
 	ast.Inspect(s, func(n ast.Node) bool {
-		if b, ok := n.(ast.Stmt); ok && ph.f.isBarrier(b) {
+		if b, ok := n.(ast.Stmt); ok && ph.p.isBarrier(b) {
 			barrier = b.Pos()
 		}
 		return true
@@ -525,7 +517,7 @@ func (ph *phaseWriter) steps(s ast.Stmt) bool {
 		}
 		switch s.Tok {
 		case token.QUO_ASSIGN, token.REM_ASSIGN, token.SHL_ASSIGN, token.SHR_ASSIGN:
-			by := ph.p.info.Types[s.Rhs[0]].Value
+			by := ph.p.Info.Types[s.Rhs[0]].Value
 			return by != nil && by.Kind() == constant.Int && constant.Sign(by) > 0
 		}
 		return ph.settledInt(s.Rhs[0], false)
@@ -538,7 +530,7 @@ const anotherName = "this is another %s than the one of line %d, which lasts ove
 // distinct reports whether each variable that a phase declares or computes again has a name of its own in the kernel. Another variable may have
 // the same name only within a statement.
 func (ph *phaseWriter) distinct() bool {
-	info := ph.p.info
+	info := ph.p.Info
 	named := map[string]types.Object{}
 	add := func(v types.Object) bool {
 		was := named[v.Name()]
@@ -584,7 +576,7 @@ func (ph *phaseWriter) distinct() bool {
 			}
 		case *ast.Ident:
 			v, obj := named[n.Name], info.ObjectOf(n)
-			if v != nil && obj != v && !selected[n] && (obj == nil || obj.Pos() < v.Pos() || obj.Pkg() != v.Pkg() || obj.Parent() == ph.p.types.Scope()) {
+			if v != nil && obj != v && !selected[n] && (obj == nil || obj.Pos() < v.Pos() || obj.Pkg() != v.Pkg() || obj.Parent() == ph.p.Types.Scope()) {
 				again(n, v)
 			}
 		}
@@ -684,7 +676,7 @@ func (ph *phaseWriter) used(p *phase) (all []types.Object) {
 func (ph *phaseWriter) usedIn(n ast.Node) (all []types.Object) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
-			if v := ph.p.info.ObjectOf(id); v != nil {
+			if v := ph.p.Info.ObjectOf(id); v != nil {
 				all = append(all, v)
 			}
 		}
@@ -793,7 +785,7 @@ func (ph *phaseWriter) change(was, now ast.Node) []edit {
 		var edits []edit
 		left := false
 		for i, l := range n.Lhs {
-			v := defined(ph.p.info, l)
+			v := defined(ph.p.Info, l)
 			if v != nil && ph.follows(v) {
 				edits = append(edits, ph.text.replace(to.Lhs[i], "_"))
 			}
@@ -954,7 +946,7 @@ func (ph *phaseWriter) needsAgain(list ...ast.Stmt) (needed []types.Object) {
 	need = func(e ast.Node) {
 		ast.Inspect(e, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
-				if v := ph.p.info.Uses[id]; v != nil && ph.again[v] != nil && !again[v] {
+				if v := ph.p.Info.Uses[id]; v != nil && ph.again[v] != nil && !again[v] {
 					again[v] = true
 					need(ph.again[v])
 				}

@@ -46,7 +46,7 @@ type roundLoad struct {
 
 // roundsOf returns a loop whose rounds the threads of a block may take together, or nil.
 func (ph *phaseWriter) roundsOf(s ast.Stmt) *rounds {
-	info := ph.p.info
+	info := ph.p.Info
 	loop, ok := s.(*ast.ForStmt)
 	if !ok || loop.Init == nil || loop.Cond == nil || loop.Post == nil {
 		return nil
@@ -102,7 +102,7 @@ func (ph *phaseWriter) roundsOf(s ast.Stmt) *rounds {
 // steady reports whether statements only assign to the thread's own variables, and cannot panic if the indexes of their loads, which it
 // notes, are within their slices.
 func (ph *phaseWriter) steady(r *rounds, list []ast.Stmt) bool {
-	info := ph.p.info
+	info := ph.p.Info
 	for _, s := range list {
 		switch s := s.(type) {
 		case *ast.AssignStmt:
@@ -150,7 +150,7 @@ func positive(info *types.Info, e ast.Expr) bool {
 
 // harmless reports whether an expression cannot panic and changes nothing, if the loads that it notes are within their slices.
 func (ph *phaseWriter) harmless(r *rounds, e ast.Expr) bool {
-	info := ph.p.info
+	info := ph.p.Info
 	if info.Types[e].Value != nil {
 		return true
 	}
@@ -206,7 +206,7 @@ func (ph *phaseWriter) quiet(e ast.Expr) bool {
 // pureCall reports whether a call is of a function of Go or of package math that takes numbers and does not panic.
 func (ph *phaseWriter) pureCall(c *ast.CallExpr) bool {
 	id, pkg := callee(ast.Unparen(c.Fun))
-	switch obj := ph.p.info.Uses[id].(type) {
+	switch obj := ph.p.Info.Uses[id].(type) {
 	case *types.Builtin:
 		return obj.Name() == "min" || obj.Name() == "max"
 	case *types.Func:
@@ -217,7 +217,7 @@ func (ph *phaseWriter) pureCall(c *ast.CallExpr) bool {
 
 // indexable reports whether an expression is a slice that is a parameter, or shared memory, and its elements are numbers.
 func (ph *phaseWriter) indexable(e ast.Expr) bool {
-	info := ph.p.info
+	info := ph.p.Info
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
 		return false
@@ -243,7 +243,7 @@ func (ph *phaseWriter) indexable(e ast.Expr) bool {
 // offset notes the terms of an index: among them is the loop's variable, once and not subtracted, and the others are the same for all
 // threads.
 func (ph *phaseWriter) offset(r *rounds, e ast.Expr, minus bool, l *roundLoad) bool {
-	info := ph.p.info
+	info := ph.p.Info
 	if t, ok := info.TypeOf(e).(*types.Basic); !ok || t.Kind() != types.Int && t.Kind() != types.UntypedInt {
 		return false
 	}
@@ -273,7 +273,7 @@ func (ph *phaseWriter) offset(r *rounds, e ast.Expr, minus bool, l *roundLoad) b
 // slope returns by how much a number of type int grows from a thread to the next one along the first dimension, 0 or 1, or -1 if that is
 // not known.
 func (ph *phaseWriter) slope(e ast.Expr) int {
-	info := ph.p.info
+	info := ph.p.Info
 	if t, ok := info.TypeOf(e).(*types.Basic); !ok || t.Kind() != types.Int && t.Kind() != types.UntypedInt {
 		return -1
 	}
@@ -465,7 +465,7 @@ func (ph *phaseWriter) bound(term ast.Expr) (text string, exact, ok bool) {
 
 // notNegative reports whether a bound is a length, or a constant that is not negative: the difference to a place does not wrap around.
 func (ph *phaseWriter) notNegative(e ast.Expr) bool {
-	if c := ph.p.info.Types[e].Value; c != nil {
+	if c := ph.p.Info.Types[e].Value; c != nil {
 		return constant.Sign(c) >= 0
 	}
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
@@ -473,7 +473,7 @@ func (ph *phaseWriter) notNegative(e ast.Expr) bool {
 		return false
 	}
 	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
-	return ok && ph.p.info.ObjectOf(id) == types.Universe.Lookup("len")
+	return ok && ph.p.Info.ObjectOf(id) == types.Universe.Lookup("len")
 }
 
 // move is a phase in which each thread copies an element, and neighbours copy neighbours: to shared memory, or from it.
@@ -490,11 +490,11 @@ func (ph *phaseWriter) moved(list []ast.Stmt) (m *move, ok bool) {
 	}
 	dst, ok1 := ast.Unparen(a.Lhs[0]).(*ast.IndexExpr)
 	src, ok2 := ast.Unparen(a.Rhs[0]).(*ast.IndexExpr)
-	if !ok1 || !ok2 || !ph.indexable(dst.X) || !ph.indexable(src.X) || !types.Identical(ph.p.info.TypeOf(dst), ph.p.info.TypeOf(src)) ||
+	if !ok1 || !ok2 || !ph.indexable(dst.X) || !ph.indexable(src.X) || !types.Identical(ph.p.Info.TypeOf(dst), ph.p.Info.TypeOf(src)) ||
 		ph.slope(dst.Index) != 1 || ph.slope(src.Index) != 1 {
 		return nil, true
 	}
-	to, from := ph.p.info.ObjectOf(ast.Unparen(dst.X).(*ast.Ident)), ph.p.info.ObjectOf(ast.Unparen(src.X).(*ast.Ident))
+	to, from := ph.p.Info.ObjectOf(ast.Unparen(dst.X).(*ast.Ident)), ph.p.Info.ObjectOf(ast.Unparen(src.X).(*ast.Ident))
 	shared := [2]bool{slices.Contains(ph.shared, to), slices.Contains(ph.shared, from)}
 	if to == from || !shared[0] && !shared[1] {
 		return nil, true // they may share memory, and a copy would read before it writes
@@ -521,7 +521,7 @@ const here = " - 0"
 func (ph *phaseWriter) placed(e ast.Expr) string {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if x := ph.again[ph.p.info.ObjectOf(e)]; x != nil {
+		if x := ph.again[ph.p.Info.ObjectOf(e)]; x != nil {
 			return ph.placed(x)
 		}
 	case *ast.CallExpr:
@@ -536,4 +536,10 @@ func (ph *phaseWriter) placed(e ast.Expr) string {
 		}
 	}
 	return ""
+}
+
+// defined returns the variable that the left side of a definition declares, or nil.
+func defined(info *types.Info, e ast.Expr) types.Object {
+	id, _ := e.(*ast.Ident)
+	return info.Defs[id]
 }

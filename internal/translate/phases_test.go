@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // phaseKernels are kernels with barriers. Running the phases of a block must do the same as running its
@@ -85,7 +87,7 @@ func TestBarriersThatCannotBeDivided(t *testing.T) {
 		before := strings.Replace(phaseHead, "package main", "package p", 1) + "func wait(t grid.Thread) { t.Barrier() }\n\n//halyard:kernel\n"
 		// Lines are counted from the kernel's first, so that the table can name them.
 		_, err := translated(t, before+strings.Replace(src, "‹", "", 1))
-		var all Errors
+		var all load.Errors
 		if !assert.ErrorAs(t, err, &all, k.name) || !assert.Len(t, all, 1, "%s: %v", k.name, err) {
 			continue
 		}
@@ -188,7 +190,7 @@ func TestPhases(t *testing.T) {
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
-	made, err := withModules(packages[0]).Translate()
+	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 	require.NoError(t, os.WriteFile(made.SIMDFile, made.SIMD, 0o600))

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // This file runs phases of kernels with barriers as vectors, and rounds that threads take together. Each becomes a kernel without
@@ -67,8 +69,7 @@ func (ph *phaseWriter) vectors(p *phase) (*vectors, string) {
 	}
 	f, m, ok := ph.asKernel(p)
 	if !ok {
-		ph.scalar(&Error{ph.p.Fset.Position(p.stmts[0].Pos()),
-			"what is between two barriers here uses memory, or a variable, that does not become a vector"})
+		ph.scalar(ph.p.ErrorAt(p.stmts[0].Pos(), "what is between two barriers here uses memory, or a variable, that does not become a vector"))
 		return nil, ""
 	}
 	w := &rowWriter{p: ph.p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{},
@@ -76,7 +77,7 @@ func (ph *phaseWriter) vectors(p *phase) (*vectors, string) {
 	w.own = func(c *ast.CallExpr) bool { _, ok := w.place(c); return ok }
 	for _, field := range f.decl.Type.Params.List {
 		for _, id := range field.Names {
-			w.params = append(w.params, ph.p.info.Defs[id])
+			w.params = append(w.params, ph.p.Info.Defs[id])
 		}
 	}
 	if !w.survey() {
@@ -93,7 +94,7 @@ func (ph *phaseWriter) vectors(p *phase) (*vectors, string) {
 }
 
 // scalar notes the first reason why a part has no vectors.
-func (ph *phaseWriter) scalar(why *Error) {
+func (ph *phaseWriter) scalar(why *load.Error) {
 	if ph.noVectors == nil {
 		ph.noVectors = why
 	}
@@ -201,11 +202,11 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 	text := fmt.Sprintf("func(%s grid.Thread%s) {\n%s}", ph.thread.Name(), list.String(), body.String())
 	e, err := parser.ParseExprFrom(ph.p.Fset, "", text, parser.SkipObjectResolution)
 	lit, ok := e.(*ast.FuncLit)
-	if err != nil || !ok || types.CheckExpr(ph.p.Fset, ph.p.types, ph.f.decl.Body.Rbrace, e, ph.p.info) != nil {
+	if err != nil || !ok || types.CheckExpr(ph.p.Fset, ph.p.Types, ph.f.decl.Body.Rbrace, e, ph.p.Info) != nil {
 		return nil, nil, false
 	}
 	decl := &ast.FuncDecl{Name: ast.NewIdent(ph.f.decl.Name.Name), Type: lit.Type, Body: lit.Body}
-	return &function{p: ph.f.p, decl: decl, params: params}, m, true
+	return &function{decl: decl, params: params}, m, true
 }
 
 // loadable reports whether vectors are loaded from elements of a type: a number with as many bits on every processor.

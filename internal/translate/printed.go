@@ -41,7 +41,7 @@ func (p *Package) print(f *ast.FuncDecl) (*printed, bool) {
 	decl := *f
 	decl.Doc = nil
 	var comments []*ast.CommentGroup
-	for _, file := range p.files {
+	for _, file := range p.Files {
 		if file.FileStart <= decl.Pos() && decl.Pos() < file.FileEnd {
 			comments = file.Comments
 		}

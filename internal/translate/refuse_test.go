@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/translate/build"
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // Each row has the body of a kernel and a part of its refusal. Text that begins with "//top" is a whole declaration instead of a body. The mark ‹ is
@@ -162,7 +165,7 @@ func TestRefusals(t *testing.T) {
 		at := strings.Index(src, "‹")
 		src = strings.Replace(src, "‹", "", 1)
 		_, err := translated(t, src)
-		var all Errors
+		var all load.Errors
 		if !assert.Error(t, err, c.text) || !assert.True(t, errors.As(err, &all), "%s: %v", c.text, err) {
 			continue
 		}
@@ -181,7 +184,7 @@ func TestRefusals(t *testing.T) {
 // All mistakes are reported at once, in the order of the text.
 func TestAllRefusalsAreReported(t *testing.T) {
 	_, err := translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\tgo help(1)\n\ty[0] = variable\n\tif y[0] > 0 {\n\t\tpanic(1)\n\t}\n}\n")
-	var all Errors
+	var all load.Errors
 	require.ErrorAs(t, err, &all)
 	require.Len(t, all, 3)
 	assert.Equal(t, []int{39, 40, 42}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
@@ -192,7 +195,7 @@ func TestAllRefusalsAreReported(t *testing.T) {
 	require.Len(t, all, 1)
 }
 
-// Whatever the text is, the translator translates it or reports what is wrong.
+// Whatever the text is, the translator translates it or reports what is wrong. What has a representation keeps its rules.
 func FuzzBody(f *testing.F) {
 	for _, c := range refused {
 		f.Add(strings.ReplaceAll(c.text, "‹", ""))
@@ -206,9 +209,16 @@ func FuzzBody(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		made, err := translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, x, y []int32, o grid.Out[int32]) {\no[1] = 1\n"+body+"\n}\n")
+		p, err := Checked(around + "//halyard:kernel\nfunc k(t grid.Thread, x, y []int32, o grid.Out[int32]) {\no[1] = 1\n" + body + "\n}\n")
+		if err != nil {
+			return
+		}
+		made, err := p.Translate()
 		if (made == nil) == (err == nil) {
 			t.Error("neither a translation nor an error")
+		}
+		if program, _ := build.Program(p.Package); program != nil {
+			assert.NoError(t, program.Verify())
 		}
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // rows is a function of the generated file that runs a kernel on the host, for the threads of a row of a block. It is a loop around the text of the
@@ -31,18 +33,18 @@ type rows struct {
 	edges, never []string          // as those of inner
 
 	// of a kernel with barriers
-	parts     []*vectors // phases as vectors
-	noVectors *Error     // why a phase has none
+	parts     []*vectors  // phases as vectors
+	noVectors *load.Error // why a phase has none
 }
 
 // rows returns the function for a kernel, or nil if none can be written: for instance because a name in the body would mean something else there,
 // or because the kernel uses the thread for more than its place. For a kernel with barriers it returns why.
-func (p *Package) rows(f *function) (*rows, *Error) {
+func (p *Package) rows(f *function) (*rows, *load.Error) {
 	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}, guards: map[ast.Node]bool{}}
 	w.own = func(c *ast.CallExpr) bool { _, ok := w.place(c); return ok }
 	for i := range f.decl.Type.Params.List {
 		for _, id := range f.decl.Type.Params.List[i].Names {
-			w.params = append(w.params, p.info.Defs[id])
+			w.params = append(w.params, p.Info.Defs[id])
 		}
 	}
 	if f.together {
@@ -137,11 +139,11 @@ func (p *Package) loops(kernels []*function) (all []*rows, imports string, err e
 	if needed == nil {
 		needed = map[string]string{}
 	}
-	var refused Errors
+	var refused load.Errors
 	for _, f := range kernels {
 		r, why := p.rows(f)
 		if r != nil && !merge(needed, r.imports) {
-			r, why = nil, &Error{p.Fset.Position(f.decl.Pos()), "two files with kernels import different packages by the same name; use another name in one of them"}
+			r, why = nil, p.ErrorAt(f.decl.Pos(), "two files with kernels import different packages by the same name; use another name in one of them")
 		}
 		if r == nil && f.together {
 			refused = append(refused, *why)
@@ -185,7 +187,7 @@ type rowWriter struct {
 	hiddenAt    token.Pos // where hidden or hidesGrid was found
 	strange     token.Pos
 	strangeness string
-	refused     *Error // why a kernel with barriers cannot be divided into phases
+	refused     *load.Error // why a kernel with barriers cannot be divided into phases
 
 	row, x, label string
 }
@@ -215,7 +217,7 @@ func (w *rowWriter) odd(pos token.Pos, format string, args ...any) {
 // survey visits all names of the kernel, and reports whether its body means the same in another
 // function.
 func (w *rowWriter) survey() bool {
-	info := w.p.info
+	info := w.p.Info
 	w.writes = map[types.Object]bool{}
 	if len(w.params) == 0 || w.params[0] == nil {
 		return false
@@ -288,7 +290,7 @@ func (w *rowWriter) survey() bool {
 			case obj == w.thread: // it is used for more than its place
 				w.odd(n.Pos(), "pass its thread to a function; pass what the function needs of it, such as %s.Global(0)", n.Name)
 			case selected[n]:
-			case obj.Pkg() != nil && obj.Pkg() != w.p.types && obj.Parent() == obj.Pkg().Scope():
+			case obj.Pkg() != nil && obj.Pkg() != w.p.Types && obj.Parent() == obj.Pkg().Scope():
 				w.odd(n.Pos(), "use names of a package that is imported with a dot; import it with a name")
 			}
 			if _, ok := obj.(*types.PkgName); !ok && n.Name == "grid" && !selected[n] {
@@ -319,7 +321,7 @@ func (w *rowWriter) survey() bool {
 		}
 	}
 	for _, name := range types.Universe.Names() {
-		if obj := w.p.types.Scope().Lookup(name); obj != nil {
+		if obj := w.p.Types.Scope().Lookup(name); obj != nil {
 			w.hides(obj.Pos())
 		}
 	}
@@ -344,7 +346,7 @@ func (w *rowWriter) hidesAt(pos token.Pos) {
 // generatedImports maps the names of a generated file's imports to their paths. The path of buffer is "", which equals no path, because not every
 // file imports it: a kernel that uses an import of that name gets no function.
 var generatedImports = map[string]string{
-	"context": "context", "buffer": "", "hal": "github.com/go-halyard/halyard/hal", "kernel": "github.com/go-halyard/halyard/kernel", "grid": gridPath,
+	"context": "context", "buffer": "", "hal": "github.com/go-halyard/halyard/hal", "kernel": "github.com/go-halyard/halyard/kernel", "grid": load.GridPath,
 }
 
 // merge adds imports to those of a file. It reports false, and adds nothing, if a name already
@@ -388,8 +390,8 @@ func (w *rowWriter) place(c *ast.CallExpr) (dim int, ok bool) {
 		return 0, false
 	}
 	id, isIdent := ast.Unparen(s.X).(*ast.Ident)
-	v := w.p.info.Types[c.Args[0]].Value
-	if !isIdent || w.p.info.ObjectOf(id) != w.thread || v == nil || s.Sel.Name != "Global" {
+	v := w.p.Info.Types[c.Args[0]].Value
+	if !isIdent || w.p.Info.ObjectOf(id) != w.thread || v == nil || s.Sel.Name != "Global" {
 		return 0, false
 	}
 	d, exact := constant.Int64Val(constant.ToInt(v))
@@ -456,7 +458,7 @@ const mostRounds = 16
 // unrolled writes the rounds of a short loop over an array of numbers one after the other. Go's compiler copies such an array to memory first, and counts
 // the rounds.
 func (w *rowWriter) unrolled(text *printed, s *ast.RangeStmt, now ast.Node, change func(was, now ast.Node) []edit) []edit {
-	info := w.p.info
+	info := w.p.Info
 	array, ok := info.TypeOf(s.X).Underlying().(*types.Array)
 	again, isRange := now.(*ast.RangeStmt)
 	if !ok || !isRange || s.Tok != token.DEFINE || array.Len() < 1 || array.Len() > mostRounds || w.hidden || !w.repeatable(s.X) {
@@ -583,7 +585,7 @@ func (w *rowWriter) defines(s *ast.AssignStmt) bool {
 		if !ok || !w.pure(s.Rhs[i]) {
 			return false
 		}
-		v := w.p.info.Defs[id]
+		v := w.p.Info.Defs[id]
 		if v == nil {
 			if id.Name != "_" {
 				return false // it changes a variable
@@ -641,7 +643,7 @@ func (w *rowWriter) placed(e ast.Expr) (int, bool) {
 	case *ast.CallExpr:
 		return w.place(e)
 	case *ast.Ident:
-		if x := w.known[w.p.info.ObjectOf(e)]; x != nil {
+		if x := w.known[w.p.Info.ObjectOf(e)]; x != nil {
 			return w.placed(x)
 		}
 	}
@@ -651,14 +653,14 @@ func (w *rowWriter) placed(e ast.Expr) (int, bool) {
 // constantInRow returns the text of an expression of type int that has the same value for all threads of a row, in a form that the function's
 // first lines can evaluate.
 func (w *rowWriter) constantInRow(e ast.Expr, rowKnown bool) (string, bool) {
-	if t, ok := w.p.info.TypeOf(e).(*types.Basic); !ok || t.Kind() != types.Int {
+	if t, ok := w.p.Info.TypeOf(e).(*types.Basic); !ok || t.Kind() != types.Int {
 		return "", false
 	}
 	return w.same(e, rowKnown)
 }
 
 func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
-	info := w.p.info
+	info := w.p.Info
 	if v := info.Types[e].Value; v != nil {
 		n := constant.ToInt(v)
 		if n.Kind() != constant.Int {
@@ -693,7 +695,7 @@ func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
 		if dim, ok := w.place(e); ok {
 			return w.global(dim), dim != 0 && rowKnown
 		}
-		if m, method := w.f.size(e); m != nil && slices.Contains(w.params, m) && !w.writes[m] {
+		if m, method := w.p.matrixSize(e); m != nil && slices.Contains(w.params, m) && !w.writes[m] {
 			return m.Name() + "." + method + "()", true
 		}
 		if len(e.Args) != 1 || !w.pure(e) {
@@ -724,7 +726,7 @@ func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
 
 // pure reports whether evaluating an expression changes nothing and cannot panic.
 func (w *rowWriter) pure(e ast.Expr) bool {
-	info := w.p.info
+	info := w.p.Info
 	if info.Types[e].Value != nil {
 		return true
 	}
@@ -755,7 +757,7 @@ func (w *rowWriter) pure(e ast.Expr) bool {
 		if _, ok := w.place(e); ok {
 			return true
 		}
-		if m, _ := w.f.size(e); m != nil {
+		if m, _ := w.p.matrixSize(e); m != nil {
 			return true
 		}
 		if len(e.Args) != 1 || !w.pure(e.Args[0]) {

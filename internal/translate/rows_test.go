@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // rowKernels are kernels. Running a row must do the same as calling the function for each thread of the row. All have the
@@ -183,7 +185,7 @@ func TestRows(t *testing.T) {
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
-	made, err := withModules(packages[0]).Translate()
+	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 
@@ -289,7 +291,7 @@ func newFiles(t *testing.T, sources ...string) (*token.FileSet, []*ast.File) {
 	fset := token.NewFileSet()
 	var files []*ast.File
 	for i, src := range sources {
-		file, bad := parse(fset, fmt.Sprintf("k%d.go", i), []byte(src))
+		file, bad := load.Parse(fset, fmt.Sprintf("k%d.go", i), []byte(src))
 		require.Empty(t, bad)
 		files = append(files, file)
 	}

@@ -16,6 +16,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/translate/cprint"
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // shrink makes a kernel smaller for as long as the result still differs. It passes many kernels to differs at once, each one step smaller than the
@@ -65,7 +68,7 @@ func reductions(imp types.Importer, src string, from, most int) (all []string, n
 		if err != nil {
 			return all, next, true
 		}
-		e.info = check(fset, "p", []*ast.File{file}, imp).info
+		e.info = check(fset, "p", []*ast.File{file}, imp).Info
 		begin := fset.File(file.Pos()).Pos(len(head))
 		var kept []ast.Decl
 		for _, d := range file.Decls {
@@ -126,19 +129,19 @@ func fits(imp types.Importer, src string) bool {
 // inC returns the translation of a text to C alone, and whether there is one.
 func inC(imp types.Importer, src string) (c string, ok bool) {
 	fset := token.NewFileSet()
-	file, bad := parse(fset, "k.go", []byte(src))
+	file, bad := load.Parse(fset, "k.go", []byte(src))
 	if len(bad) > 0 {
 		return "", false
 	}
 	p := check(fset, "p", []*ast.File{file}, imp)
-	if len(p.errs) > 0 {
+	if len(p.Errors) > 0 {
 		return "", false
 	}
-	g, err := p.emitted()
+	program, _, err := p.built()
 	if err != nil {
 		return "", false
 	}
-	return g.text(), true
+	return cprint.Print(program).C, true
 }
 
 // editor takes one of the possible steps.

@@ -13,10 +13,8 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/syntax"
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
-
-// testName returns the name of the generated test file of a package with that name.
-func testName(pkg string) string { return strings.TrimSuffix(GeneratedName(pkg), ".go") + "_test.go" }
 
 // generatedTest returns the test that fails if the sources have changed since the translation. It uses only names that the generated file
 // declares: a name of an import could be one of the package's.
@@ -37,7 +35,7 @@ func TestKernelsAreTranslated(t *%s.T) {
 		t.Error(err)
 	}
 }
-`, generatedBy, p.Name, as, GeneratedName(p.Name), name, p.free("program", "kernels"))
+`, load.GeneratedBy, p.Name, as, load.GeneratedName(p.Name), name, p.free("program", "kernels"))
 }
 
 // sources returns the declarations that the translation of the kernels depends on: the kernels, and whatever of the module they or these use. Packages
@@ -45,27 +43,27 @@ func TestKernelsAreTranslated(t *%s.T) {
 // "FILE NAME HASH", as kernel.Source.Sources wants them. A line "FOLDER/ NAME,NAME PACKAGE" has names that the package does not declare, and that
 // would change what the kernels mean if it did: names of Go itself, such as min, and methods that would hide those of an embedded structure.
 func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
-	declared := map[*Package]map[string]declaration{}
+	declared := map[*load.Package]map[string]declaration{}
 	root := moduleOf(p.Dir)
-	home := func(obj types.Object) *Package { // the package of the module in which an object is declared, or nil
+	home := func(obj types.Object) *load.Package { // the package of the module in which an object is declared, or nil
 		if obj == nil || obj.Pkg() == nil {
 			return nil
 		}
-		pkg := p
-		if obj.Pkg().Path() != p.types.Path() {
-			if pkg = p.foreign.load(obj.Pkg().Path()); pkg == nil || moduleOf(pkg.Dir) != root {
+		pkg := p.Package
+		if obj.Pkg().Path() != p.Types.Path() {
+			if pkg = p.Import(obj.Pkg().Path()); pkg == nil || moduleOf(pkg.Dir) != root {
 				return nil
 			}
 		}
 		if declared[pkg] == nil {
-			declared[pkg] = pkg.declarations()
+			declared[pkg] = declarationsOf(pkg)
 		}
 		return pkg
 	}
 	found := map[string]bool{} // "FILE NAME"
 	var names []string
-	absent := map[*Package]map[string]bool{}
-	lacks := func(pkg *Package, name string) {
+	absent := map[*load.Package]map[string]bool{}
+	lacks := func(pkg *load.Package, name string) {
 		if pkg == nil {
 			return
 		}
@@ -74,11 +72,11 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 		}
 		absent[pkg][name] = true
 	}
-	var visit func(pkg *Package, d declaration)
-	visit = func(pkg *Package, d declaration) {
+	var visit func(pkg *load.Package, d declaration)
+	visit = func(pkg *load.Package, d declaration) {
 		file := filepath.Base(p.Fset.File(d.node.Pos()).Name())
-		if pkg != p {
-			file = pkg.folderFrom(p) + file
+		if pkg != p.Package {
+			file = folderFrom(pkg, p.Package) + file
 		}
 		key := file + " " + d.name
 		if found[key] || strings.Contains(file, " ") {
@@ -87,16 +85,16 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 		found[key] = true
 		names = append(names, key)
 		ast.Inspect(d.node, func(n ast.Node) bool {
-			if x, ok := n.(*ast.SelectorExpr); ok && pkg.info.Selections[x] != nil {
-				hidden(pkg.info.Selections[x], func(t *types.TypeName, method string) { lacks(home(t), t.Name()+"."+method) })
+			if x, ok := n.(*ast.SelectorExpr); ok && pkg.Info.Selections[x] != nil {
+				hidden(pkg.Info.Selections[x], func(t *types.TypeName, method string) { lacks(home(t), t.Name()+"."+method) })
 			}
 			if id, ok := n.(*ast.Ident); ok {
-				obj := origin(pkg.info.Uses[id])
+				obj := origin(pkg.Info.Uses[id])
 				if obj != nil && obj.Parent() == types.Universe {
 					lacks(pkg, obj.Name())
 				}
 				// Another import could give another meaning to the same text.
-				if path := pkg.importOf(obj); path != "" && p.foreign.load(path) != nil && !found[file+" import:"+path] {
+				if path := importOf(pkg, obj); path != "" && p.Import(path) != nil && !found[file+" import:"+path] {
 					found[file+" import:"+path] = true
 					names = append(names, file+" import:"+path)
 				}
@@ -110,7 +108,7 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 		})
 	}
 	for _, k := range kernels {
-		visit(p, declared[home(p.info.Defs[k.Name])][k.Name.Name])
+		visit(p.Package, declared[home(p.Info.Defs[k.Name])][k.Name.Name])
 	}
 	slices.Sort(names)
 	sums := map[string]map[string]string{} // by file
@@ -129,7 +127,7 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 		names[i] = key + " " + sums[file][name]
 	}
 	for pkg, undeclared := range absent {
-		names = append(names, pkg.folderFrom(p)+" "+strings.Join(slices.Sorted(maps.Keys(undeclared)), ",")+" "+pkg.Name)
+		names = append(names, folderFrom(pkg, p.Package)+" "+strings.Join(slices.Sorted(maps.Keys(undeclared)), ",")+" "+pkg.Name)
 	}
 	slices.Sort(names)
 	return names, nil
@@ -160,7 +158,7 @@ func hidden(s *types.Selection, fn func(t *types.TypeName, method string)) {
 }
 
 // folderFrom returns the package's folder, relative to that of another one and with a slash at its end.
-func (p *Package) folderFrom(from *Package) string {
+func folderFrom(p, from *load.Package) string {
 	rel, err := filepath.Rel(from.Dir, p.Dir)
 	if p == from || err != nil {
 		return "./"
@@ -169,8 +167,8 @@ func (p *Package) folderFrom(from *Package) string {
 }
 
 // importOf returns the path of the other package that declares an object outside of functions and types, or "".
-func (p *Package) importOf(obj types.Object) string {
-	if obj == nil || obj.Pkg() == nil || obj.Pkg() == p.types || obj.Parent() != obj.Pkg().Scope() {
+func importOf(p *load.Package, obj types.Object) string {
+	if obj == nil || obj.Pkg() == nil || obj.Pkg() == p.Types || obj.Parent() != obj.Pkg().Scope() {
 		return ""
 	}
 	return obj.Pkg().Path()
@@ -192,14 +190,14 @@ type declaration struct {
 	node ast.Node
 }
 
-// declarations returns what is declared at the top of the package's files, by name. Constants of one pair of parentheses stand for each other.
-func (p *Package) declarations() map[string]declaration {
+// declarationsOf returns what is declared at the top of the package's files, by name. Constants of one pair of parentheses stand for each other.
+func declarationsOf(p *load.Package) map[string]declaration {
 	all := map[string]declaration{}
-	for _, file := range p.files {
+	for _, file := range p.Files {
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				if f, ok := p.info.Defs[d.Name].(*types.Func); ok {
+				if f, ok := p.Info.Defs[d.Name].(*types.Func); ok {
 					all[nameOf(f)] = declaration{written(d), d}
 				}
 			case *ast.GenDecl:

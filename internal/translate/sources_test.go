@@ -71,12 +71,12 @@ func k(t grid.Thread, x []int32) {
 	assert.NoError(t, err, "%s", out)
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
-	assert.Empty(t, packages[0].orphans)
+	assert.Empty(t, packages[0].Orphans)
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.go"), []byte("package p\n"), 0o600))
 	packages, err = Load(t.Context(), dir, ".")
 	require.NoError(t, err)
-	assert.Equal(t, []string{made.File, made.TestFile}, packages[0].orphans)
+	assert.Equal(t, []string{made.File, made.TestFile}, packages[0].Orphans)
 }
 
 // What kernels use of other packages of the module counts too.

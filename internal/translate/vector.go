@@ -14,6 +14,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // A kernel without barriers gets a second function for the host, in a file that only Go 1.27 with GOEXPERIMENT=simd builds. It runs the front threads
@@ -180,9 +182,9 @@ type leaving struct {
 type tryAgain struct{}
 
 // vectors returns the function for a kernel, or the reason why it has none.
-func (p *Package) vectors(f *function, row *rows) (v *vectors, why *Error) {
-	no := func(pos token.Pos, format string, args ...any) (*vectors, *Error) {
-		return nil, &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
+func (p *Package) vectors(f *function, row *rows) (v *vectors, why *load.Error) {
+	no := func(pos token.Pos, format string, args ...any) (*vectors, *load.Error) {
+		return nil, p.ErrorAt(pos, format, args...)
 	}
 	if row == nil {
 		return no(f.decl.Pos(), "this kernel has no function for a row of threads")
@@ -197,9 +199,9 @@ func (p *Package) vectors(f *function, row *rows) (v *vectors, why *Error) {
 }
 
 // vectorsOf returns the function for a kernel, or for a part of one, or the reason why it has none.
-func (p *Package) vectorsOf(f *function, row *rows, of *part) (v *vectors, why *Error) {
-	no := func(pos token.Pos, format string, args ...any) (*vectors, *Error) {
-		return nil, &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
+func (p *Package) vectorsOf(f *function, row *rows, of *part) (v *vectors, why *load.Error) {
+	no := func(pos token.Pos, format string, args ...any) (*vectors, *load.Error) {
+		return nil, p.ErrorAt(pos, format, args...)
 	}
 	w := row.writer
 	if w.hidden || w.hidesGrid {
@@ -207,7 +209,7 @@ func (p *Package) vectorsOf(f *function, row *rows, of *part) (v *vectors, why *
 	}
 	for _, name := range laneImports {
 		parameter := slices.ContainsFunc(f.params, func(m *param) bool { return m.name == name })
-		if p.types.Scope().Lookup(name) != nil || parameter {
+		if p.Types.Scope().Lookup(name) != nil || parameter {
 			return no(f.decl.Pos(), "%s is a package that the generated file imports; rename what has this name", name)
 		}
 	}
@@ -230,14 +232,14 @@ func (p *Package) vectorsOf(f *function, row *rows, of *part) (v *vectors, why *
 // compared, are not added to anything.
 func (p *Package) fuses(decl *ast.FuncDecl) (found bool) {
 	isFloat := func(e ast.Expr) bool {
-		n, ok := numberOf(p.info.TypeOf(e))
-		return ok && n.float && p.info.Types[e].Value == nil
+		n, ok := numberOf(p.Info.TypeOf(e))
+		return ok && n.float && p.Info.Types[e].Value == nil
 	}
 	rounded := map[ast.Expr]bool{}
 	ast.Inspect(decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			if p.info.Types[n.Fun].IsType() && len(n.Args) == 1 && isFloat(n) {
+			if p.Info.Types[n.Fun].IsType() && len(n.Args) == 1 && isFloat(n) {
 				rounded[ast.Unparen(n.Args[0])] = true
 			}
 		case *ast.BinaryExpr:
@@ -259,8 +261,8 @@ func (w *rowWriter) settle() {
 	ast.Inspect(w.f.decl.Body, func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == len(a.Rhs) {
 			for i, e := range a.Lhs {
-				if id, ok := e.(*ast.Ident); ok && w.p.info.Defs[id] != nil && !w.writes[w.p.info.Defs[id]] {
-					w.known[w.p.info.Defs[id]] = a.Rhs[i]
+				if id, ok := e.(*ast.Ident); ok && w.p.Info.Defs[id] != nil && !w.writes[w.p.Info.Defs[id]] {
+					w.known[w.p.Info.Defs[id]] = a.Rhs[i]
 				}
 			}
 		}
@@ -632,7 +634,7 @@ func (l *laneWriter) writtenAt(obj types.Object) token.Pos {
 // fresh returns a name that no other variable of the function has, and neither the package nor Go.
 func (l *laneWriter) fresh(name string) string {
 	unique := name
-	for i := 2; l.names[unique] || l.p.taken[unique] || l.p.types.Scope().Lookup(unique) != nil || types.Universe.Lookup(unique) != nil ||
+	for i := 2; l.names[unique] || l.p.taken[unique] || l.p.Types.Scope().Lookup(unique) != nil || types.Universe.Lookup(unique) != nil ||
 		generatedImports[unique] != "" || slices.Contains(laneImports, unique); i++ {
 		unique = fmt.Sprintf("%s_%d", name, i)
 	}
@@ -722,11 +724,11 @@ func (l *laneWriter) put(name, op, text string) {
 
 // writtenIn reports whether a called function changes a variable.
 func (l *laneWriter) writtenIn(obj types.Object) (found bool) {
-	decl := l.p.declOf(l.calls[len(l.calls)-1])
+	decl := declOf(l.p.Package, l.calls[len(l.calls)-1])
 	ast.Inspect(decl.Body, func(n ast.Node) bool {
 		is := func(e ast.Expr) bool {
 			id, ok := ast.Unparen(e).(*ast.Ident)
-			return ok && l.p.info.Uses[id] == obj
+			return ok && l.p.Info.Uses[id] == obj
 		}
 		switch n := n.(type) {
 		case *ast.AssignStmt:
@@ -742,10 +744,10 @@ func (l *laneWriter) writtenIn(obj types.Object) (found bool) {
 }
 
 // declOf returns the declaration of a function of the package, or nil.
-func (p *Package) declOf(f *types.Func) *ast.FuncDecl {
-	for _, file := range p.files {
+func declOf(p *load.Package, f *types.Func) *ast.FuncDecl {
+	for _, file := range p.Files {
 		for _, d := range file.Decls {
-			if d, ok := d.(*ast.FuncDecl); ok && p.info.Defs[d.Name] == f {
+			if d, ok := d.(*ast.FuncDecl); ok && p.Info.Defs[d.Name] == f {
 				return d
 			}
 		}
@@ -944,12 +946,9 @@ func literal(v constant.Value, kind types.BasicKind) string {
 type Loop struct {
 	Kernel  string
 	Pos     token.Position
-	Vectors bool   // threads of a row, or of parts between barriers, run as vectors in builds with package simd
-	Why     *Error // the first thing that keeps them, or those of another part, from it
+	Vectors bool        // threads of a row, or of parts between barriers, run as vectors in builds with package simd
+	Why     *load.Error // the first thing that keeps them, or those of another part, from it
 }
-
-// SIMDName returns the name of the generated file with vector code of a package with that name.
-func SIMDName(pkg string) string { return pkg + "_kernels_simd.go" }
 
 // simdBuilds are the builds that have package simd. Its emulation is several times slower than scalar code, so other processors are left out.
 const simdBuilds = "//go:build go1.27 && goexperiment.simd && (amd64 || arm64 || wasm)"
@@ -972,7 +971,7 @@ func (p *Package) simd(all []*vectors) ([]byte, error) {
 	if hooks[0]+hooks[1] == "" {
 		return nil, nil
 	}
-	fmt.Fprintf(&b, "%s\n\n%s\n\npackage %s\n\nimport (\n", generatedBy, simdBuilds, p.Name)
+	fmt.Fprintf(&b, "%s\n\n%s\n\npackage %s\n\nimport (\n", load.GeneratedBy, simdBuilds, p.Name)
 	for _, path := range slices.Sorted(maps.Values(needed)) {
 		fmt.Fprintf(&b, "\t%q\n", path)
 	}
@@ -993,5 +992,5 @@ func (p *Package) simd(all []*vectors) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
 	}
-	return numbered(src, SIMDName(p.Name)), nil
+	return numbered(src, load.SIMDName(p.Name)), nil
 }

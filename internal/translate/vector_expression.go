@@ -14,7 +14,7 @@ import (
 
 // kindOf returns the type of an expression of numbers or bools.
 func (l *laneWriter) kindOf(e ast.Expr) types.BasicKind {
-	t := l.p.info.TypeOf(e)
+	t := l.p.Info.TypeOf(e)
 	if b, ok := t.Underlying().(*types.Basic); ok {
 		if _, ok := numbers[b.Kind()]; ok {
 			return b.Kind()
@@ -26,7 +26,7 @@ func (l *laneWriter) kindOf(e ast.Expr) types.BasicKind {
 
 // expr returns the value of an expression. It may write lines before.
 func (l *laneWriter) expr(e ast.Expr) laneValue {
-	info := l.p.info
+	info := l.p.Info
 	if c := info.Types[e].Value; c != nil {
 		kind := l.kindOf(e)
 		return laneValue{text: constantText(c, kind), basic: kind, exact: c, still: true}
@@ -81,7 +81,7 @@ func (l *laneWriter) field(e *ast.SelectorExpr) laneValue {
 		if !ok {
 			break
 		}
-		sel := l.p.info.Selections[s]
+		sel := l.p.Info.Selections[s]
 		if sel == nil || sel.Kind() != types.FieldVal || sel.Indirect() {
 			refuse(e.Pos(), "this expression does not become a vector")
 		}
@@ -91,7 +91,7 @@ func (l *laneWriter) field(e *ast.SelectorExpr) laneValue {
 		x = s.X
 	}
 	id, ok := ast.Unparen(x).(*ast.Ident)
-	if !ok || !slices.Contains(l.w.params, l.p.info.ObjectOf(id)) || l.w.writes[l.p.info.ObjectOf(id)] {
+	if !ok || !slices.Contains(l.w.params, l.p.Info.ObjectOf(id)) || l.w.writes[l.p.Info.ObjectOf(id)] {
 		refuse(e.Pos(), "only fields of a kernel's parameters are used in vectors; use variables that are numbers")
 	}
 	return laneValue{text: basicText(kind, id.Name+"."+text), basic: kind, still: true}
@@ -397,7 +397,7 @@ func (l *laneWriter) hasCall(n ast.Node) (found bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if c, ok := n.(*ast.CallExpr); ok {
 			if id, ok := ast.Unparen(c.Fun).(*ast.Ident); ok {
-				_, isFunc := l.p.info.ObjectOf(id).(*types.Func)
+				_, isFunc := l.p.Info.ObjectOf(id).(*types.Func)
 				found = found || isFunc
 			}
 		}
@@ -448,7 +448,7 @@ func (l *laneWriter) slice(e *ast.IndexExpr) (types.Object, types.BasicKind) {
 	v := l.rows[id]
 	ofMatrix := v != nil
 	if !ofMatrix {
-		v = l.p.info.ObjectOf(id)
+		v = l.p.Info.ObjectOf(id)
 	}
 	s, ok := v.Type().Underlying().(*types.Slice)
 	if !ok || !ofMatrix && (!slices.Contains(l.w.params, v) || l.w.writes[v]) {
@@ -628,14 +628,14 @@ func (l *laneWriter) store(e *ast.IndexExpr, value laneValue) {
 
 // call returns the result of a call.
 func (l *laneWriter) call(e *ast.CallExpr) laneValue {
-	info := l.p.info
+	info := l.p.Info
 	if l.path == "" {
 		if dim, ok := l.w.place(e); ok && dim == 0 {
 			return laneValue{text: l.x, how: leads, basic: types.Int}
 		} else if ok {
 			return laneValue{text: l.w.row + "." + dims[dim], basic: types.Int, still: true}
 		}
-		if m, method := l.w.f.size(e); m != nil && slices.Contains(l.w.params, m) && !l.w.writes[m] {
+		if m, method := l.w.p.matrixSize(e); m != nil && slices.Contains(l.w.params, m) && !l.w.writes[m] {
 			return laneValue{text: m.Name() + "." + method + "()", basic: types.Int}
 		}
 	}
@@ -664,7 +664,7 @@ func (l *laneWriter) builtin(e *ast.CallExpr, name string) laneValue {
 	switch name {
 	case "len":
 		id, ok := ast.Unparen(e.Args[0]).(*ast.Ident)
-		if ok && l.path == "" && slices.Contains(l.w.params, l.p.info.ObjectOf(id)) && !l.w.writes[l.p.info.ObjectOf(id)] {
+		if ok && l.path == "" && slices.Contains(l.w.params, l.p.Info.ObjectOf(id)) && !l.w.writes[l.p.Info.ObjectOf(id)] {
 			text := "len(" + id.Name + ")"
 			l.frozen[text] = true
 			return laneValue{text: text, basic: types.Int, still: true}
@@ -823,7 +823,7 @@ type root32 struct {
 }
 
 func (l *laneWriter) rootOf(e *ast.CallExpr) *root32 {
-	info := l.p.info
+	info := l.p.Info
 	if l.kindOf(e) != types.Float32 {
 		return nil
 	}

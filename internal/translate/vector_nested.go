@@ -30,10 +30,10 @@ type inArray struct {
 
 // inArray returns the element that an expression is, or nil if it is no such element of a slice that is the kernel's parameter.
 func (l *laneWriter) inArray(e *ast.IndexExpr) *inArray {
-	n := &inArray{expr: e, elem: l.p.info.TypeOf(e)}
+	n := &inArray{expr: e, elem: l.p.Info.TypeOf(e)}
 	for {
 		n.index = slices.Insert(n.index, 0, e.Index)
-		t := l.p.info.TypeOf(e.X)
+		t := l.p.Info.TypeOf(e.X)
 		if t == nil { // a row of a matrix
 			return nil
 		}
@@ -59,7 +59,7 @@ func (l *laneWriter) sliceOfArrays(e ast.Expr) types.Object {
 	if !ok || l.path != "" {
 		return nil
 	}
-	v := l.p.info.ObjectOf(id)
+	v := l.p.Info.ObjectOf(id)
 	s, ok := v.Type().Underlying().(*types.Slice)
 	if !ok || !slices.Contains(l.w.params, v) || l.w.writes[v] {
 		return nil
@@ -154,7 +154,7 @@ func (l *laneWriter) leaveIf(condition string) {
 // objectOf returns the variable that an expression is, or nil.
 func (l *laneWriter) objectOf(e ast.Expr) types.Object {
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
-		return l.p.info.ObjectOf(id)
+		return l.p.Info.ObjectOf(id)
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func (l *laneWriter) unrolled(s *ast.RangeStmt) {
 	var objects [2]types.Object
 	for i, e := range []ast.Expr{s.Key, s.Value} {
 		if id, ok := e.(*ast.Ident); ok && id.Name != "_" {
-			objects[i] = l.p.info.Defs[id]
+			objects[i] = l.p.Info.Defs[id]
 		}
 	}
 	if l.w.writes[objects[0]] {
@@ -294,7 +294,7 @@ func (l *laneWriter) unrolled(s *ast.RangeStmt) {
 // arrayOf returns the array that a loop is over, if its numbers can be in vectors: it is small, and its slice is not stored to.
 func (l *laneWriter) arrayOf(s *ast.RangeStmt) *inArray {
 	e, ok := ast.Unparen(s.X).(*ast.IndexExpr)
-	array, isArray := l.p.info.TypeOf(s.X).Underlying().(*types.Array)
+	array, isArray := l.p.Info.TypeOf(s.X).Underlying().(*types.Array)
 	if !ok || !isArray || s.Tok == token.ASSIGN || array.Len() > mostUnrolled {
 		return nil
 	}
@@ -343,7 +343,7 @@ func (l *laneWriter) holder(e ast.Expr) types.Object {
 		case *ast.SelectorExpr:
 			e = x.X
 		case *ast.Ident:
-			return l.p.info.ObjectOf(x)
+			return l.p.Info.ObjectOf(x)
 		default:
 			return nil
 		}
@@ -396,7 +396,7 @@ func (l *laneWriter) hoistColumns(s ast.Stmt) func() {
 		if !ok || r == s || r.Value == nil {
 			return true
 		}
-		if _, ok := l.p.info.TypeOf(r.X).Underlying().(*types.Array); !ok {
+		if _, ok := l.p.Info.TypeOf(r.X).Underlying().(*types.Array); !ok {
 			return true
 		}
 		key := l.keyOf(r.X)
@@ -406,7 +406,7 @@ func (l *laneWriter) hoistColumns(s ast.Stmt) func() {
 		}
 		for _, e := range array.index { // in front of the loop it is not known whether a round runs that would tell of an index out of range
 			_, affine := l.w.affine(e)
-			if !affine && l.below[l.objectOf(e)] == "" && l.p.info.Types[e].Value == nil {
+			if !affine && l.below[l.objectOf(e)] == "" && l.p.Info.Types[e].Value == nil {
 				return true
 			}
 		}
@@ -426,7 +426,7 @@ func (l *laneWriter) keyOf(e ast.Expr) string {
 	key := types.ExprString(e)
 	ast.Inspect(e, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
-			key += fmt.Sprintf(" %d", l.p.info.ObjectOf(id).Pos())
+			key += fmt.Sprintf(" %d", l.p.Info.ObjectOf(id).Pos())
 		}
 		return true
 	})
@@ -438,7 +438,7 @@ func (l *laneWriter) sameIn(s ast.Stmt, e ast.Expr) bool {
 	same := true
 	ast.Inspect(e, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
-			obj := l.p.info.ObjectOf(id)
+			obj := l.p.Info.ObjectOf(id)
 			same = same && (obj.Pos() < s.Pos() || obj.Pos() >= s.End()) && !slices.ContainsFunc(l.w.written, func(c change) bool {
 				return c.v == obj && c.pos >= s.Pos() && c.pos < s.End()
 			})
@@ -505,7 +505,7 @@ func (l *laneWriter) staysIn(obj types.Object, lo, hi int64, small bool, around 
 		return false
 	}
 	is, fits := func(e ast.Expr) bool { return l.objectOf(e) == obj }, func(e ast.Expr) bool {
-		if v := l.p.info.Types[e].Value; v != nil {
+		if v := l.p.Info.Types[e].Value; v != nil {
 			n, exact := constant.Int64Val(constant.ToInt(v))
 			return exact && n >= lo && n < hi
 		}
@@ -539,11 +539,11 @@ func (l *laneWriter) staysIn(obj types.Object, lo, hi int64, small bool, around 
 			}
 		case *ast.RangeStmt:
 			if n.Key != nil && is(n.Key) || n.Value != nil && is(n.Value) {
-				v := l.p.info.Types[n.X].Value
+				v := l.p.Info.Types[n.X].Value
 				rounds, exact := int64(0), v != nil && v.Kind() == constant.Int
 				if exact {
 					rounds, exact = constant.Int64Val(v)
-				} else if a, ok := l.p.info.TypeOf(n.X).Underlying().(*types.Array); ok && is(n.Key) {
+				} else if a, ok := l.p.Info.TypeOf(n.X).Underlying().(*types.Array); ok && is(n.Key) {
 					rounds, exact = a.Len(), true
 				}
 				stays = stays && n.Tok == token.DEFINE && exact && lo <= 0 && rounds <= hi
@@ -585,7 +585,7 @@ func (l *laneWriter) scatters(s ast.Stmt) (found bool) {
 				for _, index := range x.index[1:] {
 					ast.Inspect(index, func(n ast.Node) bool {
 						if id, ok := n.(*ast.Ident); ok {
-							v := l.vars[l.p.info.ObjectOf(id)]
+							v := l.vars[l.p.Info.ObjectOf(id)]
 							found = found || v != nil && v.how == differ
 						}
 						return true
@@ -642,7 +642,7 @@ func (l *laneWriter) island(list []ast.Stmt) (n int) {
 			case *ast.SliceExpr, *ast.StarExpr, *ast.TypeAssertExpr:
 				refuse(node.Pos(), "beside stores to places that differ between threads, this does not become vector code")
 			case *ast.Ident:
-				obj, ok := l.p.info.Uses[node].(*types.Var)
+				obj, ok := l.p.Info.Uses[node].(*types.Var)
 				if !ok || obj.IsField() || inside(obj) || obj == l.w.thread {
 					break
 				}
@@ -737,8 +737,8 @@ const panicsInside = "beside stores to places that differ between threads, this 
 // neverPanics refuses a division of integers whose divisor is no constant, and a shift by a number that could be negative. Where they are written thread by
 // thread, the threads before one that panics would not be at their ends.
 func (l *laneWriter) neverPanics(op token.Token, y ast.Expr) {
-	b, ok := l.p.info.TypeOf(y).Underlying().(*types.Basic)
-	if !ok || b.Info()&types.IsInteger == 0 || l.p.info.Types[y].Value != nil {
+	b, ok := l.p.Info.TypeOf(y).Underlying().(*types.Basic)
+	if !ok || b.Info()&types.IsInteger == 0 || l.p.Info.Types[y].Value != nil {
 		return
 	}
 	switch op {
@@ -754,8 +754,8 @@ func (l *laneWriter) neverPanics(op token.Token, y ast.Expr) {
 // isInside refuses an index that could be out of range, or leaves the threads for which it is to the loop.
 func (l *laneWriter) isInside(e *ast.IndexExpr) {
 	index := l.objectOf(e.Index)
-	if a, ok := l.p.info.TypeOf(e.X).Underlying().(*types.Array); ok {
-		if l.p.info.Types[e.Index].Value == nil && (index == nil || !l.staysIn(index, 0, a.Len(), false, nil)) {
+	if a, ok := l.p.Info.TypeOf(e.X).Underlying().(*types.Array); ok {
+		if l.p.Info.Types[e.Index].Value == nil && (index == nil || !l.staysIn(index, 0, a.Len(), false, nil)) {
 			refuse(e.Index.Pos(), panicsInside)
 		}
 		return
@@ -836,7 +836,7 @@ func (l *laneWriter) ownElement(to ast.Expr, inside func(types.Object) bool) {
 				mine[ast.Unparen(node.X)] = ok && b.place && b.text() == a.text()
 			}
 		case *ast.Ident:
-			if l.p.info.ObjectOf(node) == n.slice && !mine[node] {
+			if l.p.Info.ObjectOf(node) == n.slice && !mine[node] {
 				refuse(node.Pos(), "threads may share elements of %s, which is used in another way, too", n.slice.Name())
 			}
 		}
@@ -846,16 +846,16 @@ func (l *laneWriter) ownElement(to ast.Expr, inside func(types.Object) bool) {
 
 // plainCall refuses a call, unless it is a conversion, of a function of Go that computes a number, or of the thread's place.
 func (l *laneWriter) plainCall(c *ast.CallExpr) {
-	if _, ok := l.w.place(c); ok || l.p.info.Types[c.Fun].IsType() {
+	if _, ok := l.w.place(c); ok || l.p.Info.Types[c.Fun].IsType() {
 		return
 	}
 	switch f := ast.Unparen(c.Fun).(type) {
 	case *ast.Ident:
-		if _, ok := l.p.info.ObjectOf(f).(*types.Builtin); ok && slices.Contains([]string{"len", "min", "max"}, f.Name) {
+		if _, ok := l.p.Info.ObjectOf(f).(*types.Builtin); ok && slices.Contains([]string{"len", "min", "max"}, f.Name) {
 			return
 		}
 	case *ast.SelectorExpr:
-		if obj, ok := l.p.info.ObjectOf(f.Sel).(*types.Func); ok && obj.Pkg() != nil && obj.Pkg().Path() == "math" && types.ExprString(f.X) == "math" {
+		if obj, ok := l.p.Info.ObjectOf(f.Sel).(*types.Func); ok && obj.Pkg() != nil && obj.Pkg().Path() == "math" && types.ExprString(f.X) == "math" {
 			l.imports["math"] = "math"
 			return
 		}
@@ -884,10 +884,10 @@ func (l *laneWriter) weight(n ast.Node) (sum int) {
 }
 
 func (l *laneWriter) rounds(s *ast.RangeStmt) int {
-	if a, ok := l.p.info.TypeOf(s.X).Underlying().(*types.Array); ok {
+	if a, ok := l.p.Info.TypeOf(s.X).Underlying().(*types.Array); ok {
 		return int(min(a.Len(), 1<<10))
 	}
-	if v := l.p.info.Types[s.X].Value; v != nil {
+	if v := l.p.Info.Types[s.X].Value; v != nil {
 		if n, exact := constant.Int64Val(constant.ToInt(v)); exact {
 			return int(min(max(n, 0), 1<<10))
 		}

@@ -33,7 +33,7 @@ func (l *laneWriter) block(list []ast.Stmt) {
 
 // outermost reports whether a list is the body of the function that is being written.
 func (l *laneWriter) outermost(list []ast.Stmt) bool {
-	body := l.p.declOf(l.calls[len(l.calls)-1]).Body.List
+	body := declOf(l.p.Package, l.calls[len(l.calls)-1]).Body.List
 	return len(body) > 0 && len(list) > 0 && body[0] == list[0]
 }
 
@@ -135,9 +135,9 @@ func (l *laneWriter) declaration(s *ast.DeclStmt) {
 				values = append(values, l.expr(spec.Values[i]))
 				continue
 			}
-			b, ok := l.p.info.Defs[id].Type().Underlying().(*types.Basic)
+			b, ok := l.p.Info.Defs[id].Type().Underlying().(*types.Basic)
 			if !ok {
-				refuse(id.Pos(), "%s has type %s; only numbers and bools become vectors", id.Name, l.p.info.Defs[id].Type())
+				refuse(id.Pos(), "%s has type %s; only numbers and bools become vectors", id.Name, l.p.Info.Defs[id].Type())
 			}
 			zero := constant.MakeInt64(0)
 			if b.Kind() == types.Bool {
@@ -147,7 +147,7 @@ func (l *laneWriter) declaration(s *ast.DeclStmt) {
 		}
 		for i, id := range spec.Names {
 			if id.Name != "_" {
-				l.declare(l.p.info.Defs[id], values[i])
+				l.declare(l.p.Info.Defs[id], values[i])
 			}
 		}
 	}
@@ -200,10 +200,10 @@ var assignOperators = map[token.Token]token.Token{token.ADD_ASSIGN: token.ADD, t
 // variable returns the variable that an expression names, or nil.
 func (l *laneWriter) variable(e ast.Expr) *laneVar {
 	id, ok := ast.Unparen(e).(*ast.Ident)
-	if !ok || l.p.info.Defs[id] != nil {
+	if !ok || l.p.Info.Defs[id] != nil {
 		return nil
 	}
-	return l.vars[l.p.info.ObjectOf(id)]
+	return l.vars[l.p.Info.ObjectOf(id)]
 }
 
 // set assigns a value to a variable or an element.
@@ -213,11 +213,11 @@ func (l *laneWriter) set(to ast.Expr, v laneValue) {
 		if to.Name == "_" {
 			return
 		}
-		if obj := l.p.info.Defs[to]; obj != nil {
+		if obj := l.p.Info.Defs[to]; obj != nil {
 			l.declare(obj, v)
 			return
 		}
-		if n := l.vars[l.p.info.ObjectOf(to)]; n != nil {
+		if n := l.vars[l.p.Info.ObjectOf(to)]; n != nil {
 			if n.small {
 				v = small(v)
 			}
@@ -459,7 +459,7 @@ func (l *laneWriter) forStatement(s *ast.ForStmt) {
 }
 
 func (l *laneWriter) rangeStatement(s *ast.RangeStmt) {
-	info := l.p.info
+	info := l.p.Info
 	if s.Tok == token.ASSIGN {
 		refuse(s.Pos(), "this loop assigns to variables that were declared before; declare them in the loop")
 	}
@@ -621,7 +621,7 @@ func (l *laneWriter) returns(s *ast.ReturnStmt) bool {
 
 // inlined writes a call of a function of the package in place of the call, and returns its result.
 func (l *laneWriter) inlined(e *ast.CallExpr, f *types.Func) laneValue {
-	decl := l.p.declOf(f)
+	decl := declOf(l.p.Package, f)
 	sig := f.Signature()
 	switch {
 	case decl == nil || decl.Body == nil || sig.TypeParams() != nil || sig.Variadic() || sig.Recv() != nil:
@@ -649,7 +649,7 @@ func (l *laneWriter) inlined(e *ast.CallExpr, f *types.Func) laneValue {
 		names = append(names, field.Names...)
 	}
 	for i, id := range names {
-		if obj := l.p.info.Defs[id]; obj != nil && id.Name != "_" {
+		if obj := l.p.Info.Defs[id]; obj != nil && id.Name != "_" {
 			l.declare(obj, values[i])
 		}
 	}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 var (
@@ -458,25 +460,21 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 func laneFiles(t *testing.T, imp types.Importer, src string) (rows, lanes string, loops []Loop) {
 	t.Helper()
 	fset := token.NewFileSet()
-	file, bad := parse(fset, "kernels.go", []byte(src))
+	file, bad := load.Parse(fset, "kernels.go", []byte(src))
 	require.Empty(t, bad)
 	p := check(fset, "main", []*ast.File{file}, imp)
 	p.allVectors = true
-	g := p.program()
-	var kernels []*function
-	for _, decl := range p.marked() {
-		g.try(func() {
-			f, _ := g.kernel(decl)
-			f.argNames = p.arguments(f.params)
-			kernels = append(kernels, f)
-		})
+	program, _, err := p.built()
+	require.NoError(t, err)
+	kernels := p.kernels(program)
+	for _, f := range kernels {
+		f.argNames = p.arguments(f.params)
 	}
-	require.NoError(t, g.failed())
 	all, _, err := p.loops(kernels)
 	require.NoError(t, err)
 	var text strings.Builder
 	var made []*vectors
-	needed := map[string]string{"grid": gridPath}
+	needed := map[string]string{"grid": load.GridPath}
 	for i, f := range kernels {
 		v, why := p.vectors(f, all[i])
 		loops = append(loops, Loop{f.decl.Name.Name, fset.Position(f.decl.Pos()), v != nil, why})

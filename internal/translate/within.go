@@ -72,7 +72,7 @@ func (w *rowWriter) inner() *inner {
 	if w.hidden || w.hidesGrid {
 		return nil
 	}
-	info, n := w.p.info, &inner{shown: map[ast.Node]string{}, truths: w.guards}
+	info, n := w.p.Info, &inner{shown: map[ast.Node]string{}, truths: w.guards}
 	loops := false
 	maps.DeleteFunc(w.known, func(v types.Object, _ ast.Expr) bool { return w.writes[v] })
 	ast.Inspect(w.f.decl.Body, func(x ast.Node) bool {
@@ -135,7 +135,7 @@ func (n *inner) index(w *rowWriter, x *ast.IndexExpr) {
 	if !ok {
 		return
 	}
-	v := w.p.info.ObjectOf(id)
+	v := w.p.Info.ObjectOf(id)
 	if _, isSlice := v.Type().Underlying().(*types.Slice); !isSlice || !slices.Contains(w.params, v) || w.writes[v] {
 		return
 	}
@@ -179,11 +179,11 @@ func (n *inner) compare(w *rowWriter, x *ast.BinaryExpr) {
 
 // affine returns an expression of type int as a sum. Sums of ints wrap around, so the order does not matter.
 func (w *rowWriter) affine(e ast.Expr) (affine, bool) {
-	t, isBasic := w.p.info.TypeOf(e).(*types.Basic)
+	t, isBasic := w.p.Info.TypeOf(e).(*types.Basic)
 	if !isBasic || t.Kind() != types.Int && t.Kind() != types.UntypedInt {
 		return affine{}, false
 	}
-	if v := w.p.info.Types[e].Value; v != nil {
+	if v := w.p.Info.Types[e].Value; v != nil {
 		c, exact := constant.Int64Val(constant.ToInt(v))
 		return affine{plus: c}, exact && c > -1<<20 && c < 1<<20 // so that sums of a few constants fit in 32 bits
 	}
@@ -191,7 +191,7 @@ func (w *rowWriter) affine(e ast.Expr) (affine, bool) {
 	case *ast.ParenExpr:
 		return w.affine(e.X)
 	case *ast.Ident:
-		if x := w.known[w.p.info.ObjectOf(e)]; x != nil {
+		if x := w.known[w.p.Info.ObjectOf(e)]; x != nil {
 			return w.affine(x)
 		}
 	case *ast.CallExpr:
@@ -229,7 +229,7 @@ func (w *rowWriter) scaled(e ast.Expr) (by int64, offset affine, ok bool) {
 	}
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if x := w.known[w.p.info.ObjectOf(e)]; x != nil {
+		if x := w.known[w.p.Info.ObjectOf(e)]; x != nil {
 			return w.scaled(x)
 		}
 	case *ast.BinaryExpr:
@@ -269,7 +269,7 @@ func (w *rowWriter) settled(e ast.Expr) bool {
 		if !ok {
 			return true
 		}
-		v := w.p.info.ObjectOf(id)
+		v := w.p.Info.ObjectOf(id)
 		if x := w.known[v]; x != nil {
 			settled = settled && w.settled(x)
 		}

@@ -65,6 +65,8 @@ var Rules = []Rule{
 	{"internal/npy", []string{"hal"}, "a file of NumPy's needs no buffer"},
 	{"internal/spirv", nil, "kernel and the command use it"},
 	{"internal/spirv/build", []string{"internal/spirv"}, "the command alone makes modules"},
+	{"internal/translate/load", nil, "what a package is does not depend on what is made of it"},
+	{"internal/translate/build", []string{"internal/translate/load", "internal/translate/ir", "internal/translate/facts"}, "it knows Go's syntax, and no printer"},
 	{"internal/translate/ir", nil, "what kernels mean depends neither on Go's syntax nor on a target"},
 	{"internal/translate/ir/interp", []string{"internal/translate/ir"}, "it is the meaning of the representation alone"},
 	{"internal/translate/facts", []string{"internal/translate/ir"}, "what is known about kernels is known from their representation"},

@@ -21,18 +21,17 @@ import (
 	"go/types"
 	"slices"
 
-	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // program is the kernels of a package, and what they call.
 type program struct {
-	own       *translate.Source            // the package with the kernels
-	pkg       *translate.Source            // that of the function which is being built
-	sources   map[string]*translate.Source // other packages, by path
-	known     map[*translate.Source]bool   // packages whose functions are in decls
-	errs      []translate.Error
+	own       *load.Package          // the package with the kernels
+	pkg       *load.Package          // that of the function which is being built
+	known     map[*load.Package]bool // packages whose functions are in decls
+	errs      []load.Error
 	context   *types.Context // of instantiated types
 	decls     map[*types.Func]*ast.FuncDecl
 	kernels   map[*types.Func]bool
@@ -43,35 +42,34 @@ type program struct {
 }
 
 // Program builds the kernels of a package, and the functions that they call. It returns nil for a package without kernels. If something has
-// no translation, the error is a [translate.Errors].
-func Program(p *translate.Package) (*ir.Program, error) {
-	src := p.Source()
-	if src == nil {
+// no translation, the error is a [load.Errors].
+func Program(p *load.Package) (*ir.Program, error) {
+	if p.Types == nil {
 		return nil, nil
 	}
-	g := newProgram(src)
-	for _, e := range src.Errors { // those in a function are reported when it is built
-		if src.Outside(e.Pos) {
+	g := newProgram(p)
+	for _, e := range p.Errors { // those in a function are reported when it is built
+		if p.Outside(e.Pos) {
 			g.note(e.Pos, e.Msg)
 		}
 	}
-	for _, decl := range src.Kernels {
-		if obj, ok := src.Info.Defs[decl.Name].(*types.Func); ok {
+	for _, decl := range p.Kernels() {
+		if obj, ok := p.Info.Defs[decl.Name].(*types.Func); ok {
 			g.kernels[obj] = true
 		}
 	}
-	for _, decl := range src.Kernels {
+	for _, decl := range p.Kernels() {
 		g.try(func() { g.kernel(decl) })
 	}
-	if err := translate.NewErrors(g.errs); err != nil {
+	if err := load.Sorted(g.errs); err != nil {
 		return nil, err
 	}
 	return g.made, nil
 }
 
 // Functions builds all functions of a package that is for a printer: what its target lacks, written in Go.
-func Functions(p *translate.Package) (*ir.Program, error) {
-	g := newProgram(p.Source())
+func Functions(p *load.Package) (*ir.Program, error) {
+	g := newProgram(p)
 	for _, file := range g.own.Files {
 		for _, d := range file.Decls {
 			if decl, ok := d.(*ast.FuncDecl); ok {
@@ -79,15 +77,15 @@ func Functions(p *translate.Package) (*ir.Program, error) {
 			}
 		}
 	}
-	if err := translate.NewErrors(g.errs); err != nil {
+	if err := load.Sorted(g.errs); err != nil {
 		return nil, err
 	}
 	return g.made, nil
 }
 
-func newProgram(src *translate.Source) *program {
+func newProgram(src *load.Package) *program {
 	g := &program{
-		own: src, pkg: src, sources: map[string]*translate.Source{}, known: map[*translate.Source]bool{}, context: types.NewContext(),
+		own: src, pkg: src, known: map[*load.Package]bool{}, context: types.NewContext(),
 		decls: map[*types.Func]*ast.FuncDecl{}, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
 		types: map[types.Type]*ir.Type{}, effects: map[*ir.Function]*facts.Effects{}, made: &ir.Program{Position: src.Fset.Position},
 	}
@@ -127,7 +125,7 @@ func refuse(pos token.Pos, format string, args ...any) {
 }
 
 // refuseAs refuses something because of its type.
-func refuseAs(pos token.Pos, t types.Type) { refuse(pos, "%s", translate.Why(t)) }
+func refuseAs(pos token.Pos, t types.Type) { refuse(pos, "%s", why(t)) }
 
 // try calls f. If f panics with a refusal, try notes the error.
 func (p *program) try(f func()) {
@@ -146,7 +144,7 @@ func (p *program) try(f func()) {
 }
 
 func (p *program) note(pos token.Pos, text string) {
-	e := translate.Error{Pos: p.pkg.Fset.Position(pos), Text: text}
+	e := load.Error{Pos: p.pkg.Fset.Position(pos), Text: text}
 	if !slices.Contains(p.errs, e) {
 		p.errs = append(p.errs, e)
 	}

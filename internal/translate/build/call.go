@@ -7,6 +7,7 @@ import (
 	"go/types"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // call builds a call, and returns its results.
@@ -40,7 +41,7 @@ func (f *values) call(e *ast.CallExpr) []*ir.Value {
 	}
 	if obj.Pkg() != nil {
 		switch path := obj.Pkg().Path(); path {
-		case gridPath:
+		case load.GridPath:
 			return one(f.gridCall(e, obj, recv))
 		case "math", "math/bits", "math/cmplx":
 			return f.goCall(e, obj.Pkg().Name(), obj.Name())
@@ -287,7 +288,7 @@ func (f *values) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv 
 		obj, a, args = f.method(e, obj, recv, args)
 		list = append(list, a)
 	}
-	if home, _ := f.p.home(obj); home == nil {
+	if home, _ := f.p.pkg.Home(obj); home == nil {
 		refuse(e.Pos(), "%s is a function of another package; write one in this package, and call that", obj.FullName())
 	}
 	if e.Ellipsis.IsValid() || sig.Variadic() {

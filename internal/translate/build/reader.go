@@ -6,8 +6,8 @@ import (
 	"go/token"
 	"go/types"
 
-	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // kind is the form of a Go variable.
@@ -142,7 +142,7 @@ func (r *reader) isShared(e ast.Expr) bool {
 		return false
 	}
 	obj, ok := r.info().Uses[id].(*types.Func)
-	return ok && obj.Pkg() != nil && obj.Pkg().Path() == gridPath && obj.Name() == "Shared"
+	return ok && obj.Pkg() != nil && obj.Pkg().Path() == load.GridPath && obj.Name() == "Shared"
 }
 
 func (r *reader) refuseShared(e *ast.CallExpr) {
@@ -185,7 +185,7 @@ func (r *reader) onlyParameter(v *variable) string {
 	case matrix:
 		return onlyMatrix
 	}
-	return translate.Why(v.typ)
+	return why(v.typ)
 }
 
 // slice returns the variable that is a slice.

@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/ir/interp"
+	"github.com/go-halyard/halyard/internal/translate/load"
 	"github.com/go-halyard/halyard/kernel/grid/rand"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestAllKernelsOfTheRepository(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
-	packages, err := translate.Load(t.Context(), root, "./examples/...", "./bench/...", "./internal/testing/...", "./kernel/...")
+	packages, err := load.Load(t.Context(), root, "./examples/...", "./bench/...", "./internal/testing/...", "./kernel/...")
 	require.NoError(t, err)
 	kernels, functions, barriers, indexes, named := 0, 0, 0, 0, 0
 	for _, p := range packages {
@@ -54,7 +54,7 @@ func TestAllKernelsOfTheRepository(t *testing.T) {
 
 // loaded returns the kernels of packages, by their names.
 func loaded(t *testing.T, dir string, patterns ...string) (*ir.Program, map[string]*ir.Function) {
-	packages, err := translate.Load(t.Context(), dir, patterns...)
+	packages, err := load.Load(t.Context(), dir, patterns...)
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
 	made, err := Program(packages[0])

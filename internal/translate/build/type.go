@@ -1,10 +1,12 @@
 package build
 
 import (
+	"fmt"
 	"go/token"
 	"go/types"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 var basics = map[types.BasicKind]ir.Kind{
@@ -75,7 +77,7 @@ func (p *program) typeAt(t types.Type, pos token.Pos, depth int) *ir.Type {
 // gridType reports whether t is a type of package grid with that name.
 func gridType(t types.Type, name string) bool {
 	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == gridPath && n.Obj().Name() == name
+	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == load.GridPath && n.Obj().Name() == name
 }
 
 // matrixOf returns the type of the elements of a grid.Matrix or a grid.OutMatrix, nil for another type.
@@ -143,4 +145,33 @@ func (r *reader) substituteNamed(t *types.Named) types.Type {
 		}
 	}
 	return t
+}
+
+// why returns the message for a type that has no translation, which says what to write instead.
+func why(t types.Type) string {
+	switch u := t.Underlying().(type) {
+	case *types.Map:
+		return "a map has no translation; use a slice, or an array of fixed size"
+	case *types.Chan:
+		return "a channel has no translation; threads share buffers and grid.Shared memory"
+	case *types.Signature:
+		return "a function value has no translation; call a declared function"
+	case *types.Interface:
+		return "an interface has no translation; use a concrete type, or a generic function"
+	case *types.Slice:
+		if _, ok := u.Elem().Underlying().(*types.Slice); ok {
+			return "a slice of slices has no translation; use one slice and compute the index"
+		}
+		return "a slice can only be a parameter; use the parameter, or an array of fixed size"
+	case *types.Pointer:
+		return "a pointer can only be a parameter of a function, or the result of grid.Shared; use the variable that it points to"
+	case *types.Basic:
+		switch {
+		case u.Info()&types.IsString != 0:
+			return "a string has no translation; use numbers"
+		case u.Kind() == types.Uintptr || u.Kind() == types.UnsafePointer:
+			return "an address has no translation; use an index"
+		}
+	}
+	return fmt.Sprintf("type %s has no translation; use numbers of fixed width, and structures and arrays of them", t)
 }

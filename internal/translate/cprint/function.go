@@ -60,10 +60,13 @@ func (p *printer) function(of *ir.Function, waits bool) {
 	p.functions[variant{of, waits}] = made
 }
 
+// Entry returns the name of a kernel in C.
+func Entry(kernel *ir.Function) string { return mangle("k_", kernel.Name) }
+
 // free returns the name of the function in C. A kernel's is that of no other.
 func (f *function) free() string {
 	if f.f.Kernel {
-		return mangle("k_", f.f.Name)
+		return Entry(f.f)
 	}
 	base := mangle("f_", f.f.Name)
 	name := base

@@ -150,6 +150,11 @@ func (t *Type) Inner(field int) *Type {
 	return nil
 }
 
+// Has reports whether is is true of a type, or of one that it is made of.
+func (t *Type) Has(is func(*Type) bool) bool {
+	return is(t) || t.Elem != nil && t.Elem.Has(is) || slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Type.Has(is) })
+}
+
 func (t *Type) String() string {
 	switch t.Kind {
 	case Array:

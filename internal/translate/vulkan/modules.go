@@ -1,4 +1,4 @@
-// Package vulkan makes the modules of kernels for Vulkan: it builds their representation, and package spirv prints it.
+// Package vulkan makes the modules of kernels for Vulkan. Package spirv prints them.
 //
 // The other files of this package have the functions that Vulkan lacks, or that its drivers compute with errors that are too large. They are Go, and are
 // built and printed as functions that kernels call: a function with the name of one in package math takes its place. Each file stands for itself, and
@@ -16,44 +16,37 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-halyard/halyard/internal/translate"
+	module "github.com/go-halyard/halyard/internal/spirv/build"
 	"github.com/go-halyard/halyard/internal/translate/build"
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/load"
 	"github.com/go-halyard/halyard/internal/translate/spirv"
 )
 
-// Modules makes the modules of a package's kernels.
-func Modules(p *translate.Package, sites []string, kernels []translate.Entry) ([]translate.Modules, error) {
-	lacking, err := functions()
-	if err != nil {
-		return nil, err
-	}
-	return modules(p, sites, kernels, lacking)
+// Modules are those of a kernel.
+type Modules struct {
+	Plain, Checked *module.Module // the second reports indexes out of range
+	Watched        *module.Module // reports whether the device has ended a loop; nil if it cannot
 }
 
-func modules(p *translate.Package, sites []string, kernels []translate.Entry, lacking *ir.Program) ([]translate.Modules, error) {
-	program, err := build.Program(p)
+// ModulesOf makes the modules of a kernel.
+func ModulesOf(p *ir.Program, kernel *ir.Function, o spirv.Options) (Modules, error) {
+	lacking, err := functions()
 	if err != nil {
-		return nil, err
+		return Modules{}, err
 	}
-	var all []translate.Modules
-	for _, k := range kernels {
-		var made translate.Modules
-		for _, f := range program.Functions {
-			if !f.Kernel || f.Name != k.Kernel {
-				continue
-			}
-			o := spirv.Options{Entry: k.Name, Lacking: lacking, Loops: k.Loops, Sites: sites}
-			made.Plain = spirv.Module(program, f, o)
-			o.Reports = spirv.Bounds
-			made.Checked = spirv.Module(program, f, o)
-			if o.Reports = spirv.Rounds; k.Loops {
-				made.Watched = spirv.Module(program, f, o)
-			}
-		}
-		all = append(all, made)
+	o.Lacking = lacking
+	return modules(p, kernel, o), nil
+}
+
+func modules(p *ir.Program, kernel *ir.Function, o spirv.Options) (made Modules) {
+	made.Plain = spirv.Module(p, kernel, o)
+	o.Reports = spirv.Bounds
+	made.Checked = spirv.Module(p, kernel, o)
+	if o.Reports = spirv.Rounds; o.Loops {
+		made.Watched = spirv.Module(p, kernel, o)
 	}
-	return all, nil
+	return made
 }
 
 //go:embed angle.go bits.go float.go power.go single.go
@@ -81,7 +74,7 @@ func built(changed func(text string) string) (*ir.Program, error) {
 		}
 		files = append(files, file)
 	}
-	return build.Functions(translate.Check(fset, "vulkan", files, mathematics{}))
+	return build.Functions(load.Check(fset, "vulkan", files, mathematics{}))
 }
 
 // mathematics imports package math with the functions that have a translation, so that no compiled package is needed.

@@ -17,7 +17,9 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends/vulkan"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/translate"
+	"github.com/go-halyard/halyard/internal/translate/build"
+	"github.com/go-halyard/halyard/internal/translate/load"
+	"github.com/go-halyard/halyard/internal/translate/spirv"
 )
 
 // roundedText has a quotient and a root for each thread.
@@ -113,26 +115,27 @@ func roundedInputs(n int) (x, y []float32) {
 }
 
 // rounding returns a package with the kernel.
-func rounding(t *testing.T) *translate.Package {
+func rounding(t *testing.T) *load.Package {
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
 	dir, err := os.MkdirTemp(root, "rounding") // in this module, whose packages it imports
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.go"), []byte(roundedText), 0o600))
-	packages, err := translate.Load(t.Context(), dir, ".")
+	packages, err := load.Load(t.Context(), dir, ".")
 	require.NoError(t, err)
 	return packages[0]
 }
 
 // roundedOn compares quotients and roots on each device of Vulkan with those of Go.
-func roundedOn(t *testing.T, p *translate.Package, changed func(text string) string, x, y []float32) {
+func roundedOn(t *testing.T, p *load.Package, changed func(text string) string, x, y []float32) {
 	lacking, err := built(changed)
 	require.NoError(t, err)
-	made, err := modules(p, nil, []translate.Entry{{Kernel: "rounded", Name: "k_rounded"}}, lacking)
+	program, err := build.Program(p)
 	require.NoError(t, err)
+	made := modules(program, program.Functions[0], spirv.Options{Entry: "k_rounded", Lacking: lacking})
 	var code []byte
-	for _, w := range made[0].Plain.Words() {
+	for _, w := range made.Plain.Words() {
 		code = binary.NativeEndian.AppendUint32(code, w)
 	}
 	infos, err := hal.Devices(t.Context()) // an error if there is none

@@ -1,0 +1,46 @@
+package load
+
+import (
+	"fmt"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// Error is one thing that has no translation, or one error of the compiler.
+type Error struct {
+	Pos  token.Position
+	Text string
+}
+
+func (e Error) Error() string { return fmt.Sprintf("%s: %s", e.Pos, e.Text) }
+
+// Errors are all errors of a package, in the order of their positions.
+type Errors []Error
+
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// ErrorAt returns an error at a position.
+func (p *Package) ErrorAt(pos token.Pos, format string, args ...any) *Error {
+	return &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
+}
+
+// Sorted returns errors in the order of their positions, each once, or nil if there are none.
+func Sorted(list []Error) error {
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(list, func(a, b Error) int {
+		if n := strings.Compare(a.Pos.Filename, b.Pos.Filename); n != 0 {
+			return n
+		}
+		return a.Pos.Offset - b.Pos.Offset
+	})
+	return Errors(slices.Compact(list))
+}

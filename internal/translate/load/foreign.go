@@ -1,0 +1,101 @@
+package load
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// GridPath is the package of what kernels know of their grid. Its functions are translated by their names.
+const GridPath = "github.com/go-halyard/halyard/kernel/grid"
+
+// listed is what the go command says of a package.
+type listed struct {
+	Dir, Name, ImportPath, Export             string
+	GoFiles, CgoFiles                         []string
+	TestGoFiles, XTestGoFiles, IgnoredGoFiles []string
+	DepOnly, Standard                         bool
+	Error                                     *struct{ Err string }
+}
+
+// others are the packages that kernels may call functions of: those that the packages with kernels import, apart from Go's own.
+type others struct {
+	fset    *token.FileSet
+	imports types.Importer
+	dir     string              // where the go command ran
+	listed  map[string]*listed  // by import path
+	loaded  map[string]*Package // by import path; nil if there is no source
+}
+
+// load returns a package with its source, or nil if it has none in Go alone.
+func (s *others) load(path string) *Package {
+	if s == nil {
+		return nil
+	}
+	if p, ok := s.loaded[path]; ok {
+		return p
+	}
+	s.loaded[path] = nil
+	l := s.listed[path]
+	if l == nil || l.Standard || len(l.GoFiles) == 0 || path == GridPath {
+		return nil
+	}
+	var files []*ast.File
+	constrained := map[string]bool{}
+	for _, short := range l.GoFiles {
+		file := filepath.Join(l.Dir, short)
+		src, err := os.ReadFile(file)
+		if err != nil {
+			return nil
+		}
+		if rel, err := filepath.Rel(s.dir, file); err == nil && !strings.HasPrefix(rel, "..") {
+			file = rel
+		}
+		tree, bad := Parse(s.fset, file, src)
+		if len(bad) > 0 {
+			return nil
+		}
+		files, constrained[file] = append(files, tree), isConstrained(short, tree)
+	}
+	p := Check(s.fset, path, files, s.imports)
+	p.Dir, p.constrained, p.others = l.Dir, constrained, s
+	s.loaded[path] = p
+	return p
+}
+
+// Home returns the package of a function, with its source, and the function there. The package is nil if it has no source. Where a
+// package imports another, it knows the other's functions by what the compiler has exported, and these are not the same objects.
+func (p *Package) Home(obj *types.Func) (*Package, *types.Func) {
+	if obj.Pkg() == nil || obj.Pkg() == p.Types {
+		return p, obj
+	}
+	src := p.Import(obj.Pkg().Path())
+	if src == nil {
+		return nil, nil
+	}
+	scope, name := src.Types.Scope(), obj.Name()
+	if recv := obj.Origin().Type().(*types.Signature).Recv(); recv != nil {
+		t := recv.Type()
+		if ptr, ok := t.(*types.Pointer); ok {
+			t = ptr.Elem()
+		}
+		n, ok := types.Unalias(t).(*types.Named)
+		if !ok || scope.Lookup(n.Obj().Name()) == nil {
+			return nil, nil
+		}
+		found, _, _ := types.LookupFieldOrMethod(types.NewPointer(scope.Lookup(n.Obj().Name()).Type()), false, src.Types, name)
+		f, ok := found.(*types.Func)
+		if !ok {
+			return nil, nil
+		}
+		return src, f.Origin()
+	}
+	f, ok := scope.Lookup(name).(*types.Func)
+	if !ok {
+		return nil, nil
+	}
+	return src, f
+}
