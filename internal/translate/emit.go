@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"go/format"
-	"go/token"
 	"go/types"
 	"path/filepath"
 	"slices"
@@ -44,16 +43,6 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, erro
 		all[i] = &Package{Package: p}
 	}
 	return all, err
-}
-
-// refusal is the value of a panic that ends the translation of a statement.
-type refusal struct {
-	pos  token.Pos
-	text string
-}
-
-func refuse(pos token.Pos, format string, args ...any) {
-	panic(refusal{pos, fmt.Sprintf(format, args...)})
 }
 
 // Output is a translation.
@@ -129,18 +118,6 @@ func (p *Package) built() (program *ir.Program, launchers []string, err error) {
 	if program, err = build.Program(p.Package); err != nil && !errors.As(err, &bad) {
 		return nil, nil, err
 	}
-	try := func(f func()) {
-		defer func() {
-			switch r := recover().(type) {
-			case nil:
-			case refusal:
-				bad = append(bad, *p.ErrorAt(r.pos, "%s", r.text))
-			default:
-				panic(r)
-			}
-		}()
-		f()
-	}
 	for _, name := range p.Types.Scope().Names() {
 		what := "a package that the generated file imports"
 		if _, imported := generatedImports[name]; !imported {
@@ -149,25 +126,23 @@ func (p *Package) built() (program *ir.Program, launchers []string, err error) {
 			}
 			what = "a type of Go that the generated file uses"
 		}
-		try(func() { refuse(p.Types.Scope().Lookup(name).Pos(), "%s is %s; rename this declaration", name, what) })
+		bad = append(bad, *p.ErrorAt(p.Types.Scope().Lookup(name).Pos(), "%s is %s; rename this declaration", name, what))
 	}
 	for _, decl := range decls {
 		obj, ok := p.Info.Defs[decl.Name].(*types.Func)
 		if !ok || decl.Recv != nil {
 			continue // it has no representation
 		}
-		try(func() {
-			launchers = append(launchers, p.launcherOf(decl))
-			for v := range obj.Signature().Params().Variables() {
-				switch m := paramOf(v); m.kind {
-				case thread:
-				case slice, matrix:
-					p.importable(elem(m), m.pos)
-				default:
-					p.importable(m.typ, m.pos)
-				}
+		launcher, why := p.launcherOf(decl)
+		for v := range obj.Signature().Params().Variables() {
+			if why == nil {
+				why = p.importable(paramOf(v))
 			}
-		})
+		}
+		if why != nil {
+			bad = append(bad, *why)
+		}
+		launchers = append(launchers, launcher)
 	}
 	return program, launchers, load.Sorted(bad)
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // recorded returns the source of kernels in which each access of an element is recorded first: x[i] becomes x[recordAt(x, i, 1)]. It does not use what the
@@ -83,7 +85,7 @@ func recorded(t *testing.T, src string) string {
 			}
 		case *ast.CallExpr:
 			sel, ok := n.Fun.(*ast.SelectorExpr)
-			if !ok || matrixOf(info.TypeOf(sel.X)) == nil {
+			if !ok || load.MatrixOf(info.TypeOf(sel.X)) == nil {
 				break
 			}
 			switch sel.Sel.Name {

@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/footprint"
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // kind is the form of a parameter.
@@ -83,13 +84,13 @@ func (p *Package) kernels(program *ir.Program) (all []*function) {
 }
 
 func paramOf(v *types.Var) *param {
-	m := &param{name: v.Name(), pos: v.Pos(), typ: v.Type(), out: gridType(v.Type(), "Out") || gridType(v.Type(), "OutMatrix")}
+	m := &param{name: v.Name(), pos: v.Pos(), typ: v.Type(), out: load.GridType(v.Type(), "Out") || load.GridType(v.Type(), "OutMatrix")}
 	switch _, ok := v.Type().Underlying().(*types.Slice); {
 	case ok:
 		m.kind = slice
-	case gridType(v.Type(), "Thread"):
+	case load.GridType(v.Type(), "Thread"):
 		m.kind = thread
-	case matrixOf(v.Type()) != nil:
+	case load.MatrixOf(v.Type()) != nil:
 		m.kind = matrix
 	}
 	return m
@@ -98,7 +99,7 @@ func paramOf(v *types.Var) *param {
 // elem returns the type of the elements of a slice or a matrix.
 func elem(m *param) types.Type {
 	if m.kind == matrix {
-		return matrixOf(m.typ)
+		return load.MatrixOf(m.typ)
 	}
 	return m.typ.Underlying().(*types.Slice).Elem()
 }
@@ -114,8 +115,8 @@ func (m *param) mode() string {
 	return "In"
 }
 
-// launcherOf returns the name of the function that launches a kernel.
-func (p *Package) launcherOf(decl *ast.FuncDecl) string {
+// launcherOf returns the name of the function that launches a kernel, or why there can be none.
+func (p *Package) launcherOf(decl *ast.FuncDecl) (string, *load.Error) {
 	name := decl.Name.Name
 	first, size := utf8.DecodeRuneInString(name)
 	upper := string(unicode.ToUpper(first)) + name[size:]
@@ -127,36 +128,38 @@ func (p *Package) launcherOf(decl *ast.FuncDecl) string {
 		launcher = "Launch" + upper
 	}
 	if exists(launcher) {
-		refuse(decl.Name.Pos(), "the functions that launch this kernel would be called %s and %[1]sOn, or Launch%[1]s and Launch%[1]sOn, and such names exist already; "+
+		return "", p.ErrorAt(decl.Name.Pos(), "the functions that launch this kernel would be called %s and %[1]sOn, or Launch%[1]s and Launch%[1]sOn, and such names exist already; "+
 			"rename the kernel", upper)
 	}
 	p.taken[launcher+"On"] = true
 	p.taken[launcher] = true
-	return launcher
+	return launcher, nil
 }
 
-// importable refuses a type of another package that the generated file cannot name, and notes the imports that it needs for others.
-func (p *Package) importable(t types.Type, pos token.Pos) {
+// importable refuses a parameter with a type of another package that the generated file cannot name, and notes the imports that it needs for others.
+func (p *Package) importable(m *param) (why *load.Error) {
+	t := m.typ
+	switch m.kind {
+	case thread:
+		return nil
+	case slice, matrix:
+		t = elem(m)
+	}
 	types.TypeString(t, func(q *types.Package) string {
-		if q == p.Types {
-			return ""
-		}
 		path, used := generatedImports[q.Name()]
 		switch was := p.imported[q.Name()]; {
-		case used && path == q.Path():
-			return q.Name()
+		case q == p.Types || used && path == q.Path() || why != nil:
 		case used || was != "" && was != q.Path() || p.Types.Scope().Lookup(q.Name()) != nil:
-			refuse(pos,
+			why = p.ErrorAt(m.pos,
 				"type %s belongs to package %q, whose name %s means something else in the generated file; declare a type in this package", t, q.Path(), q.Name())
 		case q.Name() == "main" || strings.HasPrefix(q.Path(), "vendor/"):
-			refuse(pos, "type %s belongs to another package, which cannot be imported; declare a type in this package", t)
+			why = p.ErrorAt(m.pos, "type %s belongs to another package, which cannot be imported; declare a type in this package", t)
+		default:
+			p.imported[q.Name()] = q.Path()
 		}
-		if p.imported == nil {
-			p.imported = map[string]string{}
-		}
-		p.imported[q.Name()] = q.Path()
 		return q.Name()
 	})
+	return why
 }
 
 // over returns the text of an expression for the grid of a kernel's launch, "" if the kernel does not say it.

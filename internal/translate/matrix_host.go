@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // The functions for rows of threads treat an element of a matrix as an element of a slice, which is the matrix's row: m.At(i, j) is
@@ -40,7 +42,7 @@ func (w *rowWriter) cell(e ast.Expr) *cell {
 		return nil
 	}
 	v := w.p.Info.ObjectOf(id)
-	if v == nil || matrixOf(v.Type()) == nil || !slices.Contains(w.params, v) || w.writes[v] {
+	if v == nil || load.MatrixOf(v.Type()) == nil || !slices.Contains(w.params, v) || w.writes[v] {
 		return nil
 	}
 	if len(call.Args) < 2 || pointed && sel.Sel.Name != "Ref" {
@@ -100,7 +102,7 @@ func (l *laneWriter) element(e ast.Expr) *ast.IndexExpr {
 		}
 	}
 	id := &ast.Ident{NamePos: c.call.Pos(), Name: name}
-	l.rows[id] = types.NewVar(id.Pos(), l.p.Types, name, types.NewSlice(matrixOf(l.p.Info.ObjectOf(c.matrix).Type())))
+	l.rows[id] = types.NewVar(id.Pos(), l.p.Types, name, types.NewSlice(load.MatrixOf(l.p.Info.ObjectOf(c.matrix).Type())))
 	if !known {
 		l.late[l.rows[id]] = fmt.Sprintf("%[1]s.Span(0, %[1]s.Rows())", c.matrix.Name)
 	}

@@ -152,7 +152,7 @@ func (n *nesting) expressions(in ast.Node, depth int) {
 				return false
 			}
 		case *ast.CallExpr:
-			id, _ := callee(ast.Unparen(e.Fun))
+			id, _ := load.Callee(ast.Unparen(e.Fun))
 			if f, ok := n.p.Info.Uses[id].(*types.Func); ok && f.Pkg() != nil && f.Pkg().Path() != load.GridPath {
 				n.call(f, depth)
 			}

@@ -19,7 +19,7 @@ import (
 func (w *rowWriter) phases() *rows {
 	w.own = func(c *ast.CallExpr) bool {
 		_, _, ok := w.threadCall(c)
-		return ok || w.p.calls(c, "Shared")
+		return ok || w.p.Calls(c, "Shared")
 	}
 	if !w.survey() {
 		w.no(w.strange, "a kernel with barriers or shared memory cannot %s", w.strangeness)
@@ -271,7 +271,7 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 			ids = append(ids, v.Names...)
 			values = append(values, v.Values...)
 		}
-		if len(values) == 1 && len(ids) == 1 && ph.p.calls(values[0], "Shared") {
+		if len(values) == 1 && len(ids) == 1 && ph.p.Calls(values[0], "Shared") {
 			break
 		}
 		values = nil // the declaration may name a type, so it is left as it is
@@ -282,7 +282,7 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 			return ph.no(s.Pos(), "a label of a kernel with barriers or shared memory must belong to a loop or a switch")
 		}
 	}
-	if len(values) == 1 && len(ids) == 1 && ph.p.calls(values[0], "Shared") {
+	if len(values) == 1 && len(ids) == 1 && ph.p.Calls(values[0], "Shared") {
 		v := info.Defs[ids[0]]
 		if v == nil || ph.writes[v] {
 			return ph.no(s.Pos(), "shared memory must be the value of a variable that does not change")

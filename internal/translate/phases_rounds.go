@@ -8,6 +8,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // This file makes the loops over the threads of a phase shorter, and their use of memory more even.
@@ -205,7 +207,7 @@ func (ph *phaseWriter) quiet(e ast.Expr) bool {
 
 // pureCall reports whether a call is of a function of Go or of package math that takes numbers and does not panic.
 func (ph *phaseWriter) pureCall(c *ast.CallExpr) bool {
-	id, pkg := callee(ast.Unparen(c.Fun))
+	id, pkg := load.Callee(ast.Unparen(c.Fun))
 	switch obj := ph.p.Info.Uses[id].(type) {
 	case *types.Builtin:
 		return obj.Name() == "min" || obj.Name() == "max"

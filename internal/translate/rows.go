@@ -136,9 +136,6 @@ func (w *rowWriter) parameters() (params, args string) {
 // shared memory must have one.
 func (p *Package) loops(kernels []*function) (all []*rows, imports string, err error) {
 	needed := maps.Clone(p.imported)
-	if needed == nil {
-		needed = map[string]string{}
-	}
 	var refused load.Errors
 	for _, f := range kernels {
 		r, why := p.rows(f)

@@ -198,7 +198,7 @@ func (e *editor) mentions(n ast.Node) (found bool) {
 func (e *editor) place(x ast.Expr) (found bool) {
 	ast.Inspect(x, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok && e.info.Uses[id] != nil {
-			found = found || gridType(e.info.Uses[id].Type(), "Thread")
+			found = found || load.GridType(e.info.Uses[id].Type(), "Thread")
 		}
 		return true
 	})

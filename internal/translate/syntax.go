@@ -34,21 +34,6 @@ func numberOf(t types.Type) (number, bool) {
 	return number{}, false
 }
 
-// gridType reports whether t is a type of package grid with that name.
-func gridType(t types.Type, name string) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == load.GridPath && n.Obj().Name() == name
-}
-
-// matrixOf returns the type of the elements of a grid.Matrix or a grid.OutMatrix, nil for another type.
-func matrixOf(t types.Type) types.Type {
-	n, ok := types.Unalias(t).(*types.Named)
-	if !ok || n.TypeArgs().Len() != 1 || !gridType(n, "Matrix") && !gridType(n, "OutMatrix") {
-		return nil
-	}
-	return n.TypeArgs().At(0)
-}
-
 // matrixSize returns the matrix and the method if a call is m.Rows() or m.Cols().
 func (p *Package) matrixSize(e *ast.CallExpr) (m types.Object, method string) {
 	sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
@@ -59,42 +44,16 @@ func (p *Package) matrixSize(e *ast.CallExpr) (m types.Object, method string) {
 	if !ok {
 		return nil, ""
 	}
-	if m = p.Info.ObjectOf(id); m == nil || matrixOf(m.Type()) == nil {
+	if m = p.Info.ObjectOf(id); m == nil || load.MatrixOf(m.Type()) == nil {
 		return nil, ""
 	}
 	return m, sel.Sel.Name
 }
 
-// callee returns the name of the called function, and the receiver if it is a method.
-func callee(fun ast.Expr) (*ast.Ident, ast.Expr) {
-	switch x := fun.(type) {
-	case *ast.Ident:
-		return x, nil
-	case *ast.SelectorExpr:
-		return x.Sel, x.X
-	case *ast.IndexExpr:
-		return callee(ast.Unparen(x.X))
-	case *ast.IndexListExpr:
-		return callee(ast.Unparen(x.X))
-	}
-	return nil, nil
-}
-
-// calls reports whether an expression is a call of a function or method of package grid.
-func (p *Package) calls(e ast.Expr, name string) bool {
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	id, _ := callee(ast.Unparen(call.Fun))
-	obj, ok := p.Info.Uses[id].(*types.Func)
-	return ok && obj.Pkg() != nil && obj.Pkg().Path() == load.GridPath && obj.Name() == name
-}
-
 // isBarrier reports whether a statement is a barrier.
 func (p *Package) isBarrier(s ast.Stmt) bool {
 	e, ok := s.(*ast.ExprStmt)
-	return ok && p.calls(e.X, "Barrier")
+	return ok && p.Calls(e.X, "Barrier")
 }
 
 // hasBarrier reports whether a barrier is in a part of a kernel.

@@ -178,6 +178,16 @@ type leaving struct {
 	value  *laneValue      // the result, if all return at the end
 }
 
+// refusal is the value of a panic that ends a try, because something does not become vector code.
+type refusal struct {
+	pos  token.Pos
+	text string
+}
+
+func refuse(pos token.Pos, format string, args ...any) {
+	panic(refusal{pos, fmt.Sprintf(format, args...)})
+}
+
 // tryAgain is the value of a panic that ends a try early.
 type tryAgain struct{}
 

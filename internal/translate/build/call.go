@@ -27,7 +27,7 @@ func (f *values) call(e *ast.CallExpr) []*ir.Value {
 	if _, ok := fun.(*ast.FuncLit); ok {
 		refuse(e.Pos(), "a closure has no translation; declare a function, and pass it arguments")
 	}
-	id, recv := callee(fun)
+	id, recv := load.Callee(fun)
 	if id == nil {
 		refuse(e.Pos(), "a function value has no translation; call a declared function")
 	}
@@ -392,12 +392,12 @@ func (f *values) argument(a argument) *ir.Value {
 		refuse(a.expr.Pos(), "a function value has no translation; call a declared function")
 	}
 	switch {
-	case gridType(a.typ, "Thread"):
+	case load.GridType(a.typ, "Thread"):
 		if id, ok := ast.Unparen(a.expr).(*ast.Ident); !ok || f.variable(id).kind != thread {
 			refuse(a.expr.Pos(), "%s", onlyThread)
 		}
 		return nil
-	case matrixOf(a.typ) != nil:
+	case load.MatrixOf(a.typ) != nil:
 		return f.Argument(f.matrix(a.expr).param)
 	case a.recv && len(a.path) > 0:
 		r, _ := f.fields(a.expr, a.path)
@@ -444,7 +444,7 @@ func (f *function) declareShared() {
 				}
 			}
 		}
-		if id == nil || id.Name == "_" || !f.isShared(x) {
+		if id == nil || id.Name == "_" || !f.p.pkg.Calls(x, "Shared") {
 			continue
 		}
 		f.p.try(func() {

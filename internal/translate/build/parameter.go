@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // parameter declares a parameter. A grid.Thread is none in the representation.
 func (f *function) parameter(v *types.Var, i int) {
 	t := f.substitute(v.Type())
 	w := &variable{typ: t}
-	m := &ir.Param{Name: v.Name(), Index: len(f.made.Params), Out: gridType(t, "Out") || gridType(t, "OutMatrix"), Pos: v.Pos()}
+	m := &ir.Param{Name: v.Name(), Index: len(f.made.Params), Out: load.GridType(t, "Out") || load.GridType(t, "OutMatrix"), Pos: v.Pos()}
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
 		w.kind = slice
@@ -30,8 +31,8 @@ func (f *function) parameter(v *types.Var, i int) {
 			m.Type.Space = f.spaces[i]
 		}
 	default:
-		switch of := matrixOf(t); {
-		case gridType(t, "Thread"):
+		switch of := load.MatrixOf(t); {
+		case load.GridType(t, "Thread"):
 			w.kind = thread
 		case of != nil:
 			w.kind = matrix

@@ -6,6 +6,7 @@ import (
 	"go/types"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // ref is what an expression refers to: a place, or a value that has none.
@@ -190,7 +191,7 @@ func (f *values) matrixCall(e *ast.CallExpr, method string, recv ast.Expr) *ir.V
 		return f.read(ref{place: f.cell(v, e)}, e.Pos())
 	case "Set":
 		at := f.cell(v, e)
-		f.Store(at, f.exprAs(e.Args[2], matrixOf(v.typ)))
+		f.Store(at, f.exprAs(e.Args[2], load.MatrixOf(v.typ)))
 		return nil
 	case "Ref":
 		refuse(e.Pos(), "a pointer has no translation as a value; write *m.Ref(i, j), or m.Ref(i, j) where a field, a method or an argument is meant")

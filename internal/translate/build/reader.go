@@ -91,21 +91,6 @@ func (r *reader) lhsType(e ast.Expr) types.Type {
 	return r.typeOf(e)
 }
 
-// callee returns the name of the called function, and the receiver if it is a method.
-func callee(fun ast.Expr) (*ast.Ident, ast.Expr) {
-	switch x := fun.(type) {
-	case *ast.Ident:
-		return x, nil
-	case *ast.SelectorExpr:
-		return x.Sel, x.X
-	case *ast.IndexExpr:
-		return callee(ast.Unparen(x.X))
-	case *ast.IndexListExpr:
-		return callee(ast.Unparen(x.X))
-	}
-	return nil, nil
-}
-
 func blank(e ast.Expr) bool {
 	id, ok := e.(*ast.Ident)
 	return ok && id.Name == "_"
@@ -129,24 +114,10 @@ func (r *reader) isFunction(e *ast.IndexExpr) bool {
 }
 
 // isMatrix reports whether an expression is a matrix.
-func (r *reader) isMatrix(e ast.Expr) bool { return e != nil && matrixOf(r.typeOf(e)) != nil }
-
-// isShared reports whether an expression is a call of grid.Shared.
-func (r *reader) isShared(e ast.Expr) bool {
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	id, _ := callee(ast.Unparen(call.Fun))
-	if id == nil {
-		return false
-	}
-	obj, ok := r.info().Uses[id].(*types.Func)
-	return ok && obj.Pkg() != nil && obj.Pkg().Path() == load.GridPath && obj.Name() == "Shared"
-}
+func (r *reader) isMatrix(e ast.Expr) bool { return e != nil && load.MatrixOf(r.typeOf(e)) != nil }
 
 func (r *reader) refuseShared(e *ast.CallExpr) {
-	if r.isShared(e) {
+	if r.p.pkg.Calls(e, "Shared") {
 		refuse(e.Pos(), "grid.Shared can only be the value of a variable that is declared at the top level of a kernel, "+
 			"in a statement of its own, and not in a loop, a condition or another function; "+
 			"write x := grid.Shared[[256]float32](t) there, and pass x on")
@@ -258,7 +229,7 @@ func (r *reader) countChanges() {
 			if s == nil || s.Kind() != types.MethodVal {
 				break
 			}
-			if recv := s.Obj().(*types.Func).Signature().Recv().Type(); matrixOf(recv) == nil && !gridType(recv, "Thread") {
+			if recv := s.Obj().(*types.Func).Signature().Recv().Type(); load.MatrixOf(recv) == nil && !load.GridType(recv, "Thread") {
 				if _, ok := recv.Underlying().(*types.Struct); !ok {
 					change(n.X)
 				}

@@ -103,7 +103,7 @@ func (f *function) assign(s *ast.AssignStmt) {
 		f.update(s)
 		return
 	}
-	if len(s.Rhs) == 1 && f.isShared(s.Rhs[0]) {
+	if len(s.Rhs) == 1 && f.p.pkg.Calls(s.Rhs[0], "Shared") {
 		if id, ok := s.Lhs[0].(*ast.Ident); ok && s.Tok == token.DEFINE {
 			if v := f.vars[f.info().Defs[id]]; v != nil && v.kind == shared {
 				return // declareShared has declared it
@@ -227,7 +227,7 @@ func (f *function) declaration(d ast.Decl) {
 }
 
 func (f *function) variables(v *ast.ValueSpec) {
-	if len(v.Values) == 1 && f.isShared(v.Values[0]) {
+	if len(v.Values) == 1 && f.p.pkg.Calls(v.Values[0], "Shared") {
 		if w := f.vars[f.info().Defs[v.Names[0]]]; w != nil && w.kind == shared {
 			return
 		}

@@ -40,7 +40,7 @@ func (p *program) typeAt(t types.Type, pos token.Pos, depth int) *ir.Type {
 	if b := basic(t); b != nil {
 		return b
 	}
-	if matrixOf(t) != nil {
+	if load.MatrixOf(t) != nil {
 		refuse(pos, "%s", onlyMatrix)
 	}
 	if made := p.types[t]; made != nil {
@@ -72,21 +72,6 @@ func (p *program) typeAt(t types.Type, pos token.Pos, depth int) *ir.Type {
 	}
 	p.types[t] = made
 	return made
-}
-
-// gridType reports whether t is a type of package grid with that name.
-func gridType(t types.Type, name string) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == load.GridPath && n.Obj().Name() == name
-}
-
-// matrixOf returns the type of the elements of a grid.Matrix or a grid.OutMatrix, nil for another type.
-func matrixOf(t types.Type) types.Type {
-	n, ok := types.Unalias(t).(*types.Named)
-	if !ok || n.TypeArgs().Len() != 1 || !gridType(n, "Matrix") && !gridType(n, "OutMatrix") {
-		return nil
-	}
-	return n.TypeArgs().At(0)
 }
 
 const onlyMatrix = "a grid.Matrix can only be a parameter; call its methods, or pass it on"

@@ -9,9 +9,6 @@ import (
 	"strings"
 )
 
-// GridPath is the package of what kernels know of their grid. Its functions are translated by their names.
-const GridPath = "github.com/go-halyard/halyard/kernel/grid"
-
 // listed is what the go command says of a package.
 type listed struct {
 	Dir, Name, ImportPath, Export             string
