@@ -4,7 +4,7 @@
 //     pointers point to.
 //   - statement.go and loop.go build statements, expression.go, call.go and place.go values and places, type.go types.
 //   - reader.go answers questions about the Go syntax: what a name is, what changes, what has the same value whenever it is evaluated.
-//   - foreign.go finds functions of other packages.
+//   - foreign.go builds functions of other packages.
 //
 // A Go variable that is assigned to once, where it is declared, becomes a value, and another one a local. What Go makes in an order of its own
 // (calls, atomic operations) becomes a let before the statement; all else stays in the statement as it is written. So in an expression calls come first
