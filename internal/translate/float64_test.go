@@ -129,6 +129,18 @@ func series(t grid.Thread, x []float32) {
 func words(t grid.Thread, x []float32) { x[0] = math.Float32frombits(math.Float32bits(x[0]) + 1) }
 
 //halyard:kernel
+func none(t grid.Thread, x []float32) {
+	x[1] = float32(math.Abs(float64(x[0])))
+	x[2] = float32(math.NaN())
+}
+
+//halyard:kernel
+func fused(t grid.Thread, x []float32) {
+	x[0] = 0
+	x[1] = float32(math.FMA(float64(x[0]), 2, float64(x[1])))
+}
+
+//halyard:kernel
 func bytes(t grid.Thread, n int32,
 	x []small) {
 	x[0].a += int16(n)
@@ -140,8 +152,10 @@ func bytes(t grid.Thread, n int32,
 		`"shaderFloat64": "float64 (k.go:20)",`,
 		`"shaderFloat64": "float64 (k.go:25)",`,
 		`"shaderFloat64": "a function of package math, which is computed in float64 (k.go:31)",`,
-		`"storageBuffer8BitAccess": "integers of 8 bits (k.go:39)",`,
-		`"storageBuffer16BitAccess": "integers of 16 bits (k.go:39)",`,
+		`"shaderFloat64": "float64 (k.go:40)",`,
+		`"shaderFloat64": "float64 (k.go:46)",`,
+		`"storageBuffer8BitAccess": "integers of 8 bits (k.go:51)",`,
+		`"storageBuffer16BitAccess": "integers of 16 bits (k.go:51)",`,
 	} {
 		assert.Contains(t, regexp.MustCompile(" +").ReplaceAllString(string(made.Vulkan), " "), says)
 	}

@@ -4,6 +4,7 @@
 //   - effects.go: what a function does with its parameters' memory, and whether it has barriers, which the other tables ask for.
 //   - varies.go: between which threads a value differs, and which threads come to a barrier or leave a loop before others.
 //   - flow.go: how a statement is left from inside, and which lists of conditions are long. value.go has questions about a single value.
+//   - needs.go: where a function uses what not every device has.
 //   - filled.go: which shared memory is written before any thread can read it.
 //   - reach.go, reach_statement.go and reach_value.go follow a kernel, with all that it calls, as one thread. The result is each access of a slice: its
 //     index as a sum of products of what a launch passes and of the thread's places, and what is known there. sum.go has these sums.

@@ -2,7 +2,6 @@ package facts
 
 import (
 	"go/token"
-	"slices"
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
@@ -17,8 +16,9 @@ type Needs struct {
 	Inexact  token.Pos // a function of package math on float32 whose result is not exact
 }
 
-// exactMath are the functions with results that are exact, or rounded once.
-var exactMath = []string{"Sqrt", "Floor", "Ceil", "Trunc", "Abs", "Copysign", "Round", "RoundToEven", "Max", "Min"}
+// ExactMath are the functions of package math whose results on float32 are those on float64, rounded.
+var ExactMath = map[string]bool{"Sqrt": true, "Floor": true, "Ceil": true, "Trunc": true, "Abs": true, "Copysign": true, "Round": true, "RoundToEven": true,
+	"Max": true, "Min": true}
 
 // NeedsOf finds what a function needs. of has those of the functions that it calls.
 func NeedsOf(f *ir.Function, of map[*ir.Function]Needs) Needs {
@@ -36,8 +36,20 @@ func NeedsOf(f *ir.Function, of map[*ir.Function]Needs) Needs {
 	}
 	single := map[*ir.Value]bool{} // they have type float64, and are computed in float32
 	f.Body.Visit(nil, func(v *ir.Value) {
-		for _, s := range singles(v) {
-			single[s] = true
+		var args []*ir.Value
+		if name, _ := SingleMath(v); name != "" && name != "FMA" && name != "NaN" {
+			single[v.Args[0]] = true
+			args = v.Args[0].Args
+			if !ExactMath[name] {
+				first(&n.Inexact, v.Args[0].Pos)
+			}
+		} else if v.Op == ir.Go && strings.HasPrefix(v.Of, "math.") {
+			if t, _ := MathOf(v); t.Kind == ir.F32 {
+				args = v.Args[:1]
+			}
+		}
+		for _, a := range args {
+			single[a] = true
 		}
 	})
 	uses := func(dims int, at token.Pos) {
@@ -52,8 +64,6 @@ func NeedsOf(f *ir.Function, of map[*ir.Function]Needs) Needs {
 			uses(v.Which[0]+1, v.Pos)
 		case v.Op == ir.Atomic && v.Type.Bits() == 64:
 			first(&n.Atomic64, v.Pos)
-		case v.Op == ir.Go && single[v] && !slices.Contains(exactMath, strings.TrimPrefix(v.Of, "math.")):
-			first(&n.Inexact, v.Pos)
 		case v.Op == ir.Call:
 			c := of[v.Call]
 			uses(c.Dims, c.DimsAt)
@@ -66,26 +76,4 @@ func NeedsOf(f *ir.Function, of map[*ir.Function]Needs) Needs {
 		}
 	})
 	return n
-}
-
-// singles returns a call of a function of package math and its arguments if they are float32, and so is what becomes of the result.
-func singles(v *ir.Value) []*ir.Value {
-	narrow := func(a *ir.Value) bool {
-		if a.Op == ir.Const && a.Type.Kind == ir.F64 {
-			x := a.Const.(float64)
-			return float64(float32(x)) == x
-		}
-		return a.Op == ir.Convert && !a.Bound && a.Type.Kind == ir.F64 && a.Args[0].Type.Kind == ir.F32
-	}
-	switch {
-	case v.Op == ir.Go && slices.Contains([]string{"math.IsNaN", "math.IsInf", "math.Signbit"}, v.Of) && narrow(v.Args[0]) && v.Args[0].Op != ir.Const:
-		return v.Args[:1]
-	case v.Op != ir.Convert || v.Type.Kind != ir.F32 || v.Args[0].Op != ir.Go || v.Args[0].Bound || v.Args[0].Of == "math.FMA":
-		return nil
-	}
-	call := v.Args[0]
-	if !strings.HasPrefix(call.Of, "math.") || slices.ContainsFunc(call.Args, func(a *ir.Value) bool { return !narrow(a) }) {
-		return nil
-	}
-	return append([]*ir.Value{call}, call.Args...)
 }

@@ -13,10 +13,6 @@ import (
 var glsl = map[string]uint32{"Floor": build.GLSLFloor, "Ceil": build.GLSLCeil, "Trunc": build.GLSLTrunc, "RoundToEven": build.GLSLRoundEven,
 	"Sqrt": build.GLSLSqrt}
 
-// exact are the functions of package math whose results on float32 are those on float64, rounded.
-var exact = map[string]bool{"Sqrt": true, "Floor": true, "Ceil": true, "Trunc": true, "Abs": true, "Copysign": true, "Round": true, "RoundToEven": true,
-	"Max": true, "Min": true}
-
 // mathOf prints a function of package math on floats of a type.
 func (f *numbers) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 	typ, bits, truth := f.emitter.value(t), t.Bits(), f.m.Bool()

@@ -226,7 +226,7 @@ func (f *values) exprs(list []*ir.Value) (all []isa.ID) {
 func (f *values) convert(v *ir.Value) isa.ID {
 	from, to := v.Args[0].Type, v.Type
 	typ := f.emitter.value(to)
-	if name, args := facts.SingleMath(v); exact[name] {
+	if name, args := facts.SingleMath(v); facts.ExactMath[name] {
 		return f.mathOf(name, to, f.exprs(args))[0]
 	}
 	switch x := f.expr(v.Args[0]); {
