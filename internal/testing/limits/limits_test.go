@@ -240,7 +240,7 @@ func TestRecordsMadeOfThemselves(t *testing.T) {
 	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
 		x, is, want := make([]uint32, 300), make([]record, 300), make([]record, 300)
 		for i := range is {
-			x[i], is[i].was = uint32(i), float32(-i-1)
+			x[i], is[i] = uint32(i), record{tag: 1, on: 2, was: float32(-i - 1)}
 			want[i] = record{is: float64(-i - 1), list: [2]uint32{1: uint32(i)}}
 		}
 		e := halyard.From(q, is)
