@@ -150,9 +150,9 @@ func (t *Type) Inner(field int) *Type {
 	return nil
 }
 
-// Has reports whether is is true of a type, or of one that it is made of.
-func (t *Type) Has(is func(*Type) bool) bool {
-	return is(t) || t.Elem != nil && t.Elem.Has(is) || slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Type.Has(is) })
+// Has reports whether holds is true of a type, or of a type that is a part of it.
+func (t *Type) Has(holds func(*Type) bool) bool {
+	return holds(t) || t.Elem != nil && t.Elem.Has(holds) || slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Type.Has(holds) })
 }
 
 func (t *Type) String() string {
@@ -190,7 +190,7 @@ func (t *Type) Size() int64 {
 	return size
 }
 
-// layout returns the size of a type, and what its address is a multiple of.
+// layout returns the size and the alignment of a type.
 func (t *Type) layout() (size, align int64) {
 	switch t.Kind {
 	case Bool:
@@ -209,7 +209,7 @@ func (t *Type) layout() (size, align int64) {
 			n, a := f.Type.layout()
 			size, align, last = (size+a-1)/a*a+n, max(align, a), n
 		}
-		if last == 0 && size > 0 { // the address of an empty field at the end is inside
+		if last == 0 && size > 0 { // as in Go, so that the address of an empty last field is inside the structure
 			size++
 		}
 		return (size + align - 1) / align * align, align

@@ -7,17 +7,17 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// memory finds reads and stores that a compiler must make where they stand.
+// memory finds reads and stores that must be volatile, so that the compiler does not move or repeat them.
 //
-// PoCL 7.1 reads memory again where a value that was read before a barrier is needed after it (pocl/pocl#2269). So a function that runs between barriers reads
-// elements once, unless nothing writes them.
+// PoCL 7.1 reads memory again where a value that was read before a barrier is needed after it (pocl/pocl#2269). So in a function of kernels with barriers a
+// read of an element is volatile, unless nothing writes the element.
 //
-// PoCL 3.1 and 7.1 take two uses of memory for independent if their addresses are not the same for the compiler, also within one thread, and move a store
-// past the other use. So a store is made at once if another use of the memory may be of the same element without that being plain: see [pass.mixed]. A thread's
-// own variables are moved like that only where barriers divide the kernel. PoCL 7.1 moves a store of a structure or array that is made at once past reads
-// that are not, so its memory is read at once as well.
+// PoCL 3.1 and 7.1 take two uses of memory for independent if they do not see that their addresses are equal, even within one thread, and then move a store
+// past the other use. So a store is volatile if another use of the memory may be of the same element by an index that is not the same expression: see
+// [pass.mixed]. Stores to a thread's own variables are moved only in kernels with barriers. PoCL 7.1 moves a volatile store of a structure or array past
+// reads that are not volatile, so these reads become volatile as well.
 //
-// Mesa 22.3's Rusticl ends the process where a thread takes an element of a kernel's argument by an index of its own. Such an argument is copied first.
+// Mesa 22.3's Rusticl crashes if a thread reads an element of an array argument at an index that is not constant. Such an argument is copied first.
 func (q *pass) memory() {
 	uses := map[any][]use{} // by the local or parameter
 	stores, loads := map[*ir.Stmt]any{}, map[any][]*ir.Value{}
@@ -32,7 +32,7 @@ func (q *pass) memory() {
 		uses[root] = append(uses[root], use{p.Path, through || p.Param != nil && p.Param.Type.Kind == ir.Pointer})
 		return root
 	}
-	q.compute(q.f.Body, false)
+	q.findInLoops(q.f.Body, false)
 	q.f.Body.Visit(func(s *ir.Stmt) {
 		if s.Do == ir.Store {
 			if root := note(s.Place, false); root != nil {
@@ -99,15 +99,16 @@ func (q *pass) onlyRead(p *ir.Place) bool {
 	return q.f.Kernel && p.Param != nil && p.Space() == ir.Global && !q.effects[q.f].Params[p.Param.Index].Written
 }
 
-// variable reports whether a use is of an element that is not known before the kernel runs. Private memory has its first value as another use.
+// variable reports whether a use is of an element whose index is not constant. For private memory one such use is enough, since the store of its first value
+// is another use.
 func (q *pass) variable(all []use) bool {
 	return slices.ContainsFunc(all, func(u use) bool {
 		return u.through || slices.ContainsFunc(u.path, func(s ir.Part) bool { return s.Col != nil || s.Index != nil && s.Index.Op != ir.Const })
 	})
 }
 
-// mixed reports whether two of the uses of a parameter or of shared memory may be of the same element without being plainly so. A function does not know
-// what else its caller uses.
+// mixed reports whether two uses of a parameter or of shared memory may be of the same element by indexes that are not the same expression. A function that
+// is not a kernel does not know which elements its caller uses, so there any index that is not constant is enough.
 func (q *pass) mixed(all []use) bool {
 	if !q.variable(all) {
 		return false
@@ -128,7 +129,7 @@ func (q *pass) mixed(all []use) bool {
 	return false
 }
 
-// overlap reports whether two paths may lead to memory in common, although they are not the same.
+// overlap reports whether two paths that are not the same may lead to the same memory.
 func (q *pass) overlap(x, y []ir.Part) bool {
 	for i := range min(len(x), len(y)) {
 		switch a, b := x[i], y[i]; {
@@ -167,8 +168,8 @@ func (q *pass) changes(v *ir.Value) bool {
 	return v.Op == ir.Load && !q.onlyRead(v.Place) || slices.ContainsFunc(v.Operands(), q.changes)
 }
 
-// compute notes which values are computed in loops.
-func (q *pass) compute(r *ir.Region, inLoop bool) {
+// findInLoops finds the bound values that may differ between the rounds of a loop.
+func (q *pass) findInLoops(r *ir.Region, inLoop bool) {
 	if r == nil {
 		return
 	}
@@ -180,7 +181,7 @@ func (q *pass) compute(r *ir.Region, inLoop bool) {
 			q.inLoops[s.Count.Index] = true
 		}
 		for _, in := range s.Regions() {
-			q.compute(in, inLoop || s.Do == ir.Loop)
+			q.findInLoops(in, inLoop || s.Do == ir.Loop)
 		}
 	}
 }
