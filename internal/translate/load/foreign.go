@@ -27,7 +27,7 @@ type others struct {
 	loaded  map[string]*Package // by import path; nil if there is no source
 }
 
-// load returns a package with its source, or nil if it has none in Go alone.
+// load returns a package with its source, or nil if there is no source, or none without cgo.
 func (s *others) load(path string) *Package {
 	if s == nil {
 		return nil
@@ -63,8 +63,8 @@ func (s *others) load(path string) *Package {
 	return p
 }
 
-// Home returns the package of a function, with its source, and the function there. The package is nil if it has no source. Where a
-// package imports another, it knows the other's functions by what the compiler has exported, and these are not the same objects.
+// Home returns the package of a function, with its source, and the function there. The package is nil if it has no source. An importing package has its own
+// *types.Func of the function, made from the compiler's export data; Home returns the one that belongs to the source.
 func (p *Package) Home(obj *types.Func) (*Package, *types.Func) {
 	if obj.Pkg() == nil || obj.Pkg() == p.Types {
 		return p, obj

@@ -5,7 +5,7 @@ import (
 	"go/types"
 )
 
-// GridPath is the package of what kernels know of their grid. Its functions are translated by their names.
+// GridPath is the import path of package grid. The translation knows its functions by their names.
 const GridPath = "github.com/go-halyard/halyard/kernel/grid"
 
 // GridType reports whether t is a type of package grid with that name.

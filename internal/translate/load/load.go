@@ -38,7 +38,7 @@ type Package struct {
 	Errors []types.Error
 
 	Orphans []string // generated files that no kernel belongs to
-	Vectors []string // generated files with vector code, which none of the kernels may have now
+	Vectors []string // generated files with vector code; an orphan if no kernel has vector code any more
 
 	others      *others         // the packages that it imports; nil without the go command
 	constrained map[string]bool // files that only some builds have
@@ -91,7 +91,7 @@ func Load(ctx context.Context, dir string, patterns ...string) (found []*Package
 			named = append(named, l)
 		}
 	}
-	defer func() { // go/importer panics at what a newer compiler wrote
+	defer func() { // go/importer panics if a newer compiler wrote the export data
 		p := recover()
 		if p == nil {
 			return
@@ -211,7 +211,7 @@ func isConstrained(name string, file *ast.File) bool {
 	return err == nil && !match
 }
 
-// almost matches comments that are meant as a mark and are none.
+// almost matches comments that look like a mark but are not one, such as "// halyard:kernel".
 var almost = regexp.MustCompile(`(?i)^(//halyard:.*|//[ \t]*halyard:[ \t]*kernels?([ \t]+\S+)?[ \t\r]*|/\*\s*halyard:kernel\s*\*/)$`)
 
 func isMark(c *ast.Comment) bool { return strings.TrimRight(c.Text, " \t\r") == Marker }
