@@ -6,10 +6,10 @@
 //   - reader.go answers questions about the Go syntax: what a name is, what changes, what has the same value whenever it is evaluated.
 //   - foreign.go builds functions of other packages.
 //
-// A Go variable that is assigned to once, where it is declared, becomes a value, and another one a local. What Go makes in an order of its own
-// (calls, atomic operations) becomes a let before the statement; all else stays in the statement as it is written. So in an expression calls come first
-// and variables are read afterwards, as Go's compiler does; Go's specification leaves that open. If a part is not always evaluated, its statements are in
-// a region of their own.
+// A Go variable that is only assigned where it is declared becomes a value. Any other variable becomes a local. A call or an atomic operation becomes a let
+// before the statement. The rest of an expression stays in the statement. So all calls of an expression run before its variables are read. Go's compiler does
+// the same, and Go's specification leaves the order open. The lets of a part that is not always evaluated, such as the right side of &&, are in a region of
+// their own.
 //
 // What has no translation is refused with its position, and a sentence that says what to write instead.
 package build
@@ -29,10 +29,10 @@ import (
 // program is the kernels of a package, and what they call.
 type program struct {
 	own       *load.Package          // the package with the kernels
-	pkg       *load.Package          // that of the function which is being built
+	pkg       *load.Package          // the package of the function that is being built
 	known     map[*load.Package]bool // packages whose functions are in decls
 	errs      []load.Error
-	context   *types.Context // of instantiated types
+	context   *types.Context // for instantiating generic types
 	decls     map[*types.Func]*ast.FuncDecl
 	kernels   map[*types.Func]bool
 	functions map[*types.Func][]*function
@@ -67,7 +67,7 @@ func Program(p *load.Package) (*ir.Program, error) {
 	return g.made, nil
 }
 
-// Functions builds all functions of a package that is for a printer: what its target lacks, written in Go.
+// Functions builds all functions of a package. A printer uses it for functions that its target lacks and that are written in Go: see package vulkan.
 func Functions(p *load.Package) (*ir.Program, error) {
 	g := newProgram(p)
 	for _, file := range g.own.Files {

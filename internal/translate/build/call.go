@@ -50,7 +50,7 @@ func (f *values) call(e *ast.CallExpr) []*ir.Value {
 	return f.userCall(e, obj, id, recv)
 }
 
-// one returns the results of a call that has one, or none if v is nil.
+// one returns v as the only result of a call. If v is nil, the call has no result.
 func one(v *ir.Value) []*ir.Value {
 	if v == nil {
 		return nil
@@ -241,13 +241,13 @@ func (f *values) resultsOf(v *ir.Value) (all []*ir.Value) {
 // argument is one argument of a call.
 type argument struct {
 	expr  ast.Expr
-	value *ir.Value // if it is a result of a call whose results are the arguments
-	recv  bool      // expr is the receiver of a method; Go takes its address, or follows it as a pointer, as needed
+	value *ir.Value // of f(g()), where g has several results: one of them; then expr is nil
+	recv  bool      // expr is the receiver of a method. Go takes its address or dereferences it, as needed
 	path  []int
 	typ   types.Type // of the parameter
 }
 
-// arguments returns the arguments of a call without its receiver. If they are the results of a call, that is made.
+// arguments returns the arguments of a call without its receiver. For f(g()), where g has several results, it builds the call of g.
 func (f *values) arguments(e *ast.CallExpr, sig *types.Signature) (list []argument) {
 	params := sig.Params()
 	if len(e.Args) == 1 && params.Len() > 1 {
@@ -334,7 +334,7 @@ func (f *values) called(e *ast.CallExpr, obj *types.Func, args []types.Type, lis
 	return f.Let(v)
 }
 
-// method returns the method that a call of one means, its receiver, and its type arguments.
+// method returns the method that is called, its receiver, and its type arguments.
 func (f *values) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args []types.Type) (*types.Func, argument, []types.Type) {
 	s := f.info().Selections[ast.Unparen(e.Fun).(*ast.SelectorExpr)]
 	if s.Kind() != types.MethodVal {
@@ -364,7 +364,7 @@ func (f *values) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args []
 			args = append(args, a)
 		}
 		if found, _, _ := types.LookupFieldOrMethod(types.NewPointer(n), false, obj.Pkg(), obj.Name()); found != nil {
-			if m, ok := found.(*types.Func); ok { // for a type argument it is the method of that type
+			if m, ok := found.(*types.Func); ok { // if the receiver is a type parameter, obj becomes the method of the type argument
 				obj = m
 			}
 		}

@@ -110,7 +110,7 @@ func fitting(v constant.Value, n *ir.Type) any {
 	return nil
 }
 
-// whole returns a constant as an integer. If it is none, whole returns one that fits no type.
+// whole returns a constant as an integer. If the constant is not an integer, whole returns an integer that is too large for every type.
 func whole(v constant.Value) constant.Value {
 	if v = constant.ToInt(v); v.Kind() == constant.Int {
 		return v

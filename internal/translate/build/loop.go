@@ -82,7 +82,8 @@ func (f *function) loop(s *ast.ForStmt, label string) {
 	f.inside(label, made, func() { made.Then = f.region(s.Body.List...) })
 }
 
-// counts builds a loop whose variable changes only in its step, by a constant, and whose end does not change. It reports false for others.
+// counts builds a loop whose variable changes only in its step, by a constant, and whose end does not change. For any other loop it builds nothing and
+// returns false.
 func (f *function) counts(s *ast.ForStmt, label string) bool {
 	init, ok := s.Init.(*ast.AssignStmt)
 	if !ok || init.Tok != token.DEFINE || len(init.Lhs) != 1 || len(init.Rhs) != 1 || s.Cond == nil || s.Post == nil {
@@ -168,7 +169,7 @@ func (f *function) assignRound(s *ast.RangeStmt, i *ir.Value, element func(i *ir
 	}
 }
 
-// ranged returns the number of rounds of a loop over something, and its elements if there are any.
+// ranged returns the number of rounds of a range loop, and a function that reads the element of a round, or nil.
 func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, element func(i *ir.Value) *ir.Value) {
 	t := f.typeOf(s.X)
 	rounds := func(n int64) *ir.Value { return f.Int(ir.Basic(ir.Int), n) }
@@ -179,7 +180,7 @@ func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, elem
 			return rounds(a.Len()), func(i *ir.Value) *ir.Value { return f.read(ref{place: f.AgainAt(at).Part(0, i, nil)}, s.X.Pos()) }
 		}
 	case *types.Basic:
-		if u.Info()&types.IsInteger == 0 || wantValue { // a value is wanted only for a type argument, whose type set has maps, too
+		if u.Info()&types.IsInteger == 0 || wantValue { // an integer has no second variable; this is a type parameter whose type set also has maps
 			break
 		}
 		if u.Info()&types.IsUntyped != 0 {
@@ -195,7 +196,7 @@ func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, elem
 			all := f.Let(f.expr(s.X))
 			return rounds(u.Len()), func(i *ir.Value) *ir.Value { return f.Extract(all, 0, i) }
 		}
-		if f.calls(s.X) { // Go does not evaluate other expressions
+		if f.calls(s.X) { // Go evaluates the expression only if it has calls
 			f.discard(s.X)
 		}
 		return rounds(u.Len()), nil

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
-// parameter declares a parameter. A grid.Thread is none in the representation.
+// parameter declares a parameter. A grid.Thread has no parameter in the representation.
 func (f *function) parameter(v *types.Var, i int) {
 	t := f.substitute(v.Type())
 	w := &variable{typ: t}
@@ -50,7 +50,7 @@ func (f *function) parameter(v *types.Var, i int) {
 	}
 	w.param = m
 	f.made.Params = append(f.made.Params, m)
-	if w.kind == value && f.changes[v] > 0 { // the function changes a copy
+	if w.kind == value && f.changes[v] > 0 { // the function assigns to it, so it becomes a local
 		w.local = f.Local(v.Name(), m.Type, ir.Private)
 		f.Store(w.local.At(), f.Argument(m))
 	}
@@ -146,9 +146,9 @@ func (r *reader) wire(t types.Type, pos token.Pos, whole bool) {
 	r.own(t, pos)
 }
 
-// own refuses types of other packages that the function which launches the kernel cannot name.
+// own refuses an unexported type of another package: the generated launch function could not name it.
 func (r *reader) own(t types.Type, pos token.Pos) {
-	var name *types.TypeName // as it is printed, which may be an alias
+	var name *types.TypeName // the name in the source, which may be an alias
 	switch t := t.(type) {
 	case *types.Alias:
 		name = t.Obj()

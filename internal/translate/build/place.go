@@ -115,7 +115,7 @@ func (f *values) indexed(e *ast.IndexExpr) ref {
 	return r
 }
 
-// index returns an index. A constant has no type of its own.
+// index returns an index. A constant index becomes an int.
 func (f *values) index(e ast.Expr) *ir.Value {
 	if f.info().Types[e].Value != nil {
 		return f.exprAs(e, types.Typ[types.Int])

@@ -14,11 +14,11 @@ import (
 type kind int
 
 const (
-	value   kind = iota // a value, or a local
+	value   kind = iota // an ir.Value if it does not change, else an ir.Local
 	slice               // a parameter
 	pointer             // a parameter
 	shared              // a Go pointer to shared memory, which is a local
-	thread              // nothing: the thread's place is asked for by operations
+	thread              // the grid.Thread: nothing in ir, which has operations such as ir.InGrid
 	matrix              // a parameter
 )
 
@@ -37,8 +37,8 @@ type reader struct {
 	decl     *ast.FuncDecl
 	kernel   bool
 	args     map[*types.TypeParam]types.Type
-	replaced map[*types.Named]bool // types that substitute is in
-	bytes    int64                 // of its arguments, if it is a kernel
+	replaced map[*types.Named]bool // types that substitute is replacing now
+	bytes    int64                 // of a kernel's arguments so far
 	vars     map[types.Object]*variable
 	changes  map[types.Object]int // how often a variable is changed after its declaration; its address counts
 }
@@ -283,7 +283,7 @@ func (r *reader) steps(s ast.Stmt, obj types.Object) (by int64, ok bool) {
 	return 0, false
 }
 
-// steady reports whether an expression has the same value whenever it is evaluated, does not panic, and does not depend on a variable.
+// steady reports whether an expression has the same value whenever it is evaluated, does not panic, and does not depend on a certain variable.
 func (r *reader) steady(e ast.Expr, without types.Object) bool {
 	if r.info().Types[e].Value != nil {
 		return true

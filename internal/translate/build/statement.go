@@ -196,7 +196,7 @@ func (f *function) update(s *ast.AssignStmt) {
 	f.change(op, s.Lhs[0], s.Rhs[0], s.Pos())
 }
 
-// change builds x = x op y. y is nil for 1.
+// change builds x = x op y. If y is nil, it stands for the constant 1.
 func (f *function) change(op ir.Op, x, y ast.Expr, pos token.Pos) {
 	n, t := f.number(x), f.typeOf(x)
 	at := f.Frozen(f.place(x))

@@ -76,8 +76,8 @@ func (p *program) typeAt(t types.Type, pos token.Pos, depth int) *ir.Type {
 
 const onlyMatrix = "a grid.Matrix can only be a parameter; call its methods, or pass it on"
 
-// substitute replaces type parameters by their arguments. A type that a generic function declares, and that depends on them, becomes the type below:
-// it has no methods that would be lost.
+// substitute replaces type parameters by their arguments. A type that is declared in a generic function and depends on its type parameters becomes its
+// underlying type. Nothing is lost, because a local type has no methods.
 func (r *reader) substitute(t types.Type) types.Type {
 	if len(r.args) == 0 || t == nil {
 		return t
