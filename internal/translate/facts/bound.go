@@ -11,9 +11,9 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Bound is a number: a sum of products of what a launch passes, with their factors. A product is the places of its arguments in the launch, as in "1 4", and
-// "" for a constant. A place may be divided by what a loop steps by, as in "1/-5 4": see kernel.Written.Rounds. A negative number that is passed counts as
-// a large one.
+// Bound is an upper bound: a sum of products of arguments of the launch. The values of the map are the factors of the products. The key of a product lists
+// the positions of its arguments in the launch, as in "1 4"; the key "" is the constant. An argument may be divided by the step of a loop, as in "1/-5 4":
+// see kernel.Written.Rounds. A negative argument counts as a very large one.
 type Bound map[string]int64
 
 // MostSteps is the largest factor in a bound. More is as good as no bound.
@@ -57,15 +57,15 @@ func (b Bound) Products() (all [][]string) {
 	return all
 }
 
-// Bounds knows what whole numbers of a function are at most. What is computed from memory has no bound, nor has what may wrap around.
+// Bounds finds upper bounds of the integers of a function. What is computed from memory has no bound, nor has what may wrap around.
 type Bounds struct {
 	wires  map[*ir.Param]int   // the places of a kernel's parameters among the arguments
-	passed map[*ir.Param]Bound // what parameters of a function that is called, or the lengths of slices, are at most
+	passed map[*ir.Param]Bound // upper bounds of a called function's parameters, or of the lengths of its slices
 
 	// For the rounds of loops, which only some devices count:
 	device bool
-	counts map[any]Bound // what counters, and locals that count, are at most; they go up from 0 or more
-	begins string        // the argument that the loop begins with, or ""
+	counts map[any]Bound // upper bounds of loop counters, and of locals that count; all of them start at 0 or above and go up
+	begins string        // the position of the argument at which the loop's counter starts, or ""
 }
 
 // BoundsOf returns the bounds of a kernel.
@@ -105,7 +105,7 @@ func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
 		most, ok := b.counts[counted(v)]
 		return most, ok
 	case ir.Argument:
-		if v.Type.Integer() && v.Type.Bits() >= 32 { // a launch passes a narrow one without its sign
+		if v.Type.Integer() && v.Type.Bits() >= 32 { // a launch passes an integer of fewer bits without its sign
 			return b.argument(v.Param, 0)
 		}
 	case ir.Len:
@@ -138,7 +138,7 @@ func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
 	return nil, false
 }
 
-// counted returns what counts if a value is the number of a loop's round: a counter or a local. Else it is nil.
+// counted returns the counter or the local that a value reads, or nil for another value. It is the key of the value in Bounds.counts.
 func counted(v *ir.Value) any {
 	if v.Op == ir.Counter {
 		return v
@@ -149,7 +149,8 @@ func counted(v *ir.Value) any {
 	return nil
 }
 
-// natural reports whether a whole number that has a bound is not negative: else it is a large one after the conversion to an unsigned type.
+// natural reports whether an integer that has an upper bound is known to be at least 0. A negative integer would become large when it is converted to an
+// unsigned type.
 func (b *Bounds) natural(v *ir.Value) bool {
 	if n, ok := Constant(v); ok {
 		return n >= 0
@@ -165,7 +166,8 @@ func (b *Bounds) natural(v *ir.Value) bool {
 	return false
 }
 
-// from reports whether a whole number is at least 0, or at least 1, and does not wrap around, since it is the sum or product of few numbers.
+// from reports whether an integer is known to be at least least, which is 0 or 1, and not to wrap around. So it may be a sum or product of at most numbers
+// small integers.
 func (b *Bounds) from(v *ir.Value, least int64, numbers int) bool {
 	if n, ok := Constant(v); ok {
 		return n >= least && n <= largest
@@ -219,7 +221,7 @@ type counting struct {
 	fixed    int64
 	compares ir.Op
 	end      *ir.Value
-	implied  bool // it is a range
+	implied  bool // it comes from a range over an integer or a slice
 }
 
 // countingOf returns how a loop counts, false if it does not. before is the statement before it.
@@ -245,7 +247,7 @@ func countingOf(s, before *ir.Stmt) (c counting, ok bool) {
 	return c, true
 }
 
-// Begins reports whether a statement sets the number that a loop behind it counts with.
+// Begins reports whether a statement gives the counter of the loop after it its first value.
 func Begins(s, loop *ir.Stmt) bool {
 	if loop.Do != ir.Loop || loop.Count != nil {
 		return false
@@ -264,7 +266,8 @@ func (b *Bounds) Rounds(s, before *ir.Stmt) (Bound, bool) {
 }
 
 func (b *Bounds) rounds(c counting) (Bound, bool) {
-	if c.from == nil || c.t.Bits() < 32 && !(c.op == ir.Add && c.by == nil && c.fixed == 1 && c.compares == ir.Lt) { // a narrow one may wrap around and go on
+	// An integer of fewer than 32 bits may wrap around, and then the loop goes on.
+	if c.from == nil || c.t.Bits() < 32 && !(c.op == ir.Add && c.by == nil && c.fixed == 1 && c.compares == ir.Lt) {
 		return nil, false
 	}
 	if n, known := c.simulated(); known {
@@ -286,7 +289,7 @@ func (b *Bounds) rounds(c counting) (Bound, bool) {
 	return most, ok
 }
 
-// ConstantRounds returns how often a loop that counts runs, if constants say so and that is not very often.
+// ConstantRounds returns how often a counting loop runs, if that follows from constants and is at most mostSimulated.
 func ConstantRounds(s *ir.Stmt) (int64, bool) {
 	c, ok := countingOf(s, nil)
 	if !ok {
@@ -298,7 +301,7 @@ func ConstantRounds(s *ir.Stmt) (int64, bool) {
 // mostSimulated is how many rounds of a loop that depends on constants alone are tried.
 const mostSimulated = 4096
 
-// simulated returns how often a loop runs that depends on constants alone. No number of it may wrap around.
+// simulated counts the rounds of a loop that depends on constants alone. It gives up if a number might wrap around.
 func (c counting) simulated() (rounds int64, known bool) {
 	v, ok := Constant(c.from)
 	end, ok2 := Constant(c.end)
@@ -366,7 +369,7 @@ type term struct {
 	negative bool
 }
 
-// linear adds a number of times a number to a sum.
+// linear adds times*v to sum.
 func (b *Bounds) linear(v *ir.Value, times int64, sum linear) bool {
 	if n, ok := Constant(v); ok {
 		sum[term{}] += times * n
@@ -383,7 +386,7 @@ func (b *Bounds) linear(v *ir.Value, times int64, sum linear) bool {
 	return b.parts(v, times, sum)
 }
 
-// parts is linear for the operands of a value.
+// parts adds times*v to sum, as sums and products of v's operands.
 func (b *Bounds) parts(v *ir.Value, times int64, sum linear) bool {
 	switch v.Op {
 	case ir.Counter, ir.Load:

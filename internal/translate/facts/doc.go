@@ -12,7 +12,11 @@
 //
 // # Where things go
 //
-// A new statement of the representation: a case of walk.statement in reach_statement.go, and one of Variance.statement. A new operation: a case of
-// walk.compute in reach_value.go; without one its result can be anything, and a number varies by what its operands vary by. A new fact: a file of its own,
-// when a printer asks for it.
+// A new statement of the representation: a case of walk.statement in reach_statement.go, and one of Variance.statement in varies.go. If a thread can leave a
+// loop by it, ExitOf in flow.go must know it.
+//
+// A new operation: a case of walk.compute in reach_value.go. Without one, its result can be anything. Variance.compute in varies.go needs a case only if the
+// result can differ between threads although the operands do not.
+//
+// A new fact: a file of its own, when a printer asks for it.
 package facts

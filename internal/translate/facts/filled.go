@@ -7,12 +7,12 @@ import (
 )
 
 // Filled reports whether every thread of a kernel writes its own element of a shared array before any thread can read it. The indexes of a thread's own
-// element are its places in the block: the result has the dimension of each. Then only elements without a thread have to be set to zero, and no barrier is
-// needed after that.
+// element are its places in the block: the result has the dimension of each. Then only those elements must be set to zero that are no thread's own, and no
+// barrier is needed after that.
 //
-// It knows one form. The statements of the kernel, or of one of its loops, have a store to the thread's own element, and after it a barrier. Between the
-// two, threads use only their own elements. No statement before that barrier leaves anything. The array is not used before the store and, in the case of a
-// loop, not after the loop.
+// It knows one form. The statements of the kernel, or of one of its loops, have a store to the thread's own element, and after it a barrier. Between the two,
+// threads use only their own elements. No statement before that barrier is a return, a break or a continue. The array is not used before the store and, in
+// the case of a loop, not after the loop.
 func Filled(k *ir.Function, array *ir.Local) (dims []int, ok bool) {
 	lists := []*ir.Region{k.Body}
 	for _, s := range k.Body.List {
@@ -39,8 +39,8 @@ func Filled(k *ir.Function, array *ir.Local) (dims []int, ok bool) {
 	return nil, false
 }
 
-// filledFirst reports whether a store comes before all other uses of its array, and, before a barrier, threads use only their own elements and leave
-// nothing. Both are statements of a region.
+// filledFirst reports whether all other uses of the array come after the store and are inside the region in, which has the store and the barrier. Before the
+// barrier, threads must use only their own elements, and must not return, break or continue.
 func filledFirst(k *ir.Function, in *ir.Region, store, barrier *ir.Stmt, dims []int) bool {
 	begun, met, right, uses := false, false, true, 0
 	use := func(p *ir.Place) {
@@ -57,7 +57,7 @@ func filledFirst(k *ir.Function, in *ir.Region, store, barrier *ir.Stmt, dims []
 	all := uses
 	uses = 0
 	in.Visit(func(s *ir.Stmt) { use(s.Place) }, func(v *ir.Value) { use(v.Place) })
-	return right && uses == all // none is behind the loop
+	return right && uses == all // all uses are in the region, so none comes after the loop
 }
 
 // ownElement returns the dimensions of the thread's place in its block that are the indexes of an element, which are all different; nil for other places.
@@ -92,7 +92,7 @@ func runs(before []*ir.Stmt, s *ir.Stmt) bool {
 	if s.Count == nil && s.Value == nil {
 		return true
 	}
-	var last *ir.Stmt // it may give the loop's variable its first value
+	var last *ir.Stmt // the statement that may give the loop's variable its first value
 	if len(before) > 0 {
 		last = before[len(before)-1]
 	}

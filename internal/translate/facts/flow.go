@@ -5,7 +5,7 @@ import "github.com/go-halyard/halyard/internal/translate/ir"
 // Exit says how a statement is left from inside.
 type Exit struct {
 	Breaks bool // a break leaves it, and its thread goes on behind it
-	Beyond bool // a return, or a break or continue of a statement around it: its thread does not come to its end
+	Beyond bool // a return, or a break or continue of an outer statement, leaves it: its thread does not go on behind it
 }
 
 // ExitOf returns how a statement is left.
@@ -26,8 +26,8 @@ func ExitOf(s *ir.Stmt) (e Exit) {
 	return e
 }
 
-// Stepped returns the local that a loop changes in its step alone, and what it becomes there, which is computed from the local and another operand.
-// They are nil for other loops.
+// Stepped returns the local that counts the rounds of a loop, and the value that the step stores in it. The step is l = l op y, and nothing else in the loop
+// changes l. For other loops both are nil.
 func Stepped(loop *ir.Stmt) (l *ir.Local, becomes *ir.Value) {
 	if loop.Step == nil || len(loop.Step.List) != 1 {
 		return nil, nil
@@ -47,8 +47,8 @@ func changes(r *ir.Region, l *ir.Local) (found bool) {
 	return found
 }
 
-// MostLadder is how many conditions are nested, each in the else of the one before. More are tried one after the other, because drivers do not nest
-// them without end: Mesa's driver for processors keeps 80.
+// MostLadder is how many conditions are nested, each in the else of the one before. Longer lists are printed without nesting, because drivers limit it:
+// Mesa's driver for processors allows 80 levels.
 const MostLadder = 16
 
 // Ladder returns a long list of conditions, each in the else of the one before, as the clauses of a switch. It is nil if there are few. Statements in front
@@ -76,7 +76,7 @@ func Ladder(s *ir.Stmt, joins func(head []*ir.Stmt, next *ir.Stmt) bool) (clause
 	return clauses
 }
 
-// Tag returns the value that all tests of a switch compare with constants, each with another one. If there is none, it is nil.
+// Tag returns the value that all tests of a switch compare with constants, if no constant occurs twice. Otherwise it returns nil.
 func Tag(clauses []*ir.Clause) (tag *ir.Value) {
 	seen := map[any]bool{}
 	for _, c := range clauses {

@@ -34,7 +34,7 @@ func NeedsOf(f *ir.Function, of map[*ir.Function]Needs) Needs {
 			first(&n.Float64, m.Pos)
 		}
 	}
-	single := map[*ir.Value]bool{} // they have type float64, and are computed in float32
+	single := map[*ir.Value]bool{} // values of type float64 that are computed in float32
 	f.Body.Visit(nil, func(v *ir.Value) {
 		var args []*ir.Value
 		if name, _ := SingleMath(v); name != "" && name != "FMA" && name != "NaN" {

@@ -9,8 +9,8 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Reach is what the threads of a kernel read and write of its slices. It follows the kernel's statements as one thread, whose numbers are sums of
-// atoms. Numbers that it does not follow are atoms that can be anything.
+// Reach is what the threads of a kernel read and write of its slices. It follows the kernel's statements as one thread does. Each integer is a sum of
+// products of atoms: see [Sum] and [Atom]. An integer that it does not follow is an atom that can be anything.
 type Reach struct {
 	Atoms
 	Kernel   *ir.Function
@@ -18,7 +18,7 @@ type Reach struct {
 	Accesses []Access
 	Lost     string // why nothing is known
 
-	places map[string]*Atom // places and arguments, which each have one atom
+	places map[string]*Atom // the atoms of places and arguments: one for each
 }
 
 // Access is a use of elements.
@@ -28,7 +28,7 @@ type Access struct {
 	Row                 Sum // of a matrix
 	Read, Write, Atomic bool
 	Part                bool // only a part of the element is written
-	Merged              bool // it stands for two others, of which each thread makes one
+	Merged              bool // it stands for two accesses, one in each branch of an if: each thread makes one of them
 	Known               []Known
 	Path                []Step
 	Pos                 token.Position
@@ -38,7 +38,7 @@ type Access struct {
 type Step struct {
 	ID    int
 	Yes   bool
-	Exact bool // [Access].Known has all that the condition says, and each part of it is about one number of the thread
+	Exact bool // [Access].Known expresses the condition completely, and each part of it limits a single atom
 }
 
 // Slices returns the parameters that are slices or matrices.
@@ -67,12 +67,12 @@ func (r *Reach) Uses(m *ir.Param, write bool) (found []Access) {
 	return found
 }
 
-// Place returns the atom of a thread's number along a dimension, or nil if the kernel does not use it.
+// Place returns the atom of a thread's place along a dimension, or nil if the kernel does not use it.
 func (r *Reach) Place(kind AtomKind, dim int) *Atom { return r.places[key(kind, dim)] }
 
 func key(kind AtomKind, dim int) string { return fmt.Sprint("t", kind, dim) }
 
-// Once returns a place's number along a dimension.
+// Once returns a thread's place along a dimension as a sum. All calls return the same atom.
 func (r *Reach) Once(kind AtomKind, dim int) Sum {
 	return r.once(key(kind, dim), Atom{Kind: kind, Dim: dim, Low: true})
 }
@@ -89,7 +89,7 @@ func (r *Reach) argument(wire int, name string, low bool) Sum {
 	return r.once("v"+strconv.Itoa(wire), Atom{Kind: IsArgument, Wire: wire, Name: name, Low: low})
 }
 
-// Size returns the length, the rows or the columns of a parameter: number 1 or 2 behind it in the launch's arguments.
+// Size returns the length, the rows or the columns of a parameter: the argument of the launch that is which places, 1 or 2, after the parameter.
 func (r *Reach) Size(m *ir.Param, which int) Sum { return r.argument(r.Wire(m)+which, "", true) }
 
 // Wire returns where a parameter is among the launch's arguments.
@@ -119,7 +119,7 @@ func (r *Reach) atom(a Atom) *Atom {
 	return &a
 }
 
-// numbered returns the range of a type of integers whose numbers all are in int64.
+// numbered returns the range of a type of integers, if int64 can hold all of it.
 func numbered(t *ir.Type) (all Range, ok bool) {
 	switch {
 	case t == nil || !t.Integer() || t.Kind == ir.U64 || t.Kind == ir.Uint:
@@ -137,7 +137,7 @@ type walk struct {
 	position func(token.Pos) token.Position
 
 	frame *frame
-	known []Known // of the thread here
+	known []Known // conditions that hold for the thread here
 	path  []Step  // the conditions under which a thread comes here
 	steps int
 	calls int
@@ -173,7 +173,7 @@ func pointedAt(f *ir.Function) map[*ir.Local]bool {
 	return all
 }
 
-// val is what a value or a local is. With no field set it is not followed.
+// val is what is known of a value or a local. If no field is set, nothing is known.
 type val struct {
 	n    Sum // an integer
 	cond *condition

@@ -60,7 +60,7 @@ func (w *walk) region(r *ir.Region) (ended bool) {
 	return ended
 }
 
-// early are the accesses in the first branch of an if that leaves the region, and what was known before the if.
+// early describes the first branch of an if: its accesses, which are Accesses[from:to], and what was known before the if.
 type early struct {
 	from, to int
 	known    []Known
@@ -68,8 +68,8 @@ type early struct {
 	id       int
 }
 
-// merge looks for elements that each thread writes, whether a condition holds or not: in the accesses of m, where it holds, and again in those from c to d,
-// where it does not. It notes them as writes without the condition.
+// merge looks for elements that are written in both branches of an if. The accesses of m are those of the first branch, and Accesses[c:d] those of the other.
+// If both write an element, every thread writes it, and merge adds a write without the condition.
 func (w *walk) merge(m early, c, d int) {
 	on := func(p []Step, yes bool) bool {
 		return len(p) == len(m.path)+1 && slices.Equal(p[:len(m.path)], m.path) && p[len(m.path)].ID == m.id && p[len(m.path)].Yes == yes
@@ -88,8 +88,8 @@ func (w *walk) merge(m early, c, d int) {
 	}
 }
 
-// branch follows an if. If one of its branches leaves the region, the statements behind it run only after the other. If that is so for an if without an
-// else, branch returns the accesses of its branch, since those behind the if are those of the else.
+// branch follows an if. If one of its branches leaves the region, the statements behind it run only after the other. If the branch of an if without an else
+// leaves the region, branch returns the branch's accesses: the statements behind the if are like an else, and region merges the two.
 func (w *walk) branch(s *ir.Stmt) (left early, ended bool) {
 	c := w.condition(s.Value)
 	w.steps++
@@ -124,20 +124,21 @@ func (w *walk) branch(s *ir.Stmt) (left early, ended bool) {
 	return left, false
 }
 
-// state is what is known where a way ends.
+// state is what is known at the end of a branch.
 type state struct {
 	locals []val
 	known  []Known
 	path   []Step
 }
 
-// maybe notes that some threads do not come here.
+// maybe notes that some threads may not come here.
 func (w *walk) maybe() {
 	w.steps++
 	w.path = append(slices.Clip(w.path), Step{ID: w.steps})
 }
 
-// join makes the locals those of two ways that come together: then, where a condition holds, and the one that was followed last.
+// join sets the locals to what is known after both branches of an if: then is the state after the branch where c holds, and the current locals are those
+// after the other branch.
 func (w *walk) join(then state, c *condition) {
 	for i, l := range w.frame.f.Locals {
 		a, b := &w.frame.locals[i], then.locals[i]
@@ -253,7 +254,7 @@ func (w *walk) count(s *ir.Stmt) {
 	}
 	w.steps++
 	id := w.steps
-	if !implicit(c.From, s) { // as in Go, where the end is evaluated in each round
+	if !implicit(c.From, s) { // as in Go, whose text evaluates the end in each round
 		end = w.eval(c.End).n
 	}
 	cond := &condition{}
@@ -268,7 +269,7 @@ func (w *walk) count(s *ir.Stmt) {
 // implicit reports whether Go has no text for a value in a statement, such as the 0 at which a range begins.
 func implicit(v *ir.Value, s *ir.Stmt) bool { return v.Pos == s.Pos }
 
-// rounds follows the body of a loop. every tells that each number from the first to the end is that of a round.
+// rounds follows the body of a loop. every tells that the counter takes each number from the first to the end.
 func (w *walk) rounds(s *ir.Stmt, every bool) {
 	last := &w.path[len(w.path)-1]
 	last.Exact = last.Exact && every && ExitOf(s) == Exit{}
@@ -309,8 +310,8 @@ func (w *walk) loop(s *ir.Stmt) {
 	w.after(s, known, path)
 }
 
-// counter returns the local that counts a loop's rounds, and what it is in them: the step adds to it or divides it, nothing else changes it, and the
-// condition compares it with what does not change.
+// counter returns the local that counts a loop's rounds, the atom for it, and whether it takes each number from the first to the end. The step must add to it
+// or divide it, nothing else may change it, and the condition must compare it with a number that does not change in the loop.
 func (w *walk) counter(s *ir.Stmt) (*ir.Local, *Atom, bool) {
 	l, v := Stepped(s)
 	if l == nil || s.Value == nil || w.frame.pointed[l] || w.frame.locals[l.Index].n == nil || w.varies(v.Args[1], s) {
@@ -325,12 +326,12 @@ func (w *walk) counter(s *ir.Stmt) (*ir.Local, *Atom, bool) {
 	return l, a, every
 }
 
-// steady evaluates a number that accesses nothing.
+// steady evaluates a number without adding accesses.
 func (w *walk) steady(v *ir.Value) Sum {
 	seen := len(w.Accesses)
 	n := w.eval(v).n
 	w.Accesses = w.Accesses[:seen]
-	if n == nil && v.Op == ir.Const { // the count of a shift
+	if n == nil && v.Op == ir.Const { // the count of a shift is unsigned
 		if u, ok := v.Const.(uint64); ok {
 			return Fixed(int64(min(u, 64)))
 		}
@@ -338,7 +339,7 @@ func (w *walk) steady(v *ir.Value) Sum {
 	return n
 }
 
-// compared returns how a condition, or a part of it that always holds with it, compares what is in a local with a number.
+// compared finds the comparison of a local with a number in a condition. It returns the operation and the number. In x && y it looks at both parts.
 func compared(c *ir.Value, l *ir.Local) (ir.Op, *ir.Value) {
 	switch {
 	case c.Op == ir.Both:
@@ -383,7 +384,7 @@ func (w *walk) varies(v *ir.Value, s *ir.Stmt) (changes bool) {
 	return changes
 }
 
-// round returns the number of a loop's round, nil if it is not known, and whether each number from the first to the end is that of one.
+// round returns the atom of a loop's counter, nil if its numbers are not known, and whether it takes each number from the first to the end.
 func (w *walk) round(t *ir.Type, from Sum, op ir.Op, by Sum, compares ir.Op, end Sum) (*Atom, bool) {
 	all, ok := numbered(t)
 	if from == nil || end == nil || !ok {
@@ -412,7 +413,7 @@ func (w *walk) round(t *ir.Type, from Sum, op ir.Op, by Sum, compares ir.Op, end
 	return nil, false
 }
 
-// choice follows a switch. Nothing is known behind its clauses but what is before it.
+// choice follows a switch. Behind the switch only that is known which was known before it.
 func (w *walk) choice(s *ir.Stmt) {
 	falls := false
 	for _, c := range s.Clauses {

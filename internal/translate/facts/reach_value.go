@@ -21,7 +21,7 @@ func (w *walk) bind(v *ir.Value, is val) {
 	w.frame.values[v.ID] = w.named(is, v.Type, v.Name)
 }
 
-// named returns what is known of a variable that is set to a value. A number without a name gets that of the variable.
+// named returns what is known of a variable after it is set to a value. If the value is a number without a name, it gets the variable's name.
 func (w *walk) named(is val, t *ir.Type, name string) val {
 	if is.n == nil && is.cond == nil && is.of == nil {
 		is = w.unknown(t)
@@ -252,7 +252,7 @@ func (w *walk) assume(c *condition, holds bool, id int) {
 	w.path = append(slices.Clip(w.path), Step{ID: id, Yes: holds, Exact: w.suppose(c, holds)})
 }
 
-// suppose adds what a condition says, and reports whether that is all of it.
+// suppose adds what follows from a condition, and reports whether it has added all of it.
 func (w *walk) suppose(c *condition, holds bool) bool {
 	switch {
 	case c == nil || c.op == ir.Const:
@@ -270,7 +270,7 @@ func (w *walk) suppose(c *condition, holds bool) bool {
 	return w.compare(c.x, negated(c.op), c.y)
 }
 
-// compare notes that x compares with y, and reports whether it is about one number of the thread.
+// compare notes the comparison x op y, and reports whether it limits a single atom by a number that is the same for all threads.
 func (w *walk) compare(x Sum, op ir.Op, y Sum) bool {
 	if x == nil || y == nil {
 		return false
@@ -291,12 +291,12 @@ func (w *walk) constrain(x Sum, op ir.Op, bound Sum) (single bool) {
 		}
 	}
 	if w.Low(x) && op == ir.Ge && len(bound) == 0 {
-		return true // it is known
+		return true // Low says so already
 	}
 	if a := w.One(q); op == ir.Ne && a != nil && a.Kind == IsUnknown && !w.Uniform(bound) {
-		return false // it says nothing
+		return false // it would exclude one number of an unknown range
 	}
-	for m := range q { // a loop's number is bounded by that of another, and not the other way round
+	for m := range q { // a bound that depends on q itself would go in a circle; this happens with counters of nested loops
 		for _, id := range Factors(m) {
 			if w.Depends(bound, id) {
 				return false

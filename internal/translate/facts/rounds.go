@@ -23,7 +23,7 @@ const (
 type Looped struct {
 	Most Bound // nil if there are few or none
 	From token.Pos
-	At   token.Pos // of the loop that the most rounds are due to, as far as that is known
+	At   token.Pos // the first loop with many rounds or an unknown number of them
 }
 
 // unknownRounds is the bound of rounds that nothing is known of.
@@ -45,14 +45,14 @@ func LoopedOf(f *ir.Function) Looped {
 // roundCounter counts the rounds of a function.
 type roundCounter struct {
 	Bounds
-	calls  int // how deep
+	calls  int // the depth of calls
 	looped Looped
 }
 
 func (w *roundCounter) function(f *ir.Function) Bound {
 	total := Bound{}
 	for _, l := range f.Locals {
-		if l.Space == ir.Shared { // which is set to zero
+		if l.Space == ir.Shared { // the kernel sets it to zero in a loop
 			total = total.Plus(Times(l.Type.Size()))
 		}
 	}
@@ -66,7 +66,7 @@ func (w *roundCounter) region(r *ir.Region) Bound {
 		return total
 	}
 	for i, s := range r.List {
-		if s.Do == ir.Switch || s.Label != "" { // a compiler may make a loop of one
+		if s.Do == ir.Switch || s.Label != "" { // a compiler may make a loop of a switch or a labelled statement
 			total = total.Plus(Times(1))
 		}
 		for _, v := range s.Operands() {
@@ -103,7 +103,7 @@ func (w *roundCounter) value(v *ir.Value) Bound {
 		}
 	}
 	switch {
-	case v.Op.Compares() && v.Args[0].Type.Kind == ir.Array: // in a loop
+	case v.Op.Compares() && v.Args[0].Type.Kind == ir.Array: // arrays are compared in a loop
 		return total.Plus(Times(v.Args[0].Type.Size() + 1))
 	case v.Op == ir.Go && !Plain(v.Of):
 		return total.Plus(Times(cmp.Or(mathRounds[v.Of], 16)))
@@ -130,7 +130,7 @@ func (w *roundCounter) loop(s, before *ir.Stmt) Bound {
 			}
 		}
 		if w.begins != "" {
-			n[w.begins] += 0 // it must not be negative
+			n[w.begins] += 0 // the launch must see that this argument is not negative
 		}
 		w.note(c)
 	}
@@ -158,7 +158,7 @@ func (w *roundCounter) few(c counting, counts bool) (Bound, bool) {
 	return w.rounds(c)
 }
 
-// note notes what the number of a loop's round is at most.
+// note stores an upper bound of a loop's counter, for the loops inside it.
 func (w *roundCounter) note(c counting) {
 	begins := w.begins
 	if c.op == ir.Add && (c.compares == ir.Lt || c.compares == ir.Le) && c.from != nil && w.from(c.from, 0, 2) {

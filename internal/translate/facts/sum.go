@@ -23,12 +23,12 @@ type Atom struct {
 	Low  bool   // it is never negative
 	Same bool   // it is the same for all threads
 
-	Type Range // of its type, if nothing is known of it
+	Type Range // if nothing is known of the atom: the range of its type
 
 	Op      string // of the result of an operation: the method of grid.Interval
 	Args    []Sum
-	Numbers []int64   // of the method, behind Args
-	Where   [][]Known // for Op Or: what is known where each argument was the value
+	Numbers []int64   // arguments of the method that are constants; they follow Args
+	Where   [][]Known // of Op Or: for each argument, the conditions under which it was the value
 	From    Sum       // of a loop: the first number, and, if Up is set, the step and the end
 	Step    Sum
 	End     Sum
@@ -54,7 +54,7 @@ const (
 	IsUnknown
 )
 
-// Small reports whether a number is so far from the ends of int that a small number can be added.
+// Small reports whether an atom is so small that adding a small number cannot overflow an int.
 func (a *Atom) Small() bool { return a.Kind <= IsBlocks }
 
 // Sum is an integer as a sum of products of atoms: the factors, by their atoms' numbers in order with "*" between them. "" is the constant. No sum or
@@ -144,7 +144,7 @@ func productOf(ids []int) string {
 // Sum returns the sum that is the atom alone.
 func (a *Atom) Sum() Sum { return Sum{strconv.Itoa(a.ID): 1} }
 
-// Without returns the product m without the factors of k, false if it does not have them.
+// Without returns the product m divided by the product k. It returns false if m does not have all factors of k.
 func Without(m, k string) (string, bool) {
 	ids := Factors(m)
 	for _, id := range Factors(k) {
@@ -198,7 +198,7 @@ func Extract(p, q Sum) (m, rest Sum) {
 	return m, rest
 }
 
-// Known says that Of + Plus compares with a bound.
+// Known is a condition that holds: Of + Plus Op Bound, such as i + 1 < n.
 type Known struct {
 	Of, Plus Sum
 	Op       ir.Op // a comparison
@@ -213,7 +213,7 @@ func (k *Known) Same(l *Known) bool {
 // Atoms are the atoms of a kernel, by their numbers.
 type Atoms []*Atom
 
-// One returns the atom if a sum is nothing else.
+// One returns the atom if a sum is one atom and nothing else, or nil.
 func (w Atoms) One(p Sum) *Atom {
 	if len(p) == 1 {
 		for m, n := range p {
@@ -253,7 +253,7 @@ func (w Atoms) Low(p Sum) bool {
 	return ok && n >= 0
 }
 
-// By returns p as step*a + rest. The step is nil if p has products with a twice.
+// By returns p as step*a + rest. The step is nil if a product of p has the factor a twice.
 func (w Atoms) By(p Sum, a *Atom) (step, rest Sum) {
 	step, rest = Sum{}, Sum{}
 	me := productOf([]int{a.ID})
@@ -278,7 +278,7 @@ func (w Atoms) Depends(p Sum, id int) bool {
 	return seen[id]
 }
 
-// Mentioned notes the atoms that a sum is computed from. Of the arguments of an Or none is known to be the value, so these are left out.
+// Mentioned notes the atoms that a sum is computed from. It leaves out the arguments of an Or, since the value may be any one of them.
 func (w Atoms) Mentioned(p Sum, seen map[int]bool) { w.mention(p, seen, false) }
 
 func (w Atoms) mention(p Sum, seen map[int]bool, ors bool) {

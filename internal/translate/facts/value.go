@@ -62,8 +62,8 @@ func Single(v *ir.Value) *ir.Value {
 	return nil
 }
 
-// MathOf returns the type of floats that a call of a function of package math is computed in, and its operands. That is float32 if the result does not
-// depend on it.
+// MathOf returns the type of floats that a call of a function of package math is computed in, and its operands. The type is float32 if that gives the same
+// result.
 func MathOf(call *ir.Value) (*ir.Type, []*ir.Value) {
 	switch call.Of {
 	case "math.Float32bits", "math.Float32frombits":
@@ -92,19 +92,19 @@ func SingleMath(v *ir.Value) (name string, args []*ir.Value) {
 	return name, args
 }
 
-// SamePlace reports whether two places are the same whenever both are used, because they are made of the same values: see [SameValue]. Places that may be the
-// same by chance are not.
+// SamePlace reports whether two places are the same whenever both are used, because they are made of the same values: see [SameValue]. For places that may be
+// the same only for some numbers it returns false.
 func SamePlace(p, q *ir.Place, stays func(*ir.Place) bool) bool {
 	return p.Local == q.Local && p.Param == q.Param && slices.EqualFunc(p.Path, q.Path, func(s, t ir.Part) bool {
 		return s.Field == t.Field && SameValue(s.Index, t.Index, stays) && SameValue(s.Col, t.Col, stays)
 	})
 }
 
-// changing says of no place that what is there does not change.
+// changing is a stays for [SameValue] that takes every place to change.
 func changing(*ir.Place) bool { return false }
 
-// SameValue reports whether two values are the same one, or are computed alike from what does not change within a round of the loops around both. What is
-// at a place does not change if stays says so.
+// SameValue reports whether two values are the same one, or are computed alike from what does not change within a round of the loops around both. stays
+// reports whether what is at a place does not change.
 func SameValue(v, w *ir.Value, stays func(*ir.Place) bool) bool {
 	switch {
 	case v == w || v == nil || w == nil:
@@ -122,7 +122,7 @@ func negated(op ir.Op) ir.Op {
 	return map[ir.Op]ir.Op{ir.Lt: ir.Ge, ir.Ge: ir.Lt, ir.Gt: ir.Le, ir.Le: ir.Gt, ir.Eq: ir.Ne, ir.Ne: ir.Eq}[op]
 }
 
-// Mirrored returns the comparison of y with x for that of x with y.
+// Mirrored returns the operation m for which y m x is x op y.
 func Mirrored(op ir.Op) ir.Op {
 	return map[ir.Op]ir.Op{ir.Lt: ir.Gt, ir.Gt: ir.Lt, ir.Le: ir.Ge, ir.Ge: ir.Le, ir.Eq: ir.Eq, ir.Ne: ir.Ne}[op]
 }

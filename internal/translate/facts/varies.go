@@ -9,7 +9,7 @@ type Varies uint8
 const (
 	Nothing Varies = iota // all threads of the grid that compute it have the same
 	Block                 // threads of different blocks may differ
-	Row                   // threads that differ in their place along another dimension than the first may differ
+	Row                   // threads of a block may differ, but not if their places differ in dimension 0 alone
 	Thread                // any may differ
 )
 
@@ -29,8 +29,8 @@ type Variance struct {
 	args    []Varies // nil for a kernel
 	changed bool
 
-	// Between which threads it differs whether they have left a loop or a switch early, or gone on with the loop's next round (left); have returned from
-	// inside it (ended); have returned at all (returned).
+	// Some threads may have left, and others not. These say between which threads that differs: left, by a break or continue of the loop or switch; ended, by
+	// a return inside the loop or switch; returned, by any return.
 	left, ended map[*ir.Stmt]Varies
 	returned    Varies
 }
@@ -41,21 +41,21 @@ func VarianceOf(f *ir.Function, effects map[*ir.Function]*Effects, args []Varies
 		Values: make([]Varies, f.NumValues()), Locals: make([]Varies, len(f.Locals)), Barriers: map[*ir.Stmt]Varies{},
 		effects: effects, args: args, f: f, left: map[*ir.Stmt]Varies{}, ended: map[*ir.Stmt]Varies{},
 	}
-	for v.changed = true; v.changed; { // a local may vary by what is stored in it further below, in a loop
+	for v.changed = true; v.changed; { // in a loop, a local may also vary by a store further below, so this repeats until nothing changes
 		v.changed, v.returned = false, Nothing
 		v.region(f.Body, Nothing, nil)
 	}
 	return v
 }
 
-// raise makes what is at a place vary by more.
+// raise raises *at to by, and notes the change.
 func (v *Variance) raise(at *Varies, by Varies) {
 	if by > *at {
 		*at, v.changed = by, true
 	}
 }
 
-// region goes through statements. by is what it varies by which threads run them, and around are the loops and switches around them.
+// region goes through statements. by says between which threads it differs whether they run the statements. around are the enclosing loops and switches.
 func (v *Variance) region(r *ir.Region, by Varies, around []*ir.Stmt) {
 	if r == nil {
 		return
@@ -118,7 +118,7 @@ func (v *Variance) statement(s *ir.Stmt, by Varies, around []*ir.Stmt) {
 	}
 }
 
-// loop goes through a loop. Threads that leave it after other rounds than others have other values in what it changes.
+// loop goes through a loop. If threads take different numbers of rounds, what the loop changes differs between them afterwards.
 func (v *Variance) loop(s *ir.Stmt, by Varies, around []*ir.Stmt) {
 	by = max(by, v.left[s])
 	if c := s.Count; c != nil {
