@@ -9,12 +9,12 @@ import (
 
 const (
 	mostUnrolled = 16   // rounds
-	mostInRounds = 1024 // statements in all of them
+	mostInRounds = 1024 // statements in all rounds
 	smallArray   = 16 * 8
 )
 
-// unrolled returns how many rounds a short loop over a small array of the thread's own has, or 0 for another loop. PoCL leaves the array in memory if it does
-// not unroll the loop at once.
+// unrolled returns the number of rounds of a short loop over a small private array, or 0 for another loop. PoCL leaves the array in memory if it does not
+// unroll the loop at once.
 func (q *pass) unrolled(loop *ir.Stmt) int {
 	n := rounds(loop)
 	if n < 2 || n > mostUnrolled || statements(loop) > mostInRounds {
@@ -59,7 +59,7 @@ func counts(v, index *ir.Value) bool {
 	return false
 }
 
-// rounds returns how many rounds a loop takes at most, or more than any if that is no constant.
+// rounds returns how many rounds a loop takes at most, or math.MaxInt32 if that is not a constant.
 func rounds(loop *ir.Stmt) int {
 	if n, ok := facts.ConstantRounds(loop); ok && loop.Count != nil && loop.Count.Index.Type.Signed() {
 		return int(n)
@@ -67,7 +67,7 @@ func rounds(loop *ir.Stmt) int {
 	return math.MaxInt32
 }
 
-// statements returns how many statements a loop runs at most, or more than any loop that is unrolled.
+// statements returns how many statements a loop runs at most, capped at math.MaxInt32.
 func statements(loop *ir.Stmt) int64 {
 	n := int64(1)
 	for _, r := range loop.Regions() {
@@ -94,8 +94,8 @@ func inRegion(r *ir.Region) (n int64) {
 	return n
 }
 
-// steady reports whether the step of a loop that counts up never overflows its type. Then C can have the sum of a signed type, which must not wrap around.
-// Compilers can tell from it how many rounds there are: NVIDIA's needs fewer instructions then.
+// steady reports whether the step of a loop that counts up never overflows its type. Then the step can be a signed sum, which must not overflow in C. From
+// that, compilers can compute the number of rounds, and NVIDIA's needs fewer instructions.
 func (q *pass) steady(loop *ir.Stmt) bool {
 	if c := loop.Count; c != nil {
 		return c.By > 0 && (c.Op == ir.Lt || c.Op == ir.Le) && fits(c.Index.Type, last(c.Op, c.End), c.By)
@@ -117,7 +117,7 @@ func (q *pass) steady(loop *ir.Stmt) bool {
 	return fits(l.Type, ends(loop.Value, l), most)
 }
 
-// fits reports whether a type has the sum of a number that is at most last and another.
+// fits reports whether the sum of by and a number that is at most last fits in a signed type.
 func fits(t *ir.Type, last, by int64) bool {
 	if !t.Signed() || t.Bits() < 32 {
 		return false
@@ -126,7 +126,7 @@ func fits(t *ir.Type, last, by int64) bool {
 	return by <= limit && max(last, 1) <= limit-by
 }
 
-// ends returns what a local is at most where a condition is true.
+// ends returns an upper bound of a local where a condition is true.
 func ends(cond *ir.Value, l *ir.Local) int64 {
 	switch {
 	case cond.Op == ir.Both:
@@ -137,7 +137,7 @@ func ends(cond *ir.Value, l *ir.Local) int64 {
 	return math.MaxInt64
 }
 
-// last returns what a number is at most that compares with an end by op, which is < or <=.
+// last returns an upper bound of x if x op end holds, where op is < or <=.
 func last(op ir.Op, end *ir.Value) int64 {
 	n := most(end)
 	if op == ir.Lt && n > 0 {
@@ -146,7 +146,7 @@ func last(op ir.Op, end *ir.Value) int64 {
 	return n
 }
 
-// most returns what a signed number is at most. No memory has 2^57 bytes.
+// most returns an upper bound of a signed number. A length is at most 2^57, since no memory has more bytes.
 func most(v *ir.Value) int64 {
 	limit := int64(math.MaxInt64)
 	if v.Type.Signed() {

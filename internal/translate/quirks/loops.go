@@ -20,8 +20,8 @@ func (q *pass) loops() {
 			q.Looped[s] = q.f.Kernel && has
 		}
 	}, func(v *ir.Value) { has = has || v.Op == ir.Call && hasLoops(v.Call) })
-	// Drivers that end the loops of a thread after some number of rounds do so for all of its loops from then on. A kernel with loops can ask at its end
-	// whether the device still runs loops. Only a launch that may pass the number of rounds has the question compiled in.
+	// Some drivers end the loops of a thread after some number of rounds, and from then on all of its loops. So a kernel with loops checks at its end whether
+	// the device still runs loops. The check is compiled in only for a launch that may reach the number of rounds.
 	q.Loops = q.f.Kernel && has
 }
 
@@ -31,16 +31,16 @@ func hasLoops(f *ir.Function) (has bool) {
 	return has
 }
 
-// apart returns the macro for a condition around a loop of which threads may take different numbers of rounds, or "". The condition is true, and depends on
-// the thread for PoCL, so that each thread is left to run the loop by itself.
+// apart returns the macro for an if around a loop, or "". It is for loops of which threads may take different numbers of rounds. The condition of the if is
+// always true. For PoCL it depends on the thread, so that PoCL runs the loop for each thread by itself.
 //
-// PoCL 7.1 lets all threads of a block take the rounds of an inner loop together if all take the same number of them. It does not see that some threads
-// may have left the outer loop before, and then lets all leave it when the first does. Functions may have loops, also those of packages math and
-// math/bits, and the comparison of arrays is one.
+// PoCL 7.1 lets all threads of a block take the rounds of an inner loop together if all take the same number of them. It does not see that some threads may
+// have left the outer loop before, and then lets all leave it when the first does. A call counts as an inner loop, also that of a function of package math or
+// math/bits, and so does a comparison of arrays.
 //
-// PoCL 3.1 and 7.1 keep one variable for all threads of a block if a loop only copies to it what is the same for all: its index, numbers, other such
-// variables (for k := range n { last = k }; a, b = b, a). They do not see that threads may have taken different numbers of rounds. It shows where the variable
-// is used after a barrier.
+// PoCL 3.1 and 7.1 keep one variable for all threads of a block if a loop only stores values in it that are the same for all threads: the loop's index,
+// constants, or other such variables, as in for k := range n { last = k } or a, b = b, a. They do not see that threads may have taken different numbers of
+// rounds. The wrong value shows if the variable is used after a barrier.
 func (q *pass) apart(loop *ir.Stmt) string {
 	nested, leaves, waits := false, false, false
 	for _, r := range loop.Regions() {
@@ -104,7 +104,7 @@ func (q *pass) differs(loop *ir.Stmt) bool {
 		ends = []*ir.Value{c.From, c.End}
 	}
 	if q.varies == nil {
-		var args []facts.Varies // a function does not know what it is called with
+		var args []facts.Varies // a function does not know its arguments, so these may vary by thread
 		if !q.f.Kernel {
 			args = slices.Repeat([]facts.Varies{facts.Thread}, len(q.f.Params))
 		}
@@ -116,8 +116,8 @@ func (q *pass) differs(loop *ir.Stmt) bool {
 // ordered reports whether a loop computes with floats, stores to elements, or calls a function that may.
 //
 // Intel's compiler runs the last threads of a block one by one, and all threads of a small block, and computes several rounds of their loops at once. It
-// keeps several sums of floats and adds them up in the end, which rounds otherwise than one after the other. And it does so though one round
-// reads the element that an earlier one stores. Other loops may be faster if it can.
+// keeps several partial sums of floats and adds them up at the end, which changes the rounding. It also does so if one round reads an element that an earlier
+// round stores, which is wrong. Other loops are left to the compiler, since they may be faster that way.
 func (q *pass) ordered(loop *ir.Stmt) (needs bool) {
 	number := func(v *ir.Value) {
 		needs = needs || v.Op == ir.Call || v.Op == ir.Atomic || v.Type.Float() || v.Type.Complex()
@@ -133,9 +133,9 @@ func (q *pass) ordered(loop *ir.Stmt) (needs bool) {
 	return needs
 }
 
-// guardOf returns the guard of a kernel, or nil. The kernel is written twice then: without the condition for blocks whose threads are all below the end,
-// and with it for the others. Without conditions, compilers for processors compute several threads at once. Shared memory is cleared by all threads first,
-// so a kernel that has some is written once.
+// guardOf returns the guard of a kernel, or nil. A kernel with a guard is printed twice: without the condition, for blocks whose threads are all below the
+// end, and with it, for the other blocks. Compilers for processors vectorize the threads of the first. A kernel with shared memory is printed once, because
+// all threads must clear that memory first.
 func guardOf(f *ir.Function, effects *facts.Effects) *Guard {
 	list, copies := f.Body.List, 0
 	for copies < len(list) && list[copies].Do == ir.Store && list[copies].Value.Op == ir.Argument {

@@ -4,7 +4,7 @@ import "github.com/go-halyard/halyard/internal/translate/ir"
 
 // Complement returns x if a value is the complement of an integer x, in any form.
 //
-// Intel's compiler takes a complement too many where min(^x, n) or max(^x, n) goes into a sum that is the next n. It must not see that there is one.
+// Intel's compiler complements once too often in a loop such as n += min(^x, n) or n += max(^x, n). So the text hides the complement from it.
 func Complement(v *ir.Value) *ir.Value {
 	switch {
 	case v.Op == ir.Complement:
@@ -17,7 +17,7 @@ func Complement(v *ir.Value) *ir.Value {
 	return nil
 }
 
-// Minus returns x if a value is -x, and x is an integer. The complement is -x - 1, so that form is hidden as well.
+// Minus returns x if a value is -x, and x is an integer. -x - 1 is the complement of x, so the text hides this form as well.
 func Minus(v *ir.Value) *ir.Value {
 	switch {
 	case !v.Type.Integer():
@@ -40,7 +40,7 @@ func ones(v *ir.Value) bool {
 	return v.Const == int64(-1)
 }
 
-// Constant reports whether a value is a constant, and the whole number n.
+// Constant reports whether a value is the constant n.
 func Constant(v *ir.Value, n int64) bool {
 	if v.Op != ir.Const {
 		return false
