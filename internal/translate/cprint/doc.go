@@ -3,9 +3,9 @@
 // [Print] prints a program of package ir. There is one text for all dialects: names such as GLOBAL, BARRIER and ATOMIC_ADD are macros, which the headers in
 // kernel/prelude define for each. Names of Go get a prefix, so that none of them is a word of a dialect: see mangle.
 //
-//   - program.go puts the text together, and leaves out for a device what that lacks. printer.go has what is known of the text while it is made.
+//   - program.go puts the text together, and leaves out for a device what that lacks. printer.go has the state of the printer.
 //   - function.go prints the head of a function, and finds where its variables are declared.
-//   - statement.go prints statements. Loops and conditions stand as the representation has them: what compilers get wrong was found for that form.
+//   - statement.go prints statements. Loops and conditions keep the form that the representation has, because the rules of package quirks were found for it.
 //   - expression.go prints values, call.go places and calls. values.go has what they share, such as the names of variables. text.go puts expressions
 //     together: there are brackets only where C needs them or compilers warn. One that is nested more deeply than compilers take is computed in steps,
 //     before the statement.

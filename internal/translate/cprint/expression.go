@@ -123,7 +123,7 @@ func (f *values) float(n number, x float64) text {
 	return text{c: "-" + t.c, level: unary}
 }
 
-// logical returns x && y, or x || y. What y needs before it is computed only where Go evaluates y.
+// logical returns x && y, or x || y. Statements that y needs are inside an if, so that they run only where Go evaluates y.
 func (f *values) logical(v *ir.Value) text {
 	left := f.value(v.Args[0])
 	var right text
@@ -210,7 +210,8 @@ func (f *values) integers(v *ir.Value) text {
 	return binary(v.Op.String(), bitwise, x, y)
 }
 
-// modulo returns an integer in the unsigned type of C in which sums and products wrap: those in it are computed in that type as well.
+// modulo returns an integer in the unsigned type of C in which sums and products wrap. Sums and products that are its operands are computed in that type,
+// too.
 func (f *values) modulo(v *ir.Value) text {
 	n := numbers[v.Type.Kind]
 	switch {

@@ -63,7 +63,7 @@ func (p *printer) function(of *ir.Function, waits bool) {
 // Entry returns the name of a kernel in C.
 func Entry(kernel *ir.Function) string { return mangle("k_", kernel.Name) }
 
-// free returns the name of the function in C. A kernel's is that of no other.
+// free returns the name of the function in C. A number is added to a name that is taken, except for kernels, whose names are unique.
 func (f *function) free() string {
 	if f.f.Kernel {
 		return Entry(f.f)
@@ -176,7 +176,7 @@ type spot struct {
 // survey finds which bound values are used, and where locals are declared: with the first store, if all other uses are after it in the same region or in
 // regions inside; else before the first statement that uses it, in the innermost region that has all uses.
 func (f *function) survey() {
-	ways := map[*ir.Local][]spot{} // from the body to the first use, as far as all uses have it in common
+	ways := map[*ir.Local][]spot{} // the statements around all uses, from the body inwards; the last is where the local can be declared
 	place := func(p *ir.Place, way []spot) {
 		if p == nil || p.Local == nil || p.Local.Space == ir.Shared {
 			return

@@ -18,7 +18,8 @@ const (
 	atomic64s
 )
 
-// conditions are the lines before what needs something. It is left out for devices that lack it, so that the other kernels compile there.
+// conditions are the #if lines before parts of the text that need something. A device that lacks it leaves these parts out, so that the other kernels compile
+// there.
 var conditions = map[need]string{float64s: "#ifdef HALYARD_FLOAT64\n", atomic64s: "#ifdef GO_ATOMIC64\n",
 	float64s | atomic64s: "#if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)\n"}
 
@@ -28,7 +29,7 @@ type part struct {
 	needs need
 }
 
-// variant is a function as kernels run it that wait at barriers, or as others do.
+// variant is a function as it is printed for kernels that wait at barriers (waits), or for other kernels. The two texts may avoid different faults.
 type variant struct {
 	f     *ir.Function
 	waits bool
@@ -38,7 +39,7 @@ type variant struct {
 type printed struct {
 	c       string // its name
 	results string // the type of its result
-	checks  bool   // it, or a function that it calls, has checked indexes or asks for the thread's place: its last parameter is for these
+	checks  bool   // it, or a function that it calls, has checked indexes or asks for the thread's place, and so needs the last parameter, GO_FAULTS
 	body    string // what follows its name
 }
 
@@ -49,8 +50,8 @@ type printer struct {
 	functions map[variant]*printed // those that are printed
 
 	declared, sizes, support, code []part          // in the order of the text
-	needs                          map[string]need // of each name that is declared
-	now                            need            // of the part that is being printed
+	needs                          map[string]need // what each declared name needs
+	now                            need            // what the part that is being printed needs
 	types                          map[*ir.Type]string
 	bodies                         map[string]string // names of structures, by their fields
 	sites                          []string
@@ -71,7 +72,7 @@ func (p *printer) declare(list *[]part, name string, make func() string) string 
 	return name
 }
 
-// supply adds a function of support.go, with text as a format of what it needs.
+// supply adds a function of support.go with this name and text, unless the program has it, and returns the name. needs is what the text needs.
 func (p *printer) supply(name, text string, needs need) string {
 	return p.declare(&p.support, name, func() string {
 		p.now |= needs
@@ -79,7 +80,8 @@ func (p *printer) supply(name, text string, needs need) string {
 	})
 }
 
-// site returns the number of the source line of a checked index: that of at if it is valid, or else where the value is, or the value that it is a part of.
+// site returns the number of the source line of a checked index v. That is the line of at if at is valid. Otherwise it is the line of v, or of its use if v
+// is a variable or has no position.
 func (p *printer) site(at token.Pos, v *ir.Value, use token.Pos) int {
 	switch {
 	case at.IsValid():

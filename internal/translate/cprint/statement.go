@@ -205,7 +205,7 @@ func (f *function) choose(clauses []*ir.Clause) {
 type jump struct {
 	stmt       *ir.Stmt
 	id         int
-	left, next bool // a goto leaves it; a goto continues with its next round
+	left, next bool // a goto leaves it (left), or continues with its next round (next)
 }
 
 // enter is called at the beginning of a loop or a switch, and exit at its end.
@@ -222,7 +222,7 @@ func (f *function) exit(j *jump) {
 	}
 }
 
-// jump prints a break or continue. A switch is printed without a C statement that they would refer to.
+// jump prints a break or continue. A switch is printed as conditions, so a break that leaves it becomes a goto.
 func (f *function) jump(s *ir.Stmt) {
 	inner := true // no other loop is between the statement and its target
 	for i := len(f.jumps) - 1; i >= 0; i-- {
@@ -303,8 +303,8 @@ func (f *function) count(c *ir.Count, steady bool) string {
 	return fmt.Sprintf("for (%s %s = %s; %s; %s)", n.c, i, from.c, binary(c.Op.String(), level, atom(i), end).c, step)
 }
 
-// while returns the head of another loop. If its condition or its step are more than an expression and an assignment, they become lines in the loop,
-// before its body, which while returns as well.
+// while returns the head of another loop. The condition must be an expression and the step an assignment. Otherwise they become lines at the start of the
+// loop's body, and while returns these lines.
 func (f *function) while(s *ir.Stmt) (head string, lines []string) {
 	var cond string
 	tests := f.captured(func() {

@@ -36,8 +36,8 @@ func (p *printer) shift(op ir.Op, n number) string {
 	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, u64 n) { return %[3]s; }", n.c, name, result), 0)
 }
 
-// divide returns the function for divisions whose divisor may be 0 or -1. It divides whatever the divisor is, by another if need be: if it does not
-// always divide, PoCL 7.1 leaves out stores of some kernels.
+// divide returns the function for divisions whose divisor may be 0 or -1. For these it divides by 1 and corrects the result. It does not skip the division,
+// because then PoCL 7.1 loses stores of some kernels.
 func (p *printer) divide(op ir.Op, n number) string {
 	name, quotient := "go_div_"+n.c, "y == 0 ? 0 : q"
 	if op == ir.Rem {
@@ -171,7 +171,7 @@ func (p *printer) atomic(operation string, n number, space ir.Space) string {
 	case op == "ADD" && !n.float:
 		body = "\treturn " + from(fmt.Sprintf("%s(%s, %s)", add, at, to("v"))) + ";\n"
 	default:
-		// The first exchange guesses that there is 0, and reads what there is.
+		// The first compare-and-exchange expects 0. If that is wrong, it returns the actual value.
 		loop := fmt.Sprintf("\t%s was, is = 0;\n\tdo {\n\t\twas = is;\n\t\t%s old = %s;\n\t\tis = %s(%s, was, %s);\n\t} while (is != was);\n\treturn %s;\n",
 			word, n.c, from("was"), compare, at, to(p.combined(op, n)), from("was"))
 		body = loop

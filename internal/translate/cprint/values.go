@@ -47,10 +47,10 @@ type values struct {
 	names map[any]string // of parameters, locals and bound values
 	taken map[string]bool
 	adds  int                     // names that the translation adds
-	pairs map[*ir.Value][2]string // the names of the results of functions that are written out
+	pairs map[*ir.Value][2]string // of calls of math/bits functions with two results: the variables that have the results
 }
 
-// name returns the name of a parameter, local or bound value, which nothing else in the function has. like is its name in Go.
+// name returns the name in C of a parameter, local or bound value, which is unique in the function. like is its name in Go.
 func (f *values) name(of any, like string) string {
 	if c, ok := f.names[of]; ok {
 		return c
@@ -147,7 +147,7 @@ func (f *values) negated(n number, x text) text {
 	return text{c: "-" + x.c, level: unary, deep: x.deep + 1}
 }
 
-// typed returns an operand. If it is a constant, it has its own type and not that of C.
+// typed returns an operand. A constant is converted to its own type, since C would take it for an int.
 func (f *values) typed(v *ir.Value, t text) text {
 	if v.Op != ir.Const || v.Bound {
 		return t
