@@ -26,7 +26,7 @@ func (f *function) keptParam(p *ir.Param, value isa.ID) *place {
 	return at
 }
 
-// writtenOut prints the statements of a function where it is called.
+// writtenOut inlines a function: it prints the function's statements at the call.
 func (f *function) writtenOut(v *ir.Value) []isa.ID {
 	g := v.Call
 	in := newFrame(g)

@@ -53,12 +53,12 @@ func (f *flow) enter(s *ir.Stmt) *construct {
 	return l
 }
 
-// phi returns what is first in the first round, and next in the others.
+// phi returns a value that is first in the first round, and next in the others.
 func (f *flow) phi(typ, first, next isa.ID, l *construct) isa.ID {
 	return f.c.Op(build.OpPhi, typ, first, l.before, next, l.next)
 }
 
-// test ends the loop if a condition is not true; 0 is one that always is.
+// test ends the loop if a condition is not true. A condition of 0 is always true.
 func (f *flow) test(l *construct, cond isa.ID) {
 	f.c.Do(build.OpLoopMerge, l.merge, l.next, 0)
 	f.body(l, cond)
@@ -87,7 +87,8 @@ func (f *flow) again(l *construct) {
 	f.after(l)
 }
 
-// within prints what a construct that is no loop has in it. A switch with one case can be left from anywhere within.
+// within prints the inside of a construct that is not a loop. It becomes a switch with one case, because SPIR-V lets code leave a switch from anywhere
+// inside.
 func (f *flow) within(k *construct, inside func()) {
 	k.merge = f.m.ID()
 	body := f.m.ID()
@@ -102,7 +103,7 @@ func (f *flow) within(k *construct, inside func()) {
 	f.after(k)
 }
 
-// after begins what follows a construct. If it was left to leave others as well, that goes on.
+// after begins the block that follows a construct. If the construct was left on the way out of an outer one, after prints the rest of the way.
 func (f *flow) after(k *construct) {
 	f.c.Begin(k.merge)
 	if !k.reached {
@@ -133,9 +134,9 @@ func (f *flow) flag(to forward) *isa.ID {
 }
 
 // leave goes to the end of a construct around this place, or to the next round of a loop. SPIR-V allows that for the innermost construct and the innermost
-// loop. Otherwise a flag is set, and the code goes to the end of those.
+// loop. Otherwise it sets a flag and goes to the end of an inner construct, where [flow.after] tests the flag.
 func (f *flow) leave(to *construct, next bool) {
-	via := (*construct)(nil) // the innermost loop further in, or else the innermost construct
+	via := (*construct)(nil) // the innermost loop inside to, or if there is none, the innermost construct
 	for i := len(f.constructs) - 1; f.constructs[i] != to; i-- {
 		k := f.constructs[i]
 		if via == nil || k.loop {
@@ -170,9 +171,9 @@ func (f *flow) leave(to *construct, next bool) {
 	f.c.Do(build.OpBranch, via.merge)
 }
 
-// either prints two values of which only one is evaluated, and returns that one.
+// either prints two values of which only one is evaluated at run time, and returns that one.
 func (f *flow) either(cond, typ isa.ID, yes, no func() isa.ID) isa.ID {
-	var values [4]isa.ID // each with its block
+	var values [4]isa.ID // each value, and the block that it comes from
 	f.conditional(cond, func() { values[0], values[1] = yes(), f.c.Block() }, func() { values[2], values[3] = no(), f.c.Block() })
 	return f.c.Op(build.OpPhi, typ, values[:]...)
 }

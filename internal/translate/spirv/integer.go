@@ -174,7 +174,7 @@ func (f *numbers) sameElements(t *ir.Type, args []isa.ID) {
 	f.c.Do(build.OpReturnValue, f.m.Truth(true))
 }
 
-// atomically prints an atomic operation on an integer, with a result that has a number already, or with a new one for 0.
+// atomically prints an atomic operation on an integer, and returns the ID of its result: id, or a new one if id is 0.
 func (f *numbers) atomically(id isa.ID, op isa.Op, t *ir.Type, at isa.ID, args ...isa.ID) isa.ID {
 	const device, relaxed = 1, 0
 	list := []uint32{at, f.m.Const(32, device), f.m.Const(32, relaxed)}

@@ -12,11 +12,11 @@ import (
 // Reports is what a module reports.
 type Reports int
 
-// The modules of a kernel.
+// What a module can report.
 const (
 	Nothing Reports = iota
 	Rounds          // whether the device has ended a loop
-	Bounds          // that, and indexes out of range
+	Bounds          // the same, and indexes out of range
 )
 
 // Options are what a module is made with.
@@ -34,12 +34,12 @@ type emitter struct {
 	program   *ir.Program
 	m         *build.Module
 	effects   map[*ir.Function]*facts.Effects
-	types     map[string]isa.ID // structures, arrays and blocks, by what they are for
+	types     map[string]isa.ID // structures, arrays and blocks, by their keys: see key
 	entry     isa.ID            // the kernel
 	functions map[*ir.Function]isa.ID
 	wanted    []wanted          // functions that are not printed yet
 	helpers   map[string]isa.ID // functions that the printer adds
-	inputs    map[uint32]isa.ID // what the device provides
+	inputs    map[uint32]isa.ID // built-in variables that the device sets
 	threads   [3]isa.ID         // of a block; a launch chooses them
 	rounding  isa.ID            // a constant that a launch chooses: whether the device rounds quotients and roots of float32 correctly
 	uses      []isa.ID          // variables outside functions
@@ -80,8 +80,8 @@ type (
 	code struct {
 		*emitter
 		c      *build.Code
-		early  map[string]isa.ID // what is computed where the function begins
-		driver bool              // quotients and roots of float32 are the driver's
+		early  map[string]isa.ID // what is computed at the start of the function, by a key: see once
+		driver bool              // quotients and roots of float32 use the driver's instruction, which may round wrongly
 	}
 
 	// flow has conditions and loops.
@@ -113,7 +113,7 @@ func (e *emitter) numbers(c *build.Code) *numbers {
 	return &numbers{&memory{&flow{code: &code{emitter: e, c: c, early: map[string]isa.ID{}}}}}
 }
 
-// frame is one function of Go that is printed: as a function of the module, or where it is called.
+// frame is one function of Go that is printed, as a function of the module or inlined.
 type frame struct {
 	f       *ir.Function
 	values  []isa.ID   // of bound values, by their IDs
@@ -121,17 +121,17 @@ type frame struct {
 	kept    []*place   // bound values that are also in a variable, because their elements are read by an index
 	locals  []*place
 	params  []param
-	inlined bool       // it is printed where it is called
-	around  *construct // left by a return where the function is called, unless the only return is the last statement
-	at      []*place   // where such a return puts the results
-	results []isa.ID   // those of the only return
+	inlined bool       // it is printed at the call, and is no function of the module
+	around  *construct // of an inlined function: a return leaves it. nil if there is no return but the last statement
+	at      []*place   // of an inlined function: variables in which a return stores the results
+	results []isa.ID   // of an inlined function: its results
 }
 
 // param is the argument of a parameter.
 type param struct {
 	value     isa.ID
 	read      func() isa.ID // returns the value of a kernel's argument
-	place     *place        // what it refers to, or the variable that has a value
+	place     *place        // the memory that it refers to, or the variable that has its value
 	rows, col isa.ID        // the length of a slice; the rows and columns of a matrix
 }
 
@@ -140,7 +140,7 @@ func newFrame(f *ir.Function) *frame {
 	return &frame{f: f, values: make([]isa.ID, n), tuples: make([][]isa.ID, n), kept: make([]*place, n), locals: make([]*place, len(f.Locals))}
 }
 
-// once returns what is computed where the function begins, for each key once.
+// once returns the value of a key. It is computed at the start of the function, once for each key.
 func (f *code) once(key string, compute func() isa.ID) isa.ID {
 	id, ok := f.early[key]
 	if !ok {
@@ -172,7 +172,7 @@ type wanted struct {
 	driver bool     // it is one of package vulkan
 }
 
-// want returns a function without parameters that refer to memory, which a module has once.
+// want returns the ID of a function, which must have no parameters that refer to memory. The module has it once, and it is printed later.
 func (e *emitter) want(g *ir.Function, driver bool) isa.ID {
 	if e.functions[g] == 0 {
 		var types []isa.ID
@@ -197,18 +197,18 @@ func (f *numbers) helper(name string, result isa.ID, params []isa.ID, body func(
 	return f.c.Op(isa.OpFunctionCall, result, append([]isa.ID{f.helpers[name]}, args...)...)
 }
 
-// construct is a loop or a switch, or a function that is printed where it is called. It can be left from within.
+// construct is a loop, a switch or an inlined function: something that can be left from inside.
 type construct struct {
-	of                  *ir.Stmt // nil for one that no break leaves
+	of                  *ir.Stmt // nil if no break leaves it
 	loop                bool
-	before, header      isa.ID // of a loop: the block before it, and its first
-	merge, next         isa.ID // what follows; of a loop, what follows a round
-	reached             bool   // something goes to merge
+	before, header      isa.ID // of a loop: the block before it, and its first block
+	merge, next         isa.ID // the block after the construct; of a loop, the block after each round
+	reached             bool   // some code jumps to merge
 	forwards            []forward
-	leaving, continuing isa.ID // flags: a construct further in was left to leave this one, or to go on with its next round; 0 if none was
+	leaving, continuing isa.ID // flags, 0 if not needed: an inner construct was left in order to leave this one (leaving), or to begin its next round (continuing)
 }
 
-// forward says that what follows a construct must go on to another that is further out.
+// forward says that the code after a construct must jump on: to the end of an outer construct, or to the next round of an outer loop.
 type forward struct {
 	to   *construct
 	next bool

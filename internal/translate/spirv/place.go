@@ -16,8 +16,8 @@ type place struct {
 	base    isa.ID   // a pointer
 	path    []isa.ID // the indexes from there
 	whole   bool     // it is a variable and not a part of one
-	list    bool     // it is the elements of a buffer, whose index comes yet
-	value   isa.ID   // of what is in no memory
+	list    bool     // it is a whole buffer; element selects one element of it
+	value   isa.ID   // the value itself, if it is not in memory
 }
 
 // stored returns the type that a place has in its memory.
@@ -69,7 +69,7 @@ func (f *memory) store(p *place, id isa.ID) {
 	f.c.Do(build.OpStore, append([]uint32{f.pointer(p), id}, aligned(p.typ, p.storage)...)...)
 }
 
-// widened returns what is in memory, or a part of a value, as a value. op appends instructions.
+// widened converts what has been loaded from memory, or is a part of a value, to the type of values. op appends instructions.
 func (f *memory) widened(id isa.ID, t *ir.Type, storage uint32, op func(isa.Op, isa.ID, ...uint32) isa.ID) isa.ID {
 	words := storage == build.Workgroup && f.words
 	switch {
@@ -150,7 +150,7 @@ func (p *place) element(f *memory, index isa.ID) *place {
 	return &at
 }
 
-// inside returns a part of a place. A part of a value that is in no memory has a number.
+// inside returns a part of a place. For a place that is a value and not memory, the part is selected by number.
 func (p *place) inside(f *memory, t *ir.Type, index isa.ID, number int) *place {
 	if p.value != 0 {
 		id := f.c.Op(build.OpCompositeExtract, f.part(t), p.value, uint32(number))
@@ -162,7 +162,7 @@ func (p *place) inside(f *memory, t *ir.Type, index isa.ID, number int) *place {
 	return &part
 }
 
-// stays are the values of a function that are kept in variables, because their elements are read by an index.
+// stays are the values of a function that are kept in variables, because their elements are read by an index that is not constant.
 type stays struct {
 	values map[*ir.Value]bool
 	params map[*ir.Param]bool

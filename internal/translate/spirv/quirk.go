@@ -9,16 +9,16 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// unknown returns a float that the driver's compiler cannot know. With a zero that they know, Mesa's drivers for processors change what floats do: x*0
-// becomes 0, also for a negative x or a NaN, x+0 becomes x, though -0+0 is 0, and 0/x becomes 0. A compiler knows a zero that the module has, and each
-// that it can compute: from a variable with a constant, or from the thread's index in a dimension in which blocks have one thread. So floats with which a
-// computation begins, which are constants, conversions of integers, and the bits of integers, are chosen by a condition that is never true: that the grid
-// has no blocks.
+// unknown hides the value of a float from the driver's compiler. If Mesa's drivers for processors know that an operand is zero, they change results: x*0
+// becomes 0 even for a negative x or a NaN, x+0 becomes x although -0+0 is 0, and 0/x becomes 0. The compiler knows a zero that is a constant of the module.
+// It also knows a zero that it can compute, from a variable with a constant, or from the thread's index in a dimension in which blocks have one thread. So
+// each float with which a computation begins is hidden: a constant, a converted integer, or the bits of an integer. Such a float is selected by a condition
+// that the compiler cannot decide and that is never true: that the grid has no blocks.
 func (f *code) unknown(t *ir.Type, id isa.ID) isa.ID {
 	return f.c.Op(build.OpSelect, f.m.Float(t.Bits()), f.never(), f.m.ConstFloat(t.Bits(), 2), id)
 }
 
-// unknownConst is unknown for a constant, which is chosen where the function begins.
+// unknownConst is unknown for a constant, which is selected at the start of the function.
 func (f *code) unknownConst(t *ir.Type, c float64) isa.ID {
 	never := f.never()
 	return f.once(fmt.Sprint(t.Bits(), " ", math.Float64bits(c)), func() isa.ID {
@@ -34,8 +34,8 @@ func (f *code) never() isa.ID {
 	})
 }
 
-// number returns a constant of a type of integers. One of 64 bits that a number of 32 bits holds is made of that: Mesa 22.3 compares a number of 32 bits that
-// is extended to 64 bits wrongly with a constant of 64 bits, as in int(x) >= 0 for an int32. For other constants see operands.
+// number returns a constant of a type of integers. A constant of 64 bits that fits in 32 bits is made by extending one of 32 bits: Mesa 22.3 wrongly compares
+// a number of 32 bits that was extended to 64 bits with a constant of 64 bits, as in int(x) >= 0 for an int32. For larger constants see operands.
 func (f *code) number(t *ir.Type, c uint64) isa.ID {
 	if width(t) == 32 || int64(int32(c)) != int64(c) {
 		return f.m.Const(width(t), c)
@@ -43,7 +43,7 @@ func (f *code) number(t *ir.Type, c uint64) isa.ID {
 	return f.once(fmt.Sprint("number ", int64(c)), func() isa.ID { return f.c.Early(build.OpSConvert, f.m.Int(64), f.m.Const(32, c)) })
 }
 
-// unknownNumber returns a constant of 64 bits that the driver's compiler cannot know.
+// unknownNumber returns a constant of 64 bits whose value is hidden from the driver's compiler: see unknown.
 func (f *code) unknownNumber(c uint64) isa.ID {
 	never := f.never()
 	return f.once(fmt.Sprint("unknown ", c), func() isa.ID {
@@ -51,7 +51,7 @@ func (f *code) unknownNumber(c uint64) isa.ID {
 	})
 }
 
-// mostUnknown is how many bytes an array or structure has at most whose zero is made of floats that no driver knows. Drivers do not look into larger ones.
+// mostUnknown limits the arrays and structures, in bytes, whose zero value is made of hidden zeros. Drivers do not analyze larger ones.
 const mostUnknown = 256
 
 // zero returns the zero of a type, and zeroAs that of a part of a structure or an array, which may have another type in SPIR-V.
@@ -88,8 +88,8 @@ func (f *numbers) quotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	return f.c.Op(build.OpISub, typ, x, f.c.Op(build.OpIMul, typ, q, y))
 }
 
-// quotient32 prints the quotient of two float32. Vulkan lets a driver be wrong by 2.5 units in the last place, and by more of a root. A launch knows whether
-// the device rounds correctly. If it does not, the functions of package vulkan correct what the driver gives.
+// quotient32 prints the quotient of two float32. Vulkan allows an error of 2.5 units in the last place, and more for a root. A launch knows whether the
+// device rounds correctly. If it does not, the functions of package vulkan correct what the driver gives.
 func (f *numbers) quotient32(x, y isa.ID) isa.ID {
 	f32 := f.m.Float(32)
 	if f.driver {

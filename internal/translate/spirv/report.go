@@ -11,8 +11,8 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// The kinds of what a module reports, in the first word of the report. Package kernel reads it: the site follows, and from the third word on numbers of two
-// words each. The first report stays.
+// The kinds of reports. Package kernel reads a report: its first word is the kind, the second the site, and then follow numbers of two words each. Only the
+// first report is kept.
 const (
 	outOfRange = 1 + iota
 	cellOutOfRange
@@ -24,7 +24,7 @@ const (
 func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
 	i64 := ir.Basic(ir.Int)
 	index = f.resized(index, v.Type, i64)
-	if f.Reports != Bounds || !pos.IsValid() { // what a pass has added is in range
+	if f.Reports != Bounds || !pos.IsValid() { // an index that share has added is in range
 		return index
 	}
 	u64 := f.m.Int(64)
@@ -37,7 +37,7 @@ func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
 	}, index, n, f.site(pos))
 }
 
-// checkedIn is checked for an array of n elements, whose index may have 32 bits.
+// checkedIn is checked for an array of n elements. Its index may have 32 bits.
 func (f *values) checkedIn(v *ir.Value, index isa.ID, n int64, pos token.Pos) isa.ID {
 	if f.Reports != Bounds || !pos.IsValid() {
 		return index
@@ -84,7 +84,7 @@ func (f *numbers) report(kind uint64, site isa.ID, numbers ...isa.ID) {
 	}, nil)
 }
 
-// first writes the kind of a report, and returns whether it is the first.
+// first writes the kind of a report unless there is a report already, and returns whether it has.
 func (f *numbers) first(kind uint64) isa.ID {
 	was := f.atomically(0, build.OpAtomicCompareExchange, ir.Basic(ir.U32), f.pointer(f.word(0)), f.m.Const(32, 0), f.m.Const(32, kind))
 	return f.c.Op(build.OpIEqual, f.m.Bool(), was, f.m.Const(32, 0))
@@ -99,8 +99,8 @@ func (f *numbers) word(i int) *place {
 	return (&place{typ: u32, storage: isa.PhysicalStorage, base: at, list: true}).element(f.memory, f.m.Const(64, uint64(i)))
 }
 
-// askRounds asks whether the device still runs loops: one that ends those of a thread after some number of rounds does not run one of two rounds either.
-// No compiler knows that there are two.
+// askRounds reports whether the device still runs loops. It runs a loop of two rounds: a device that has ended a loop of the thread, after some number of
+// rounds, ends this loop at once. The compiler cannot know that there are two rounds.
 func (f *function) askRounds() {
 	f.helper("looped", f.emitter.value(nil), nil, func(g *numbers, _ []isa.ID) {
 		const unused = 10 // a word of the report that is 0

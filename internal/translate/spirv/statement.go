@@ -238,12 +238,12 @@ func (f *function) nested(s *ir.Stmt) {
 	from(0)
 }
 
-// harmlessTest reports whether a condition can be evaluated where Go does not.
+// harmlessTest reports whether a condition can be evaluated even where Go does not evaluate it.
 func harmlessTest(t ir.Test) bool {
 	return (t.Head == nil || len(t.Head.List) == 0) && harmless(t.Cond)
 }
 
-// flat finds the number of the clause that runs, with conditions one after the other, and then goes there.
+// flat prints a switch without nesting: conditions one after the other find the number of the clause that runs, and then an OpSwitch goes there.
 func (f *function) flat(s *ir.Stmt) {
 	none := len(s.Clauses) // the number of the clause without tests, or one that no clause has
 	for i, c := range s.Clauses {
@@ -267,7 +267,7 @@ func (f *function) flat(s *ir.Stmt) {
 	f.clauses(s, f.load(which), 32, func(_ *ir.Clause, i int) []uint64 { return []uint64{uint64(i)} })
 }
 
-// ownHead reports whether the values that statements bind are used by the condition after them alone.
+// ownHead reports whether the values that are bound in head are used only by the condition of s.
 func ownHead(head []*ir.Stmt, s *ir.Stmt) bool {
 	bound, own := map[*ir.Value]bool{}, true
 	for _, h := range head {
@@ -295,7 +295,7 @@ func ownHead(head []*ir.Stmt, s *ir.Stmt) bool {
 	return own
 }
 
-// returns ends the function, or what is printed of one where it is called.
+// returns prints a return: of the function, or of an inlined one.
 func (f *function) returns(s *ir.Stmt) {
 	in := f.frame
 	results := f.exprs(s.Values)

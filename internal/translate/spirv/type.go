@@ -12,7 +12,7 @@ import (
 // address is the type of an argument that is an address.
 var address = &ir.Type{Kind: ir.Pointer}
 
-// key returns a text that types with the same values have in common.
+// key returns a text that is the same for types with the same values.
 func key(t *ir.Type) string {
 	switch t.Kind {
 	case ir.Array:
@@ -27,7 +27,7 @@ func key(t *ir.Type) string {
 	return fmt.Sprint(t.Kind)
 }
 
-// fields returns the types of the parts of a structure, or of a complex number, which is one.
+// fields returns the types of the fields of a structure. A complex number is a structure of two floats.
 func fields(t *ir.Type) (all []*ir.Type) {
 	if t.Complex() {
 		return []*ir.Type{t.Part(), t.Part()}
@@ -65,7 +65,7 @@ func align(t *ir.Type) int {
 	return size(t)
 }
 
-// offset returns where a field of a structure begins, or where the last ends.
+// offset returns where field i of a structure begins. If i is the number of fields, it returns where the last field ends.
 func offset(t *ir.Type, field int) (at int) {
 	for i, f := range fields(t) {
 		at = (at + align(f) - 1) / align(f) * align(f)

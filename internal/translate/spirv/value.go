@@ -91,7 +91,7 @@ func (f *numbers) binary(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) isa
 	return f.complexes(op, t, x, y)
 }
 
-// constant returns a constant. A float is one that no driver knows.
+// constant returns a constant. A float is hidden from the driver's compiler: see unknown.
 func (f *numbers) constant(t *ir.Type, c any) isa.ID {
 	switch c := c.(type) {
 	case bool:
@@ -128,7 +128,7 @@ func (f *values) both(v *ir.Value) isa.ID {
 	return f.either(left, f.m.Bool(), known, right)
 }
 
-// harmless reports whether a value can be evaluated where Go does not: it reads no memory by an index, and costs little.
+// harmless reports whether a value can be evaluated even where Go does not evaluate it, because it reads no memory by an index, and costs little.
 func harmless(v *ir.Value) bool {
 	if v.Bound {
 		return true
@@ -283,7 +283,7 @@ func (f *values) shift(op ir.Op, t *ir.Type, x isa.ID, count *ir.Value) isa.ID {
 	return id
 }
 
-// upTo returns what an integer is at most, if it is not negative and that is known.
+// upTo returns an upper bound of an integer. known is false if there is none, or if the integer may be negative.
 func upTo(v *ir.Value) (most uint64, known bool) {
 	switch {
 	case v.Op == ir.Const:
@@ -303,8 +303,8 @@ func upTo(v *ir.Value) (most uint64, known bool) {
 	return 0, false
 }
 
-// operands returns the two operands of an operation. The driver may know a float constant other than 0 if the second operand is no constant, since it
-// cannot compute the result then: see unknown. It must not know a constant of 64 bits that is compared: see number.
+// operands returns the two operands of an operation. A float constant other than 0 need not be hidden if the other operand is not a constant, since then the
+// driver cannot compute the result: see unknown. A large constant of 64 bits that is compared must be hidden: see number.
 func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 	known := func(a, other *ir.Value) (isa.ID, bool) {
 		if v.Op.Compares() && a.Op == ir.Const && a.Type.Integer() && width(a.Type) == 64 && int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const)) {
@@ -367,7 +367,7 @@ func (f *values) atomic(v *ir.Value) isa.ID {
 	return was
 }
 
-// combined prints an atomic operation on a float as a loop of exchanges. The first guesses that there is 0, and reads what there is.
+// combined prints an atomic operation on a float as a loop of compare-and-exchange. The first one expects 0. If that is wrong, it returns the actual value.
 func (f *values) combined(v *ir.Value, at, arg isa.ID) isa.ID {
 	t, bits := v.Type, ir.Basic(map[int]ir.Kind{32: ir.U32, 64: ir.U64}[v.Type.Bits()])
 	word, op := f.m.Int(t.Bits()), map[string]ir.Op{"Add": ir.Add, "Min": ir.Min, "Max": ir.Max}[v.Of]
@@ -448,7 +448,7 @@ func (f *values) at(p *ir.Place, indexes []isa.ID) *place {
 	return at
 }
 
-// source returns where a value is that a part is taken of.
+// source returns the place of a value, to take a part of it.
 func (f *values) source(v *ir.Value) *place {
 	switch {
 	case v.Bound && f.frame.kept[v.ID] != nil:
