@@ -27,7 +27,7 @@ func OnesCount(x uint64) (n int) {
 	return n
 }
 
-// TrailingZeros is that of a number of n bits.
+// TrailingZeros is bits.TrailingZeros for a number of n bits.
 func TrailingZeros(x uint64, n int) int {
 	if x != 0 {
 		n = OnesCount(x&-x - 1)
@@ -35,7 +35,7 @@ func TrailingZeros(x uint64, n int) int {
 	return n
 }
 
-// Reverse is that of a number of n bits.
+// Reverse is bits.Reverse for a number of n bits.
 func Reverse(x uint64, n int) (y uint64) {
 	for i := 0; i < n; i++ {
 		y = y<<1 | x>>(uint64(i)&63)&1
@@ -43,7 +43,7 @@ func Reverse(x uint64, n int) (y uint64) {
 	return y
 }
 
-// ReverseBytes is that of a number of n bits.
+// ReverseBytes is bits.ReverseBytes for a number of n bits.
 func ReverseBytes(x uint64, n int) (y uint64) {
 	for i := 0; i < n; i += 8 {
 		y = y<<8 | x>>(uint64(i)&63)&255

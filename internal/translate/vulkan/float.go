@@ -19,7 +19,7 @@ func zeros(x uint64) (n int64) {
 	return n
 }
 
-// exponent returns that of a finite number as its bits have it. For a subnormal number it goes on below 1.
+// exponent returns the biased exponent of a finite number. For a subnormal number it is below 1.
 func exponent(x float64) int64 {
 	e := int64(math.Float64bits(x) >> 52 & 0x7ff)
 	if e == 0 {
@@ -28,7 +28,7 @@ func exponent(x float64) int64 {
 	return e
 }
 
-// significand returns that of a finite number, with the highest bit at 52.
+// significand returns the significand of a finite number, with the highest bit at 52.
 func significand(x float64) uint64 {
 	m := math.Float64bits(x) << 12 >> 12
 	if math.Float64bits(x)>>52&0x7ff != 0 {

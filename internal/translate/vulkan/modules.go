@@ -1,8 +1,8 @@
 // Package vulkan makes the modules of kernels for Vulkan. Package spirv prints them.
 //
 // The other files of this package have the functions that Vulkan lacks, or that its drivers compute with errors that are too large. They are Go, and are
-// built and printed as functions that kernels call: a function with the name of one in package math takes its place. Each file stands for itself, and
-// imports package math only. A new function of package math: here, and in ir.Functions.
+// built and printed as functions that kernels call: a function with the name of one in package math takes its place. Each file imports package math only. A
+// new function of package math: here, and in ir.Functions.
 package vulkan
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/spirv"
 )
 
-// Modules are those of a kernel.
+// Modules are the modules of one kernel.
 type Modules struct {
 	Plain, Checked *module.Module // the second reports indexes out of range
 	Watched        *module.Module // reports whether the device has ended a loop; nil if it cannot
@@ -55,7 +55,7 @@ var sources embed.FS
 // functions are the functions that Vulkan lacks.
 var functions = sync.OnceValues(func() (*ir.Program, error) { return built(func(text string) string { return text }) })
 
-// built builds the functions. changed returns the text that takes a file's place.
+// built builds the functions. changed returns the text that replaces that of a file, for tests.
 func built(changed func(text string) string) (*ir.Program, error) {
 	fset := token.NewFileSet()
 	var files []*ast.File

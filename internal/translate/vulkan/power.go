@@ -75,7 +75,7 @@ func logOf(x float64) float64 {
 
 func hasLog(x float64) bool { return x > 0 && finite(x) }
 
-// noLog returns what a logarithm is where it is no number, or x.
+// noLog returns the logarithm of an x that hasLog excludes: -Inf, NaN or x itself.
 func noLog(x float64) float64 {
 	if x == 0 {
 		return -infinity()
