@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// reason says why a grid cannot be cut in a dimension. It is vague if it is of little use when there is another one.
+// reason says why a grid cannot be cut in a dimension. A vague one is used only if there is no other.
 type reason struct {
 	text  string
 	vague bool
@@ -29,8 +29,8 @@ func (t *Footprint) cuts() {
 	}
 }
 
-// uncut says why a grid cannot be cut in a dimension, nothing if it can. Threads in different places of the dimension must use different elements of
-// each slice that is written, and those of a thread must be behind all of the thread before: only then the elements of parts do not overlap.
+// uncut says why a grid cannot be cut in a dimension, nothing if it can. Threads at different places of the dimension must use different elements of each
+// slice that is written. And all elements of a thread must come after those of the previous thread, so that the ranges of two parts do not overlap.
 func (t *Footprint) uncut(d int) reason {
 	var written []*ir.Param
 	for _, m := range t.w.Slices() {
@@ -64,7 +64,7 @@ func place(a facts.Access) string {
 	return fmt.Sprintf("%s:%d", a.Pos.Filename[strings.LastIndexAny(a.Pos.Filename, `/\`)+1:], a.Pos.Line)
 }
 
-// apart says why threads with different numbers g may use the same elements, nothing if they do not. name is that of g.
+// apart says why threads that differ in g may use the same elements, and nothing if they cannot. name is the name of g.
 func (t *Footprint) apart(m *ir.Param, all []facts.Access, g *facts.Atom, name string) reason {
 	for _, a := range all {
 		if a.Atomic {

@@ -101,7 +101,7 @@ func (e *intervals) union(all []facts.Access) (union *node) {
 		if a.Index == nil {
 			return e.whenThreads()
 		}
-		least, most := a.Index[""], a.Index[""] // of the accesses that differ in a constant alone
+		least, most := a.Index[""], a.Index[""] // least and largest constant of the accesses that differ in their constants alone
 		first := i
 		for k, b := range all {
 			if b.Index != nil && b.Index.Rest().Equal(a.Index.Rest()) && sameKnown(a.Known, b.Known) {
@@ -138,7 +138,7 @@ func sameKnown(a, b []facts.Known) bool {
 	return slices.EqualFunc(a, b, func(x, y facts.Known) bool { return x.Same(&y) })
 }
 
-// unbounded reports whether an interval can be anything that is not negative, or nearly so.
+// unbounded reports whether an interval has no upper bound: it is grid.Anything, perhaps limited from below.
 func unbounded(n *node) bool {
 	for n.method == "When" || n.method == "Add" || n.method == "From" || n.method == "Above" {
 		n = n.args[0]
@@ -146,7 +146,7 @@ func unbounded(n *node) bool {
 	return n.text == anything
 }
 
-// filling are writes of which each thread makes all. For each choice of numbers for the atoms they are so many elements (each), one behind the other.
+// filling is a set of writes, all of which each thread makes. For each choice of numbers for the atoms, they write a run of each consecutive elements.
 type filling struct {
 	each  int64
 	atoms []*facts.Atom
@@ -163,7 +163,7 @@ func (f *filling) node(e *intervals, span *node) *node {
 	}
 	for i, a := range f.atoms {
 		n := e.atom(a, f.known)
-		if i == 0 { // none if no thread makes these writes: there may be others
+		if i == 0 { // empty if no thread makes these writes; a launch may have other threads
 			n = e.when(n, of, f.known, f.known)
 		}
 		args = append(args, n)
@@ -171,7 +171,7 @@ func (f *filling) node(e *intervals, span *node) *node {
 	if len(f.atoms) == 0 {
 		args = append(args, e.within(facts.Fixed(0), f.known))
 	}
-	if e.work > mostWork { // constraints may be left out
+	if e.work > mostWork { // then bounded may have left out conditions
 		return nil
 	}
 	return e.known(&node{text: "grid.Filled", args: args})

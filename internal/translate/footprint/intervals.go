@@ -19,7 +19,7 @@ type intervals struct {
 	order []*node
 	taken map[string]bool
 	depth int
-	work  int // for this access
+	work  int // steps of work for this access: see mostWork
 }
 
 func newIntervals(w *facts.Reach) *intervals {
@@ -51,7 +51,7 @@ func (e *intervals) call(hint, method string, args ...*node) *node {
 	return e.known(&node{method: method, args: args, hint: hint})
 }
 
-// arithmetic is call for an operation of which the result can be anything if an operand can.
+// arithmetic is call for an operation whose result is unlimited if an operand is.
 func (e *intervals) arithmetic(method string, args ...*node) *node {
 	for _, a := range args {
 		if a.text == anything {
@@ -61,7 +61,7 @@ func (e *intervals) arithmetic(method string, args ...*node) *node {
 	return e.call("", method, args...)
 }
 
-// known returns the part that there is already, or this one.
+// known returns the equal part that exists already, or adds n and returns it.
 func (e *intervals) known(n *node) *node {
 	if !token.IsIdentifier(n.hint) {
 		n.hint = ""
@@ -87,13 +87,14 @@ func (e *intervals) number(n int64) *node { return e.leaf(strconv.FormatInt(n, 1
 // only returns the interval of one number.
 func (e *intervals) only(n int64) *node { return e.leaf(fmt.Sprintf("grid.Only(%d)", n)) }
 
-// deepest is how deep the operations of an interval may be nested, and mostWork how many are looked at for one access. Beyond it is anything.
+// deepest limits how deep the operations of an interval are nested, and mostWork how many of them are tried for one access. Beyond these limits the interval
+// is grid.Anything.
 const (
 	deepest  = 60
 	mostWork = 2000
 )
 
-// of returns the interval of a sum where what is known holds.
+// of returns the interval of a sum under the conditions in known.
 func (e *intervals) of(p facts.Sum, known []facts.Known) *node {
 	e.depth++
 	defer func() { e.depth-- }()
@@ -110,7 +111,7 @@ func (e *intervals) of(p facts.Sum, known []facts.Known) *node {
 	return e.plain(p, known)
 }
 
-// plain is of without what is known of sums.
+// plain is of, but conditions on sums of several atoms are not used.
 func (e *intervals) plain(p facts.Sum, known []facts.Known) *node {
 	if n, ok := p.Constant(); ok {
 		return e.only(n)
@@ -167,7 +168,7 @@ func (e *intervals) product(m string, by int64, known []facts.Known) *node {
 	return all
 }
 
-// atom returns the interval of an atom where what is known holds.
+// atom returns the interval of an atom under the conditions in known.
 func (e *intervals) atom(a *facts.Atom, known []facts.Known) *node {
 	var n *node
 	switch a.Kind {
@@ -232,7 +233,7 @@ func (e *intervals) result(a *facts.Atom, known []facts.Known) (n *node) {
 
 var methods = map[ir.Op]string{ir.Lt: "Below", ir.Le: "UpTo", ir.Gt: "Above", ir.Ge: "From", ir.Eq: "And", ir.Ne: "Not"}
 
-// bounded returns the part of the interval n of q in which what is known of q holds.
+// bounded limits n, the interval of q, by the conditions on q in known.
 func (e *intervals) bounded(n *node, q facts.Sum, known []facts.Known) *node {
 	e.depth++
 	defer func() { e.depth-- }()
@@ -246,7 +247,7 @@ func (e *intervals) bounded(n *node, q facts.Sum, known []facts.Known) *node {
 		}
 		if a := e.w.One(q); a != nil && a.Up && len(c.Plus) == 0 && c.Bound.Plus(facts.Fixed(1), 1) != nil &&
 			(c.Op == ir.Lt && c.Bound.Equal(a.End) || c.Op == ir.Le && c.Bound.Plus(facts.Fixed(1), 1).Equal(a.End)) {
-			continue // as Steps says
+			continue // Interval.Steps stays below the end already
 		}
 		bound := e.of(c.Bound, known[:i])
 		was, at := n, n
@@ -269,7 +270,7 @@ func (e *intervals) bounded(n *node, q facts.Sum, known []facts.Known) *node {
 	return n
 }
 
-// within returns the interval of a sum for the threads for which what is known holds, none if there are none.
+// within returns the interval of a sum for the threads that meet the conditions in known. It is empty if there are no such threads.
 func (e *intervals) within(p facts.Sum, known []facts.Known) *node {
 	e.work = 0
 	n := e.when(e.of(p, known), p, known, known)
@@ -286,10 +287,10 @@ func (e *intervals) within(p facts.Sum, known []facts.Known) *node {
 	return e.call(n.hint, "When", n, e.anyThread())
 }
 
-// anyThread returns an interval that is empty if there are no threads.
+// anyThread returns an interval that is empty only if there are no threads.
 func (e *intervals) anyThread() *node { return e.given("", "grid.Places(box, 0)") }
 
-// when returns n, the interval of p, restricted: it is empty if what some says holds for no thread.
+// when returns n, which is the interval of p, or an empty interval if no thread meets the conditions in some.
 func (e *intervals) when(n *node, p facts.Sum, known, some []facts.Known) *node {
 	seen := map[int]bool{}
 	e.w.Mentioned(p, seen)

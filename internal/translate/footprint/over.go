@@ -9,9 +9,9 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// A kernel that does something only for threads below an end says how many threads it needs. The end may be a parameter, the length of one, or be computed
-// from these. Over finds it for each dimension that the kernel uses, in one of two forms: the last statement is "if i < n && j < m { ... }", or one before
-// says "if i >= n || j >= m { return }", or several of these do. Before them nothing but variables is computed.
+// If a kernel does something only for threads below an end, the end says how many threads it needs. The end may be a parameter, the length of one, or be
+// computed from these. Over finds it for each dimension that the kernel uses, in one of two forms. Either the last statement is "if i < n && j < m { ... }".
+// Or one or more statements "if i >= n || j >= m { return }" come before the rest. Before these, the kernel only computes variables.
 type over struct {
 	effects map[*ir.Function]*facts.Effects
 	names   []string // of the launcher's arguments, by parameter
@@ -32,7 +32,7 @@ func Over(f *ir.Function, effects map[*ir.Function]*facts.Effects, names []strin
 	o.region(f.Body.List)
 	var texts []string
 	for _, e := range o.ends[:effects[f].Dims] {
-		if e.below && !hidden { // len(y)-1 of an empty y: no thread is below it
+		if e.below && !hidden { // such as len(y)-1 of an empty y
 			e.text = "max(0, " + e.text + ")"
 		}
 		texts = append(texts, e.text)
@@ -55,7 +55,7 @@ func (o *over) region(list []*ir.Stmt) {
 		case n == len(list)-1:
 			o.among(s.Value, ir.Both, ir.Lt)
 		case len(s.Then.List) == 1 && s.Then.List[0].Do == ir.Return:
-			o.among(s.Value, ir.Either, ir.Ge) // the conditions of other dimensions may follow
+			o.among(s.Value, ir.Either, ir.Ge) // later statements may have conditions on other dimensions
 		default:
 			return
 		}

@@ -13,7 +13,8 @@ type proof struct {
 	work int // for this comparison
 }
 
-// less reports whether p is always less than q + step, for any two threads: p is what it can be where knownP holds, and q where knownQ does.
+// less reports whether p is always less than q + step, where p and q may belong to different threads. The conditions knownP hold for the thread of p, and
+// knownQ for that of q.
 func (w *proof) less(p facts.Sum, knownP []facts.Known, q facts.Sum, knownQ []facts.Known, step facts.Sum) bool {
 	both := slices.Concat(knownP, knownQ)
 	w.work = 0
@@ -54,7 +55,7 @@ func (w *proof) positive(p facts.Sum, known []facts.Known) bool {
 	return least > 0
 }
 
-// least returns 1 or 0 if a number that is the same for all threads is known to be at least that, and else -1.
+// least returns a lower bound of an atom that is the same for all threads: 1, 0, or -1 if it may be negative.
 func (w *proof) least(a *facts.Atom, known []facts.Known) int {
 	if a.Kind == facts.IsSize || a.Kind == facts.IsBlocks {
 		return 1
@@ -62,7 +63,7 @@ func (w *proof) least(a *facts.Atom, known []facts.Known) int {
 	me := a.Sum()
 	for _, c := range known {
 		n, constant := c.Plus.Constant()
-		if c.Of.Equal(me) && constant && n == 0 { // compared with a number
+		if c.Of.Equal(me) && constant && n == 0 { // a condition on the atom itself
 			if k, ok := c.Bound.Constant(); ok && (k >= 0 && c.Op == ir.Gt || k >= 1 && (c.Op == ir.Ge || c.Op == ir.Eq)) {
 				return 1
 			}
@@ -77,10 +78,10 @@ func (w *proof) least(a *facts.Atom, known []facts.Known) int {
 	return -1
 }
 
-// mostBounds is how many bounds of a sum are tried, and how deep they are sought.
+// mostBounds limits how many bounds of a sum are tried. Half of it limits the depth of the search.
 const mostBounds = 16
 
-// bounds returns sums that are the same for all threads and that p is never above, or never below.
+// bounds returns sums that are the same for all threads and that are upper bounds of p, or lower bounds.
 func (w *proof) bounds(p facts.Sum, known []facts.Known, above bool, depth int) (all []facts.Sum) {
 	varying, _ := w.Split(p)
 	if w.work++; p == nil || depth > mostBounds/2 || w.work > mostWork {
@@ -131,7 +132,7 @@ func (w *proof) bounds(p facts.Sum, known []facts.Known, above bool, depth int) 
 	return all
 }
 
-// ofAtom returns sums that an atom is never above, or never below, as follows from what it is.
+// ofAtom returns upper bounds of an atom, or lower bounds, that follow from its kind.
 func (w *proof) ofAtom(a *facts.Atom, up bool) []facts.Sum {
 	switch {
 	case !up && a.Low:
@@ -180,7 +181,7 @@ func (w *proof) sign(p facts.Sum, known []facts.Known) (sign int) {
 	return sign
 }
 
-// bound returns what is known that a sum is at most, or at least.
+// bound returns the upper bound of a sum that a condition gives, or the lower bound. If there is none, it returns nil.
 func (w *proof) bound(c *facts.Known, most bool) facts.Sum {
 	n, constant := c.Plus.Constant()
 	for m := range c.Of {
@@ -201,7 +202,7 @@ func (w *proof) bound(c *facts.Known, most bool) facts.Sum {
 	return nil
 }
 
-// independent reports whether a sum and what is known have no places of threads in the grid together with those in their blocks.
+// independent reports whether a sum and the conditions in known use, for each dimension, either places in the grid or places in blocks, but not both.
 func (w *proof) independent(p facts.Sum, known []facts.Known) bool {
 	seen := map[int]bool{}
 	w.Mentioned(p, seen)
@@ -222,7 +223,8 @@ func (w *proof) independent(p facts.Sum, known []facts.Known) bool {
 	return true
 }
 
-// radix returns the numbers of which a sum is made, if different numbers give sums that are more than width apart.
+// radix returns the atoms of a sum that differ between threads, if different numbers for them give sums that are more than width apart. This is so for the
+// digits of a number, such as i and j in i*n + j.
 func (w *proof) radix(p, width facts.Sum, known []facts.Known) ([]*facts.Atom, bool) {
 	varying, _ := w.Split(p)
 	if len(varying) == 0 {

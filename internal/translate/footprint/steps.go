@@ -9,17 +9,17 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// This file bounds the work of a thread, so that the host can run a small launch on the goroutine that launches. The bound is a number of steps, plus,
-// for each number and each length that a launch passes, a number of steps times that number: the sum counts every statement as if it ran, and a
-// loop's body as often as it can run. A kernel with another loop has no bound.
+// This file bounds the work of a thread, so that the host can run a small launch on the goroutine that launches. The bound is a number of steps, plus, for
+// each number and each length that a launch passes, a number of steps times that number: the sum counts every statement as if it ran, and a loop's body as
+// often as it can run. A kernel with a loop that has no known bound has no bound.
 
 // What counts as how many steps. A step is an operation on numbers, as Go's text has it.
 const (
 	loadSteps   = 4  // an element, which may come from memory
 	divideSteps = 8  // a division of whole numbers
-	callSteps   = 4  // what is around the body of a function
+	callSteps   = 4  // a call, without the body of the function
 	simpleSteps = 8  // a function of math or math/bits that is a few instructions
-	mathSteps   = 60 // another one
+	mathSteps   = 60 // any other function of math or math/bits
 	atomicSteps = 20
 	mostShared  = 4096 // bytes of shared memory of a block, which are set to zero
 )
@@ -28,9 +28,9 @@ const (
 type counter struct {
 	*facts.Bounds
 	total facts.Bound
-	calls int  // how deep
+	calls int  // the depth of calls
 	none  bool // there is no bound
-	round any  // the syntax of the loop around: what it sets is counted with it
+	round any  // the Go statement of the enclosing loop; variables that this statement itself sets are counted with the loop
 }
 
 // Steps returns the elements of driver.Function.Steps for a kernel, or "" if it has no bound.
@@ -77,7 +77,7 @@ func (c *counter) region(r *ir.Region, in *ir.Function) {
 		if i > 0 {
 			before = r.List[i-1]
 		}
-		if i+1 < len(r.List) && facts.Begins(s, r.List[i+1]) { // as a for, of which only the condition counts
+		if i+1 < len(r.List) && facts.Begins(s, r.List[i+1]) { // it is the first part of a for statement, which does not count
 			continue
 		}
 		c.statement(s, before, in)
@@ -122,7 +122,7 @@ func (c *counter) statement(s, before *ir.Stmt, in *ir.Function) {
 
 // store counts a store. The operation of x op= y and of x++ has no text of its own.
 func (c *counter) store(s *ir.Stmt, in *ir.Function) {
-	if s.Syntax == in.Syntax { // a parameter that changes
+	if s.Syntax == in.Syntax { // it copies a parameter that the function changes
 		return
 	}
 	if p := s.Place.Param; p == nil || p.Type.Kind != ir.Matrix {
@@ -163,7 +163,7 @@ func (c *counter) loop(s, before *ir.Stmt, in *ir.Function) {
 	all := rounds.By(each.total)
 	c.total = c.total.Plus(all)
 	for at := range all {
-		c.none = c.none || strings.Contains(at, " ") // a product of two numbers
+		c.none = c.none || strings.Contains(at, " ") // a product of two arguments
 	}
 }
 
