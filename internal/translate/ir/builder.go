@@ -77,7 +77,7 @@ func (b *Builder) Zero(t *Type) *Value {
 	return b.Value(Composite, t)
 }
 
-// Again returns a value without operands to use it once more. A bound value is used as it is.
+// Again returns a value that can be used in another statement: a bound value itself, or else a copy. The value has no operands.
 func (b *Builder) Again(v *Value) *Value {
 	if v.Bound {
 		return v
@@ -91,14 +91,14 @@ func (b *Builder) Again(v *Value) *Value {
 // Frozen returns a place whose indexes are evaluated now, so that later statements do not change them.
 func (b *Builder) Frozen(p *Place) *Place {
 	return p.mapped(func(v *Value) *Value {
-		if v.Op <= AllBlocks { // it does not change
+		if v.Op <= AllBlocks { // constants, arguments, counters, lengths and the thread's place do not change
 			return v
 		}
 		return b.Let(v)
 	})
 }
 
-// AgainAt returns a place that is frozen, to use it once more.
+// AgainAt returns a copy of a place that Frozen returned, to use it in another statement.
 func (b *Builder) AgainAt(p *Place) *Place { return p.mapped(b.Again) }
 
 // mapped returns a place with other indexes.
@@ -156,7 +156,7 @@ func (b *Builder) Stmt(do Action) *Stmt {
 	return s
 }
 
-// Let adds a statement that evaluates a value, unless that is known already, and returns the value.
+// Let adds a statement that evaluates a value, and returns the value. If the value is bound already, Let adds nothing.
 func (b *Builder) Let(v *Value) *Value {
 	if v.Bound {
 		return v
@@ -183,7 +183,7 @@ func (p *Place) Part(field int, index, col *Value) *Place {
 // At returns the place of a local.
 func (l *Local) At() *Place { return &Place{Local: l, Type: l.Type} }
 
-// At returns the place that a pointer points to, or what [Place.Part] takes an element of a slice or a cell of a matrix from.
+// At returns the place that a pointer points to. For a slice or a matrix it returns the place of all elements, of which [Place.Part] selects one.
 func (p *Param) At() *Place {
 	at := &Place{Param: p}
 	at.Type = at.root()

@@ -10,7 +10,7 @@ type Program struct {
 
 // Function is a kernel, or a function that kernels call.
 type Function struct {
-	Name    string // in Go; for a function with type arguments, or several kinds of memory, not unique
+	Name    string // in Go. Not unique: a generic function is built for each list of type arguments, and others for each kind of memory
 	Kernel  bool
 	Params  []*Param
 	Results []*Type
@@ -34,7 +34,7 @@ type Param struct {
 type Local struct {
 	Name  string // in Go; empty for one that was added
 	Type  *Type
-	Space Space // Private, or Shared: then it is zero when a block begins
+	Space Space // Private or Shared. A shared local is zero when a block begins
 	Index int   // among the function's locals
 	Pos   token.Pos
 }
@@ -50,7 +50,7 @@ const (
 	Let      Action = iota // evaluates Value once, here; later statements use the result
 	Store                  // Place = Value. The indexes are evaluated first, then the value; then the indexes are checked
 	If                     // if Value { Then } else { Else }
-	Loop                   // for ; Head, Value; Step { Then }, or Count
+	Loop                   // for { Head; if !Value { break }; Then; Step }. With Count instead: for Count { Then }
 	Switch                 // Clauses
 	Break                  // leaves Target, a loop or a switch around
 	Continue               // goes on with the step of Target, a loop around
@@ -72,7 +72,7 @@ type Stmt struct {
 	Place      *Place
 	Values     []*Value
 	Then, Else *Region
-	Head, Step *Region // of a loop: what its condition needs, before each round; what follows each round. Each may be nil
+	Head, Step *Region // of a loop. Head runs before the condition is tested, and Step after each round. Each may be nil
 	Count      *Count  // of a loop that counts, which has neither Value nor Head nor Step
 	Clauses    []*Clause
 	Target     *Stmt
@@ -98,7 +98,7 @@ type Clause struct {
 
 // Test is one condition of a clause.
 type Test struct {
-	Head *Region // what the condition needs; it may be nil
+	Head *Region // statements that run before the condition is evaluated; it may be nil
 	Cond *Value
 }
 
@@ -133,7 +133,7 @@ type Place struct {
 type Part struct {
 	Field      int
 	Index, Col *Value    // Index is not nil for an element; for one of a matrix Index is the row and Col the column
-	Pos        token.Pos // of the index in the source, where the value may be one that is known already; it may be missing
+	Pos        token.Pos // of the index in the source. The value may be bound elsewhere and have another position. It may be missing
 }
 
 // Space returns the kind of memory that a place is in.
@@ -144,7 +144,7 @@ func (p *Place) Space() Space {
 	return p.Param.Type.Space
 }
 
-// root returns the type of what the path of a place begins at.
+// root returns the type of the local, slice, matrix or pointer target at which the path of a place begins.
 func (p *Place) root() *Type {
 	switch {
 	case p.Local != nil:
@@ -263,5 +263,5 @@ func (r *Region) Visit(f func(*Stmt), value func(*Value)) {
 	}
 }
 
-// NumValues returns how many values the function has had. Each has an ID below it.
+// NumValues returns a number that is larger than the ID of each value of the function.
 func (f *Function) NumValues() int { return f.values }

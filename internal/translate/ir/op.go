@@ -13,7 +13,7 @@ type Op uint8
 // The operations. Arithmetic on integers wraps at the type's width, and each operation on floats is rounded by itself.
 const (
 	Const    Op = iota
-	Argument    // the value of a parameter; one that refers to memory only as an argument of a call
+	Argument    // the value of a parameter. A slice, matrix or pointer only as an argument of a call
 	Counter     // the index of a loop that counts
 	Len         // of a slice
 	Rows        // of a matrix
@@ -62,7 +62,7 @@ const (
 
 	Load    // what is at a place
 	Address // a pointer to a place, only as an argument of a call
-	Atomic  // an atomic operation on a place; the value is what was there. Only directly in a Let
+	Atomic  // an atomic operation on a place. Its value is what the place held before. Only directly in a Let
 	Call    // the results of a function; a tuple if there are several. Only directly in a Let
 )
 

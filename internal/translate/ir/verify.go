@@ -60,7 +60,7 @@ func (v *verifier) function() (err error) {
 // region checks a region, whose values are unknown after it.
 func (v *verifier) region(r *Region) { v.regionThen(r, func() {}) }
 
-// regionThen calls then where the values of the region are still known.
+// regionThen checks a region and then calls then, before the values of the region go out of scope.
 func (v *verifier) regionThen(r *Region, then func()) {
 	var here []*Value
 	if r != nil {
@@ -158,7 +158,7 @@ func (v *verifier) condition(x *Value) {
 	must(v.use(x).Kind == Bool, "a condition of type %s", x.Type)
 }
 
-// number checks that no other value has the number of a value.
+// number checks that no other value has the same ID.
 func (v *verifier) number(x *Value) {
 	must(x.ID >= 0 && x.ID < v.f.values, "value %d has a number that the function does not have", x.ID)
 	must(v.ids[x.ID] == nil, "%s: value %d is used twice, or shares its number", x.Op, x.ID)
@@ -177,7 +177,7 @@ func (v *verifier) use(x *Value) *Type {
 	return x.Type
 }
 
-// computed checks a value where it is computed. A let has it as its own value, and not as a part of that.
+// computed checks a value where it is computed. let tells that it is the value of a let, and not only a part of one.
 func (v *verifier) computed(x *Value, let bool) {
 	must(x.Op != Counter, "a counter that no loop has")
 	must(let || x.Op != Call && x.Op != Atomic, "%s: it is not the value of a let", x.Op)
@@ -232,7 +232,7 @@ func (v *verifier) owns(p *Param) {
 	must(p != nil && p.Index < len(v.f.Params) && v.f.Params[p.Index] == p, "a parameter of another function")
 }
 
-// place checks that a place is where it says, and its indexes.
+// place checks that a place is a part of its local or parameter, has the type that it says, and has valid indexes.
 func (v *verifier) place(p *Place) {
 	must(p != nil, "a place is missing")
 	if l := p.Local; l != nil {

@@ -1,8 +1,8 @@
-// Package interp runs kernels as Go does: it is the meaning of package ir, with which translations are compared.
+// Package interp runs kernels as Go does. It defines the meaning of package ir, and tests compare translations with it.
 //
-// The threads of a block run one after the other, in the order of their places. At a barrier the next thread runs, so a run has the same
-// result each time. An int has 64 bits. What Go leaves to the processor is that of the processor that runs this: floats that an integer cannot
-// hold, and the bits of a NaN.
+// The threads of a block run one after the other, in the order of their places. At a barrier the next thread runs, so a run has the same result each time. An
+// int has 64 bits. Go leaves two things to the processor: the conversion of a float that the integer cannot hold, and the bits of a NaN. Here they are as on
+// the processor that runs the interpreter.
 package interp
 
 import (
