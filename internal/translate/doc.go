@@ -1,7 +1,7 @@
 // Package translate turns kernels that are written in Go into the portable C dialect of package kernel, into SPIR-V, and into a Go file that launches them.
 //
-// Package load finds and type-checks packages. [Package.Translate] translates the functions that are marked //halyard:kernel, and the functions that they
-// call. Everything for devices comes from one representation of them, of package ir:
+// Package load finds and type-checks packages. [Package.Translate] in emit.go translates the functions that are marked //halyard:kernel, and the functions
+// that they call. Everything for devices comes from one representation of them, of package ir:
 //
 //   - Package build makes it from the syntax tree, with the types that go/types found. It refuses what has no translation.
 //   - Package facts finds out what is known about it, and package footprint what a launch touches.
@@ -22,7 +22,38 @@
 // If something has no translation, the error is a [load.Errors]. It contains the position, and a sentence that says what to write
 // instead.
 //
-// On devices three things differ from Go. Indexes are checked only with HALYARD_CHECK=bounds: otherwise an index out of range reads or writes
+// # The way of a kernel
+//
+// examples/gokernels/saxpy is the smallest kernel. "halyard kernels --ir" prints its representation, "--print" its C, and "--print=spirv" its SPIR-V. The
+// functions on the way are, in the order of the calls:
+//
+//   - [Package.Translate] calls build.Program. For the kernel and each function that it calls, program.function in build/function.go makes an ir.Function.
+//     Its statements come from function.statement in build/statement.go, their values from values.expr in build/expression.go.
+//   - [Package.Translate] calls cprint.Print. printer.function in cprint/function.go asks package quirks for the table of the function, and prints the head.
+//     The statements come from function.statement in cprint/statement.go, their values from values.computed in cprint/expression.go, an element such as
+//     y[i] from values.place in cprint/call.go.
+//   - Package.generate writes the C into saxpy_kernels.go, as kernel.Source.Portable. At run time package kernel puts a header of kernel/prelude before it
+//     (kernel.Prelude). So macros such as GLOBAL get their meaning in OpenCL from kernel/prelude/opencl.h. The text has a guarded and an unguarded half: see
+//     quirks.Guard.
+//   - Package.vulkan in vulkan.go calls vulkan.ModulesOf, and that calls spirv.Module. emitter.kernel in spirv/module.go declares the parameters. The
+//     statements come from function.statement in spirv/statement.go, their values from values.compute in spirv/value.go, an element from values.at there.
+//
+// # Where things go
+//
+// Each package says under this title what it needs for something new. To begin with:
+//
+//   - A new statement of Go: function.statement in build/statement.go. If it needs a new kind of statement in the representation, see package ir, which
+//     lists the other places. Loops for the host walk the syntax tree, so nesting.go, the files that begin with rows, phases and vector, and within.go must
+//     know it as well.
+//   - A new target: for a compiler of C, a header in kernel/prelude and a case in kernel.Prelude. For another language, a package beside cprint and spirv
+//     that prints an ir.Program; a file beside vulkan.go that writes the result into a Go file, with its name in package load; and a call of it in
+//     [Package.Translate].
+//   - A new quirk, which is a form of the text that avoids a fault of a compiler: package quirks for compilers of C, spirv/quirk.go for drivers of Vulkan.
+//   - A new function of package math: [ir.Functions], cprint/math.go, and spirv/math.go or package vulkan.
+//
+// # What differs from Go
+//
+// On devices four things differ from Go. Indexes are checked only with HALYARD_CHECK=bounds: otherwise an index out of range reads or writes
 // anywhere. Division by zero is 0. A shift by a negative count shifts everything out. If an integer cannot hold a converted float, the result is that
 // of Go on amd64.
 package translate
