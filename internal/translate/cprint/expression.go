@@ -62,7 +62,7 @@ func (f *values) computed(v *ir.Value) text {
 
 // inGrid returns the thread's place in the grid, which is a u64 in C.
 func (f *values) inGrid(v *ir.Value) text {
-	f.checks = f.checks || v.Op == ir.InGrid || v.Op == ir.BlockOf || v.Op == ir.AllBlocks // macros that may use the last parameter
+	f.checks = f.checks || v.Op == ir.InGrid || v.Op == ir.BlockOf || v.Op == ir.AllBlocks // their macros may use the last parameter
 	word := map[ir.Op]string{ir.InGrid: "INDEX", ir.InBlock: "THREAD", ir.BlockOf: "BLOCK", ir.Threads: "THREADS", ir.AllBlocks: "BLOCKS"}[v.Op]
 	return called(word, atom(strconv.Itoa(v.Which[0])))
 }
@@ -92,7 +92,7 @@ func (f *values) constant(v *ir.Value) text {
 	return text{}
 }
 
-// integer returns a constant. C takes it for an int if it fits one, which becomes the type of the other operand.
+// integer returns a constant. If it fits in an int, C takes it for an int and converts it to the type of the other operand.
 func (f *values) integer(n number, x int64) text {
 	switch {
 	case x == math.MinInt64:

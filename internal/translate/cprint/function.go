@@ -173,8 +173,8 @@ type spot struct {
 	at *ir.Stmt
 }
 
-// survey finds which bound values are used, and where locals are declared: with the first store, if all other uses are after it in the same region or in
-// regions inside; else before the first statement that uses it, in the innermost region that has all uses.
+// survey finds which bound values are used, and where locals are declared. That is before the first statement that uses the local, in the innermost region
+// that has all uses. If this statement is a store to the whole local, the store is the declaration.
 func (f *function) survey() {
 	ways := map[*ir.Local][]spot{} // the statements around all uses, from the body inwards; the last is where the local can be declared
 	place := func(p *ir.Place, way []spot) {

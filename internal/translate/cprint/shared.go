@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// clearShared prints what sets the memory that the threads of a block share to zero before any thread goes on, except elements that are written before any
-// thread can read them.
+// clearShared prints the code that sets shared memory to zero at the start of a kernel. It leaves out elements that are written before any thread can read
+// them.
 func (f *values) clearShared() {
 	var arrays []*ir.Local
 	all := true
@@ -36,7 +36,8 @@ func (f *values) clearShared() {
 	f.line("}")
 }
 
-// clear prints how the threads of a block set an array to zero: all of it or, if own is not nil, only the elements that no thread has as its own.
+// clear prints how the threads of a block set an array to zero. If own is nil, that is the whole array. Otherwise it is only the elements that are no
+// thread's own.
 func (f *values) clear(l *ir.Local, own []int) {
 	total, elem := int64(1), l.Type
 	for ; elem.Kind == ir.Array; elem = elem.Elem {

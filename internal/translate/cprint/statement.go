@@ -70,7 +70,8 @@ func (f *function) let(v *ir.Value) {
 	}
 }
 
-// store prints an assignment. A kernel assigns to a copy of a structure that it is passed: PoCL 3.1 keeps one for all threads.
+// store prints an assignment. It is never to a parameter, since package build copies a parameter that changes. PoCL 3.1 would keep one structure for all
+// threads.
 func (f *function) store(s *ir.Stmt) {
 	l := f.begins[s]
 	switch {

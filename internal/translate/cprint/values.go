@@ -130,7 +130,7 @@ func (f *values) part(x text, name string) text {
 	return text{c: x.c + "." + name, level: postfix, deep: x.deep}
 }
 
-// truth returns a bool. If it may be any byte, because others than the translation have written it, all but 0 are true.
+// truth returns a bool. any tells that it may be any byte, because other code may have written it. Then all bytes but 0 are true.
 func truth(t text, typ *ir.Type, any bool) text {
 	if typ.Kind != ir.Bool || !any {
 		return t
@@ -138,7 +138,8 @@ func truth(t text, typ *ir.Type, any bool) text {
 	return binary("!=", equality, t, atom("0"))
 }
 
-// negated returns a float with the other sign. Intel's compiler loses negations that are needed after a barrier, and has a form of its own for the macro.
+// negated returns a float with the other sign. Intel's compiler loses negations that are needed after a barrier. So kernels with barriers use a macro, which
+// has another form for that compiler.
 func (f *values) negated(n number, x text) text {
 	if f.Waits {
 		return called("GO_NEG_"+strings.ToUpper(n.c), x)

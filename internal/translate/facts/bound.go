@@ -62,7 +62,7 @@ type Bounds struct {
 	wires  map[*ir.Param]int   // the places of a kernel's parameters among the arguments
 	passed map[*ir.Param]Bound // upper bounds of a called function's parameters, or of the lengths of its slices
 
-	// For the rounds of loops, which only some devices count:
+	// These are for the rounds of loops, which some devices limit.
 	device bool
 	counts map[any]Bound // upper bounds of loop counters, and of locals that count; all of them start at 0 or above and go up
 	begins string        // the position of the argument at which the loop's counter starts, or ""
@@ -336,7 +336,7 @@ func (c counting) simulated() (rounds int64, known bool) {
 	}
 }
 
-// distance returns how far a number is above another at most, if that follows from how they are made: t.Local(0)+8 and t.Local(0).
+// distance returns an upper bound of to - from, if it follows from the two expressions, as for t.Local(0)+8 and t.Local(0).
 func (b *Bounds) distance(from, to *ir.Value) (far int64, ok bool) {
 	if to.Op == ir.Min {
 		for _, a := range to.Args {

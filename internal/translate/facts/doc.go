@@ -1,14 +1,14 @@
-// Package facts finds out what is known about kernels. Each fact is a table, which one walk over the regions of a function computes; the walks know package
-// ir, and of each other only what stands here.
+// Package facts finds out what is known about kernels. Each fact is a table, which one walk over the regions of a function computes. The walks know package
+// ir, and use each other's tables only as said here.
 //
 //   - effects.go: what a function does with its parameters' memory, and whether it has barriers, which the other tables ask for.
 //   - varies.go: between which threads a value differs, and which threads come to a barrier or leave a loop before others.
 //   - flow.go: how a statement is left from inside, and which lists of conditions are long. value.go has questions about a single value.
 //   - needs.go: where a function uses what not every device has.
 //   - filled.go: which shared memory is written before any thread can read it.
-//   - reach.go, reach_statement.go and reach_value.go follow a kernel, with all that it calls, as one thread. The result is each access of a slice: its
-//     index as a sum of products of what a launch passes and of the thread's places, and what is known there. sum.go has these sums.
-//   - bound.go: what a number is at most, by what a launch passes, and so how often a loop runs. rounds.go: how often all loops of a thread run.
+//   - reach.go, reach_statement.go and reach_value.go follow a kernel, with all that it calls, as one thread. The result is a list of the accesses of slices.
+//     Each has its index, as a sum of products of the launch's arguments and the thread's places, and the conditions that hold there. sum.go has these sums.
+//   - bound.go: upper bounds of numbers, and of the rounds of a loop, in terms of the launch's arguments. rounds.go: the rounds of all loops of a thread.
 //
 // # Where things go
 //

@@ -26,7 +26,7 @@ type Looped struct {
 	At   token.Pos // the first loop with many rounds or an unknown number of them
 }
 
-// unknownRounds is the bound of rounds that nothing is known of.
+// unknownRounds is the bound of a loop whose number of rounds is not known.
 var unknownRounds = Bound{"": math.MaxInt32}
 
 // LoopedOf finds how many rounds the loops of a kernel take.
@@ -94,7 +94,7 @@ func (w *roundCounter) region(r *ir.Region) Bound {
 	return total
 }
 
-// value returns the rounds of what computes a value.
+// value returns the rounds of the loops that compute a value.
 func (w *roundCounter) value(v *ir.Value) Bound {
 	total := Bound{}
 	for _, a := range v.Operands() {

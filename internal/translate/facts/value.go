@@ -7,7 +7,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Constant returns the number that a value is, if it is a constant of a type of integers and int64 has it.
+// Constant returns the number of a constant, if it has a type of integers and fits in an int64.
 func Constant(v *ir.Value) (int64, bool) {
 	if v == nil || v.Op != ir.Const || !v.Type.Integer() {
 		return 0, false
@@ -29,7 +29,7 @@ func Reads(v *ir.Value, l *ir.Local) bool {
 	return !v.Bound && (v.Place != nil && v.Place.Local == l || slices.ContainsFunc(v.Operands(), func(a *ir.Value) bool { return Reads(a, l) }))
 }
 
-// Loaded returns the local whose value a value is, or nil.
+// Loaded returns the local that a value reads as a whole, or nil.
 func Loaded(v *ir.Value) *ir.Local {
 	if v.Op != ir.Load || len(v.Place.Path) > 0 {
 		return nil
@@ -37,7 +37,7 @@ func Loaded(v *ir.Value) *ir.Local {
 	return v.Place.Local
 }
 
-// Stored returns the local that a statement gives a value, or nil.
+// Stored returns the local that a statement stores to as a whole, or nil.
 func Stored(s *ir.Stmt) *ir.Local {
 	if s.Do != ir.Store || len(s.Place.Path) > 0 {
 		return nil
@@ -45,7 +45,8 @@ func Stored(s *ir.Stmt) *ir.Local {
 	return s.Place.Local
 }
 
-// Single returns the float32 that a value is the conversion of, or the constant that it is, if a float32 holds it exactly. Otherwise it is nil.
+// Single returns a value of type float32 that is equal to a float64: the operand of its conversion, or the constant itself if a float32 holds it exactly. If
+// there is none, it returns nil.
 func Single(v *ir.Value) *ir.Value {
 	switch {
 	case v.Op == ir.Const && v.Type.Kind == ir.F64:

@@ -17,9 +17,9 @@ var variations = [...]string{"nothing", "block", "row", "thread"}
 
 func (v Varies) String() string { return variations[v] }
 
-// Variance says what varies by what, in a function whose arguments are known to vary by something.
+// Variance says by what the values of a function vary, if it is known by what its arguments vary.
 type Variance struct {
-	Values   []Varies            // by a value's ID; of values that no thread computes it is Nothing
+	Values   []Varies            // by a value's ID; Nothing for values that no thread computes
 	Locals   []Varies            // by a local's index: what is in it
 	Barriers map[*ir.Stmt]Varies // which threads come to a barrier
 	Results  Varies              // of a function

@@ -10,7 +10,7 @@
 //
 // # Where things go
 //
-// A new statement or operation: its steps in counter.statement or counter.computed; what it touches is found by package facts. An operation whose result
-// has an interval of its own: a method of grid.Interval, under whose name package facts makes an atom, and a case of proof.ofAtom if its result has
-// bounds. A new target needs nothing here.
+// A new statement or operation: its steps in counter.statement or counter.computed of steps.go. Package facts finds what it touches. For an operation that is
+// not a sum or product, the interval of its result may need a method of grid.Interval. Package facts then makes an atom with the name of the method, and
+// proof.ofAtom needs a case if the result has bounds. A new target needs nothing here.
 package footprint

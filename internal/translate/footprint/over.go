@@ -82,7 +82,7 @@ func (o *over) declares(s *ir.Stmt) bool {
 	return false
 }
 
-// among looks for the ends in a condition whose parts are joined by an operation, and compare a place with an end.
+// among looks for ends in a condition. Its parts are joined by the operation join, and each part compares a place of the thread with an end.
 func (o *over) among(cond *ir.Value, join, compares ir.Op) {
 	op := cond.Op
 	switch {

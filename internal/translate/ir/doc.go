@@ -1,7 +1,7 @@
 // Package ir represents kernels that are written in Go, between Go's syntax and the texts of the targets.
 //
-// It is small and keeps structure. A [Function] has parameters, locals and a [Region]. A region is a list of statements, and loops, conditions and switches
-// contain regions. There is no control-flow graph, so a printer finds the loops as they were written.
+// It is small, and keeps the structure of the Go text. A [Function] has parameters, locals and a [Region]. A region is a list of statements, and loops,
+// conditions and switches contain regions. There is no control-flow graph, so a printer finds the loops as they were written.
 //
 //   - A [Value] is immutable. A let binds a value: it is evaluated once, at the let, and can be used any number of times in the region of the let and in
 //     regions inside it. All other values are parts of one statement, which evaluates them from left to right.
@@ -64,5 +64,5 @@
 //     recognize the three and call one function on float32.
 //
 // Two kinds of refusals are not in package build. Names that are not possible in the generated file are refused where that file is written. Barriers that not
-// all threads reach are refused by phases.go, since that needs to know what varies between threads.
+// all threads reach are refused by phases.go of package translate, since that needs to know what varies between threads.
 package ir

@@ -133,7 +133,7 @@ type Place struct {
 type Part struct {
 	Field      int
 	Index, Col *Value    // Index is not nil for an element; for one of a matrix Index is the row and Col the column
-	Pos        token.Pos // of the index in the source. The value may be bound elsewhere and have another position. It may be missing
+	Pos        token.Pos // of the index in the source. The index may be a value that is bound elsewhere and has another position. Pos may be missing
 }
 
 // Space returns the kind of memory that a place is in.

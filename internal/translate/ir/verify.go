@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Verify returns an error if the program breaks a rule of the package. Passes are checked with it in tests.
+// Verify returns an error if the program breaks a rule of the package. Tests call it after each pass.
 func (p *Program) Verify() error {
 	known := map[*Function]bool{}
 	for _, f := range p.Functions {
@@ -34,7 +34,7 @@ func must(holds bool, format string, args ...any) {
 type verifier struct {
 	f      *Function
 	known  map[*Function]bool // the functions before this one
-	scope  map[*Value]bool    // what may be used here, of bound values
+	scope  map[*Value]bool    // bound values that may be used here
 	ids    map[int]*Value
 	around []*Stmt // loops and switches
 	at     *Stmt

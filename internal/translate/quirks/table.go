@@ -7,8 +7,8 @@ import (
 
 // Table says where the C text of a function needs a form that avoids a compiler's fault.
 type Table struct {
-	Waits   bool // the kernels that run the function have barriers or shared memory: negations of floats have a form of their own
-	Again   map[*ir.Value]bool
+	Waits   bool                // the kernels that run the function have barriers or shared memory: negations of floats have a form of their own
+	Again   map[*ir.Value]bool  // reads that are volatile
 	Stored  map[*ir.Stmt]bool   // stores that are volatile
 	Settled map[any]bool        // of locals, parameters and values: the first value is stored a second time, by a volatile store
 	Own     map[*ir.Param]bool  // arguments that a kernel copies first
