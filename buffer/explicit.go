@@ -199,6 +199,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer runtime.KeepAlive(b.own)
 	if err := s.usable(op, true); err != nil {
 		return err
 	}
