@@ -112,7 +112,7 @@ func callsOnGarbage(t *testing.T, b driver.Backend, ordinal int, image hal.Image
 		"Close":   func(e *hal.Event) error { return e.Close() },
 		"Done":    func(e *hal.Event) error { return second(e.Done()) },
 		"Elapsed": func(e *hal.Event) error { _, err := e.Elapsed(event()); return ignoring(err, hal.ErrNotReady) },
-		"OnDone":  func(e *hal.Event) error { return e.OnDone(func(error) {}) },
+		"OnDone":  func(e *hal.Event) error { return errors.Join(e.Sync(ctx), e.OnDone(func(error) {})) }, // no driver call is left for after the call
 		"String":  func(e *hal.Event) error { _ = e.String(); return nil },
 		"Sync":    func(e *hal.Event) error { return e.Sync(ctx) },
 	})
