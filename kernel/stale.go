@@ -32,10 +32,11 @@ func (w *written) old(op string) error {
 		"run go generate, or go tool halyard kernels, in that folder", w.file, w.format, syntax.Format)
 }
 
-// Stale returns an error of kind hal.ErrInvalidArgument if a kernel, or something of its module that it uses, has changed since the
-// command "halyard kernels" translated it, or if a name that it uses got another meaning by a new declaration. Comments, formatting and
-// moves within a file are no changes. So it does if another version of the command wrote the file. It returns nil if the sources are not where they were when the program was compiled. The test that
-// the command writes calls it. So does the first launch of a program's kernels, if the program was compiled after the change.
+// Stale returns an error of kind hal.ErrInvalidArgument if another version of the command "halyard kernels" wrote the program's file, if a
+// kernel, or something of its module that it uses, has changed since the command translated it, or if a name that it uses got another meaning
+// by a new declaration. Comments, formatting and moves within a file are no changes. If the sources are not where they were when the program
+// was compiled, only the version is compared. The test that the command writes calls Stale. So does the first launch of a program's kernels:
+// it compares the version, and the sources if the program was compiled after the change.
 func (p *Program) Stale() error {
 	if p == nil {
 		return noProgram("compare")

@@ -73,6 +73,7 @@ func (q *pass) apart(loop *ir.Stmt) string {
 	return ""
 }
 
+// usesOf returns how the statements of a region use each local.
 func usesOf(r *ir.Region) map[*ir.Local]used {
 	uses := map[*ir.Local]used{}
 	note := func(p *ir.Place, stored bool) {
