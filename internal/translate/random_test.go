@@ -42,8 +42,8 @@ func TestRandomKernels(t *testing.T) {
 		begin := time.Now()
 		all, err := b.run(t.Context(), kernels, nil)
 		require.NoError(t, err)
-		if len(b.devices) == 1 {
-			count = min(count, each) // they run on the host alone
+		if len(b.devices) == 1 && count <= 50 {
+			count = min(count, each) // they run on the host alone, and nobody asked for more
 		}
 		var sample []int
 		for k := range kernels {
