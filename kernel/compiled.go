@@ -16,7 +16,7 @@ import (
 // Code is a kernel for devices of Vulkan, as the command "halyard kernels" writes it: a module of its own, so that what one kernel needs
 // keeps no other from a device.
 type Code struct {
-	Words   string // the module, packed
+	Words   string // the module. These three are packed, see package spirv: those of a program in the order of the kernels' names
 	Checked string // the same with indexes checked, for HALYARD_CHECK=bounds
 	Watched string // the same for launches whose loops a device may end, if there can be such
 	Lacks   string // why there is no module, with the line in Go
@@ -90,25 +90,30 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 	}
 	l := &loaded{each: map[string]*hal.Module{}, lacks: map[string]error{}}
 	var first error
+	var unpacker spirv.Unpacker
 	for _, name := range slices.Sorted(maps.Keys(p.vulkan.kernels)) {
 		code, c := p.src.Kernels[name].Code, p.vulkan.kernels[name]
 		why := c.Lacks
 		if why == "" {
-			words := c.Words
+			var modules [3][]byte
+			for i, packed := range []string{c.Words, c.Checked, c.Watched} {
+				var err error
+				if modules[i], err = unpacker.Unpack(packed); packed != "" && err != nil {
+					return nil, errors.Join(p.failure("load", dev, hal.ErrInvalidArgument, "kernel %s: %v", name, err), l.Close())
+				}
+			}
+			data := modules[0]
 			switch {
 			case !p.src.reports(dev):
 			case checkingBounds.Load():
-				words = c.Checked
+				data = modules[1]
 			case c.Watched == "":
 				continue // no launch needs it
 			default:
-				words = c.Watched
-			}
-			data, err := spirv.Unpack(words)
-			if err != nil {
-				return nil, errors.Join(p.failure("load", dev, hal.ErrInvalidArgument, "kernel %s: %v", name, err), l.Close())
+				data = modules[2]
 			}
 			var m *hal.Module
+			var err error
 			if p.src.parts {
 				if data, err = spirv.Parts(data); err != nil {
 					l.lacks[code] = p.failure("launch", dev, hal.ErrUnsupported, "kernel %s runs no parts of grids on the device: %v", name,

@@ -26,7 +26,7 @@ func idle(name string, capability uint32) string {
 	c.Do(build.OpReturn)
 	c.End()
 	m.Entry(name, c.ID)
-	return build.Pack(m.Words())
+	return new(build.Packer).Pack(m.Words())
 }
 
 // onVulkan returns a stream of the first device of Vulkan, or skips the test.

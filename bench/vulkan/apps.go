@@ -102,10 +102,14 @@ func unpackKernels(folder string) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range regexp.MustCompile("\"(\\w+)\": {Words: `([^`]*)`").FindAllSubmatch(text, -1) {
-		code, err := spirv.Unpack(string(m[2]))
+	var unpacker spirv.Unpacker
+	for _, m := range regexp.MustCompile("(?:\"(\\w+)\": {Words|Checked|Watched): `([^`]*)`").FindAllSubmatch(text, -1) {
+		code, err := unpacker.Unpack(string(m[2]))
 		if err != nil {
 			return err
+		}
+		if m[1] == nil { // it is checked or watched
+			continue
 		}
 		if err := os.WriteFile(filepath.Join(folder, string(m[1])+".spv"), code, 0o600); err != nil {
 			return err

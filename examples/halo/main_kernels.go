@@ -32,7 +32,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Indexes: []string{"main.go:37", "main.go:39"}, Kernels: map[string]kernel.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"from", "src", "len(src)", "dst", "len(dst)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ float32,int,len main",
 	"main.go smooth 35e4c6eb9653490c",
 }, Portable: `KERNEL void k_smooth(i64 h_from, const GLOBAL f32 *h_src, i64 h_src_n, GLOBAL f32 *h_dst, i64 h_dst_n GO_FAULTS) {

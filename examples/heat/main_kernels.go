@@ -31,7 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Indexes: []string{"main.go:47", "main.go:50", "main.go:51"}, Kernels: map[string]kernel.Written{
 	"spread": {Code: "k_spread", Params: []string{"now", "now.Rows()", "now.Cols()", "next", "next.Rows()", "next.Cols()"}, Dims: 2, DimsAt: "main.go:42",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ float32 main",
 	"main.go spread 24e568df6d322767",
 }, Portable: `KERNEL void k_spread(const GLOBAL f32 *h_now, i64 h_now_n, i64 h_now_m, GLOBAL f32 *h_next, i64 h_next_n, i64 h_next_m GO_FAULTS) {

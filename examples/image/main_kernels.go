@@ -58,7 +58,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: blursFootprint}},
 	"edges": {Code: "k_edges", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:70",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: edgesFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ int,int32,max,min,uint8 main",
 	"main.go at 8c75fe8e3866be4e",
 	"main.go blur c9c585ef84db040b",

@@ -314,7 +314,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Why: "llg.go:156: the index of state does not follow t.Global(0)", Of: steerFootprint}},
 	"accept": {Code: "k_accept", Params: []string{"state", "len(state)", "next", "len(next)", "k4", "len(k4)", "m", "len(m)", "k1", "len(k1)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: acceptFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ float32,float64,int,iota,len,max,min main",
 	"fft.go fft2 68a0303f53eaafa4",
 	"fft.go fft4 61355b230b0fc996",

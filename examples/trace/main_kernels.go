@@ -30,7 +30,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Indexes: []string{"main.go:37"}, Kernels: map[string]kernel.Written{
 	"clearEdges": {Code: "k_clearEdges", Params: []string{"row", "len(row)"},
 		Footprint: kernel.Footprint{Why: "main.go:37: threads may write elements of row that threads of another t.Global(0) use", Of: clearEdgesFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ float32,len main",
 	"main.go clearEdges 8f3e54b1e79f36c2",
 	"main.go edge d1f5512aec4b256e",

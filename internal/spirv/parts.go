@@ -1,42 +1,11 @@
 package spirv
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 )
-
-// Unpack returns the bytes of a module that was packed, as a device loads them.
-func Unpack(packed string) ([]byte, error) {
-	damaged := errors.New("the text is no packed module")
-	b, err := base64.StdEncoding.DecodeString(packed)
-	if err != nil {
-		return nil, damaged
-	}
-	next := func() (v uint32) {
-		x, n := binary.Uvarint(b)
-		if n <= 0 {
-			err = damaged
-			return 0
-		}
-		b = b[n:]
-		return uint32(x)
-	}
-	var out []byte
-	for _, w := range []uint32{0x07230203, 0x00010500, 0, next(), 0} {
-		out = binary.LittleEndian.AppendUint32(out, w)
-	}
-	for len(b) > 0 && err == nil {
-		op, n := next(), next()
-		out = binary.LittleEndian.AppendUint32(out, n<<16|op)
-		for ; n > 1 && err == nil; n-- {
-			out = binary.LittleEndian.AppendUint32(out, next())
-		}
-	}
-	return out, err
-}
 
 // partBytes is the size of the argument that Parts adds, and pushable how many bytes of arguments every device takes.
 const (

@@ -502,7 +502,7 @@ func (b *batch) vulkan(c string, translation *Output) error {
 	}
 	made, written := map[string]packed{}, map[string]known{}
 	for name, m := range translation.modules {
-		written[name], made[name] = known{Code: name}, packed{build.Pack(m.Plain.Words()), build.Pack(m.Checked.Words())}
+		written[name], made[name] = known{Code: name}, packed{new(build.Packer).Pack(m.Plain.Words()), new(build.Packer).Pack(m.Checked.Words())}
 	}
 	for _, found := range nests.FindAllStringSubmatch(string(generated), -1) {
 		depth, _ := strconv.Atoi(found[2])

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"go/format"
+	"slices"
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/spirv/build"
@@ -41,7 +42,8 @@ func (p *Package) vulkan(made *Output, program *ir.Program, kernels []*function,
 	var b, text strings.Builder
 	fmt.Fprintf(&b, "%s\n\n//go:build vulkan\n\npackage %s\n\nimport \"github.com/go-halyard/halyard/kernel\"\n\n", load.GeneratedBy, p.Name)
 	fmt.Fprintf(&b, "func init() {\n\t%s.Compiled(%q, map[string]kernel.Code{\n", p.free("program", "kernels"), sumOf(made.C))
-	for _, f := range kernels {
+	var packer build.Packer
+	for _, f := range slices.SortedFunc(slices.Values(kernels), func(a, b *function) int { return strings.Compare(a.decl.Name.Name, b.decl.Name.Name) }) {
 		m, err := vulkan.ModulesOf(program, f.made, spirv.Options{Entry: cprint.Entry(f.made), Loops: f.rounds() != "", Sites: sites})
 		if err != nil {
 			return err
@@ -49,9 +51,9 @@ func (p *Package) vulkan(made *Output, program *ir.Program, kernels []*function,
 		name := f.decl.Name.Name
 		made.modules[cprint.Entry(f.made)] = m
 		plain := m.Plain.Words()
-		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`,", name, build.Pack(plain), build.Pack(m.Checked.Words()))
+		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`,", name, packer.Pack(plain), packer.Pack(m.Checked.Words()))
 		if m.Watched != nil {
-			fmt.Fprintf(&b, " Watched: `\n%s`,", build.Pack(m.Watched.Words()))
+			fmt.Fprintf(&b, " Watched: `\n%s`,", packer.Pack(m.Watched.Words()))
 		}
 		b.WriteString(" Needs: map[string]string{\n")
 		for _, n := range vulkanNeeds {

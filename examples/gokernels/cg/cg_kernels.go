@@ -98,7 +98,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
 	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ float32,int,len cg",
 	"kernels.go advance 5f4c87f4096eaafc",
 	"kernels.go block 62c7167daaf9376a",

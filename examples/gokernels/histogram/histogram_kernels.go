@@ -24,7 +24,7 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 }, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]kernel.Written{
 	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}, Rounds: [][]int{{1282}, {1, 1, -1}}, RoundsAt: "histogram.go:16",
 		Footprint: kernel.Footprint{Why: "histogram.go:22: threads change elements of counts together, by an atomic function", Of: countFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ len,uint32,uint8 histogram",
 	"histogram.go bins fec92da7c61f48b6",
 	"histogram.go count a2816ee445338880",

@@ -48,7 +48,7 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Why: "radix.go:38: the index of counts does not follow t.Global(0)", Of: startsFootprint}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"},
 		Footprint: kernel.Footprint{Why: "radix.go:72: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ int,len,min,uint32 radix",
 	"radix.go block 58d8d90e9bc6616a",
 	"radix.go count 25198089ea053a6a",

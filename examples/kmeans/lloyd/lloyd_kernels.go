@@ -50,7 +50,7 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
 	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Dims: 2, DimsAt: "lloyd.go:43", Rounds: [][]int{{1}, {1, 1}}, RoundsAt: "lloyd.go:45",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: moveFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ float32,len,max lloyd",
 	"lloyd.go K 25c8a0c1f31a61e1",
 	"lloyd.go add 68dac490dddc6fbb",

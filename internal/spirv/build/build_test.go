@@ -51,8 +51,10 @@ OpFunctionEnd
 func TestPack(t *testing.T) {
 	t.Parallel()
 	words := doubling().Words()
-	packed := Pack(words)
-	data, err := spirv.Unpack(packed)
+	var packer Packer
+	packed := packer.Pack(words)
+	var unpacker spirv.Unpacker
+	data, err := unpacker.Unpack(packed)
 	require.NoError(t, err)
 	var want []byte
 	for _, w := range words {
@@ -64,17 +66,27 @@ func TestPack(t *testing.T) {
 		if n%4 == 0 {
 			continue
 		}
-		_, err := spirv.Unpack(packed[:n])
+		_, err := new(spirv.Unpacker).Unpack(packed[:n])
 		assert.Error(t, err, "%d of %d bytes", n, len(packed))
 	}
-	_, err = spirv.Unpack("////")
-	assert.Error(t, err)
+	for _, damaged := range []string{"////", "AAQA", "AAQB", "AP////8PAQ=="} { // the last three: what comes again is 0 bytes back, before the module, and too long
+		_, err = new(spirv.Unpacker).Unpack(damaged)
+		assert.Error(t, err, damaged)
+	}
+
+	again := packer.Pack(words)
+	assert.Less(t, len(again), 20, "the same module once more")
+	data, err = unpacker.Unpack(again)
+	require.NoError(t, err)
+	assert.Equal(t, want, data)
+	_, err = new(spirv.Unpacker).Unpack(again)
+	assert.Error(t, err, "without the module before")
 }
 
 // A kernel without arguments has none for parts either.
 func TestPartsOfAKernelWithoutArguments(t *testing.T) {
 	t.Parallel()
-	data, err := spirv.Unpack(Pack(doubling().Words()))
+	data, err := new(spirv.Unpacker).Unpack(new(Packer).Pack(doubling().Words()))
 	require.NoError(t, err)
 	_, err = spirv.Parts(data)
 	require.ErrorContains(t, err, "it has no arguments")

@@ -1,7 +1,6 @@
 package build
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -52,26 +51,6 @@ func Text(words []uint32) string {
 		fmt.Fprintf(&b, "%sOp%s%s\n", result, names[op], list)
 	}
 	return b.String()
-}
-
-// Pack returns a module as text for a Go file. Most words are small, so they take one byte or two before base64.
-func Pack(words []uint32) string {
-	b := binary.AppendUvarint(nil, uint64(words[3])) // the rest of the header is the same in all modules
-	for i := 5; i < len(words); {
-		n := int(words[i] >> 16)
-		b = binary.AppendUvarint(b, uint64(words[i]&0xffff))
-		b = binary.AppendUvarint(b, uint64(n))
-		for _, w := range words[i+1 : i+n] {
-			b = binary.AppendUvarint(b, uint64(w))
-		}
-		i += n
-	}
-	packed := base64.StdEncoding.EncodeToString(b)
-	var lines strings.Builder
-	for at, width := 0, 120; at < len(packed); at += width {
-		lines.WriteString(packed[at:min(at+width, len(packed))] + "\n")
-	}
-	return lines.String()
 }
 
 // names are what instructions are called in text.

@@ -29,7 +29,7 @@ var kernels = kernel.New(kernel.Source{Name: "around", Go: kernel.Functions{
 }, Indexes: []string{"around.go:18", "around.go:20"}, Kernels: map[string]kernel.Written{
 	"around": {Code: "k_around", Params: []string{"distance", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "around.go:17",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: aroundFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ float32,int,int32,len,max,min around",
 	"around.go around 36ca4c3176e51e78",
 }, Portable: `FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }

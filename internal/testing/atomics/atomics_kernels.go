@@ -159,7 +159,7 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Why: "atomics.go:127: threads change elements of none together, by an atomic function", Of: bitsFootprint}},
 	"special": {Code: "k_special", Params: []string{"x", "len(x)", "cell", "len(cell)", "y", "len(y)", "wide", "len(wide)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:143)",
 		Footprint: kernel.Footprint{Why: "atomics.go:141: threads change elements of cell together, by an atomic function", Of: specialFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ float32,float64,int,int64,iota,len,uint32,uint64 atomics",
 	"atomics.go bits ad0a1d9f04e8672f",
 	"atomics.go change 02613489b7331be8",

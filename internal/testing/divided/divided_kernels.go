@@ -175,7 +175,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
 	"count": {Code: "k_count", Params: []string{"x", "len(x)", "bins", "len(bins)"},
 		Footprint: kernel.Footprint{Why: "divided.go:178: threads change elements of bins together, by an atomic function", Of: countFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ float32,int,int32,len,max,min divided",
 	"divided.go Body 8d09e0fff50e398f",
 	"divided.go blur 02aeb33680e2a4c6",

@@ -79,7 +79,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: philoxFootprint}},
 	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}, Rounds: [][]int{{2}, {31, 1}}, RoundsAt: "random.go:53",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: estimateFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"../../../kernel/grid/rand/ float32,float64,int,int32,int64,max,uint32,uint64 rand",
 	"../../../kernel/grid/rand/rand.go New 8996db93cdfd99df",
 	"../../../kernel/grid/rand/rand.go Philox 8a962871b2aedef5",

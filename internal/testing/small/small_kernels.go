@@ -112,7 +112,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
 	"mirror": {Code: "k_mirror", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "small.go:63",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mirrorFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ bool,float32,int,int32,len small",
 	"small.go Body 9b0f473358b1cf90",
 	"small.go Body.move 2524ff07be6662cf",

@@ -41,7 +41,7 @@ var kernels = kernel.New(kernel.Source{Name: "stack", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: largeFootprint}},
 	"huge": {Code: "k_huge", Params: []string{"x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "stack.go:36", Private: 8388608,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: hugeFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ int32,len stack",
 	"stack.go huge 2fcf11ab9bb88f47",
 	"stack.go large b5932382d5002ecb",

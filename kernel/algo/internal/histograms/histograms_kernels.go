@@ -63,7 +63,7 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: int32sFootprint}},
 	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: uint32sFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ int,int32,len,min,uint32,uint8 histograms",
 	"kernels.go add 44be733032b34706",
 	"kernels.go bins 654dda7d99d6ea46",
