@@ -139,6 +139,15 @@ func (p *Package) built() (program *ir.Program, launchers []string, err error) {
 				why = p.importable(paramOf(v))
 			}
 		}
+		instances, _ := p.Instances(decl)
+		for t := range obj.Signature().TypeParams().TypeParams() {
+			instances = append(instances, []types.Type{t.Constraint()})
+		}
+		for _, t := range slices.Concat(instances...) {
+			if why == nil {
+				why = p.importable(&param{typ: t, pos: decl.Name.Pos()})
+			}
+		}
 		if why != nil {
 			bad = append(bad, *why)
 		}
@@ -154,7 +163,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	programName := p.free("program", "kernels")
 	var vars []string
 	for _, f := range kernels {
-		vars = append(vars, p.free("kernel", f.decl.Name.Name+"Kernel"))
+		vars = append(vars, p.free("kernel", f.made.Name+"Kernel"))
 		f.argNames = p.arguments(f.params)
 	}
 	loops, imports, err := p.loops(kernels)
@@ -163,8 +172,11 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	}
 	footprints := make([]string, len(kernels)) // the names of their functions
 	for i, f := range kernels {
-		name := f.decl.Name.Name
-		footprints[i] = p.free("footprint", name+"Footprint")
+		name := p.name(f)
+		footprints[i] = p.free("footprint", f.made.Name+"Footprint")
+		if at := slices.Index(kernels, f.first); f.touches.Func("Of") == strings.ReplaceAll(f.first.touches.Func("Of"), f.first.made.Name+".", f.made.Name+".") {
+			footprints[i] = footprints[at]
+		}
 		made.Footprints = append(made.Footprints, Footprint{name, p.Fset.Position(f.decl.Pos()), f.touches.Cut, f.touches.Why, f.touches.Said()})
 	}
 	vectors := make([]*vectors, len(kernels))
@@ -175,11 +187,11 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 		if parts {
 			why = loops[i].noVectors
 		}
-		made.Loops = append(made.Loops, Loop{f.decl.Name.Name, p.Fset.Position(f.decl.Pos()), v != nil || parts, why})
+		made.Loops = append(made.Loops, Loop{p.name(f), p.Fset.Position(f.decl.Pos()), v != nil || parts, why})
 	}
 	all := vectors
-	for _, l := range loops {
-		if l != nil {
+	for i, l := range loops {
+		if l != nil && kernels[i].first == kernels[i] {
 			all = append(all, l.parts...)
 		}
 	}
@@ -199,7 +211,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 		default:
 			made = "kernel.Bounded([]uint32{" + steps + "}, "
 		}
-		fmt.Fprintf(&b, "\t%q: %sfunc(blk *kernel.Block) {\n", f.decl.Name.Name, made)
+		fmt.Fprintf(&b, "\t%q: %sfunc(blk *kernel.Block) {\n", p.name(f), made)
 		var args []string
 		wire := 0
 		for i, m := range f.params {
@@ -225,16 +237,23 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 			args = append(args, arg)
 			wire++
 		}
-		call := fmt.Sprintf("%s(%s)", f.decl.Name.Name, strings.Join(args, ", "))
+		call := fmt.Sprintf("%s(%s)", p.name(f), strings.Join(args, ", "))
+		loop := "" // the function of the loops, and its arguments after the first
+		if loops[i] != nil {
+			loop = loops[i].name + p.typeArgs(f)
+			if loops[i].kept != "" && f.args != nil {
+				loops[i].args = ", &" + p.free("pool", f.made.Name+"Pool") + loops[i].plain
+			}
+		}
 		switch {
 		case loops[i] != nil && f.together:
-			fmt.Fprintf(&b, "\t\tif grid.InPhases() {\n\t\t\t%s(blk%s)\n\t\t\treturn\n\t\t}\n", loops[i].name, loops[i].args)
+			fmt.Fprintf(&b, "\t\tif grid.InPhases() {\n\t\t\t%s(blk%s)\n\t\t\treturn\n\t\t}\n", loop, loops[i].args)
 		case loops[i] != nil:
 			front := ""
 			if v := vectors[i]; v != nil {
 				front = fmt.Sprintf("if %s != nil {\nrow = %[1]s(row%s)\n}\n", v.hook, loops[i].args)
 			}
-			fmt.Fprintf(&b, "\t\tif !grid.Covered() {\n\t\t\tfor row := range grid.Rows(blk) {\n%s\t\t\t\t%s(row%s)\n\t\t\t}\n\t\t\treturn\n\t\t}\n", front, loops[i].name, loops[i].args)
+			fmt.Fprintf(&b, "\t\tif !grid.Covered() {\n\t\t\tfor row := range grid.Rows(blk) {\n%s\t\t\t\t%s(row%s)\n\t\t\t}\n\t\t\treturn\n\t\t}\n", front, loop, loops[i].args)
 		}
 		if f.together {
 			fmt.Fprintf(&b, "\t\tgrid.RunTogether(blk, func(t grid.Thread) { %s })\n", call)
@@ -287,7 +306,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 			at += fmt.Sprintf(", Needs: %q", needs)
 		}
 		fmt.Fprintf(&b, "\t%q: {Code: %q, Params: []string{%s}%s,\nFootprint: %s},\n",
-			f.decl.Name.Name, cprint.Entry(f.made), strings.Join(names, ", "), at, f.touches.Literal(footprints[i]))
+			p.name(f), cprint.Entry(f.made), strings.Join(names, ", "), at, f.touches.Literal(footprints[i]))
 	}
 	image := ""
 	if ptx != "" {
@@ -299,12 +318,22 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	}
 	fmt.Fprintf(&b, "}, %sPortable: `%s`})\n\nvar (\n", image, c)
 	for i, f := range kernels {
-		fmt.Fprintf(&b, "\t%s = %s.Kernel(%q)\n", vars[i], programName, f.decl.Name.Name)
+		fmt.Fprintf(&b, "\t%s = %s.Kernel(%q)\n", vars[i], programName, p.name(f))
+	}
+	for i, f := range kernels {
+		if l := loops[i]; l != nil && l.kept != "" && f.args != nil {
+			fmt.Fprintf(&b, "\t%s grid.Pool[%s%s]\n", p.free("pool", f.made.Name+"Pool"), l.kept, p.typeArgs(f))
+		}
 	}
 	b.WriteString(")\n")
+	launched := -1
 	for i, f := range kernels {
+		if f.first != f {
+			continue
+		}
+		launched++
 		var params, names, args []string
-		for i, m := range f.params {
+		for i, m := range f.declared {
 			arg := f.argNames[i]
 			switch m.kind {
 			case thread:
@@ -317,7 +346,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 				args = append(args, fmt.Sprintf(", kernel.%s(kernel.Elements(%s)), kernel.Value(int64(kernel.RowsOf(%[2]s))), kernel.Value(int64(kernel.ColsOf(%[2]s)))", m.mode(), arg))
 			default:
 				params = append(params, fmt.Sprintf(", %s %s", arg, p.typeName(m.typ)))
-				args = append(args, ", "+launched(m, arg))
+				args = append(args, ", "+passed(m, arg))
 			}
 			names = append(names, ", "+arg)
 		}
@@ -326,21 +355,28 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 		if over == "" {
 			over, how = "hal.Grid{}", "on the grid of q.Over or q.Grid"
 		}
-		fmt.Fprintf(&b, "\n// %s launches %s on a queue, %s.\nfunc %[1]s(q kernel.Queue%[4]s) {\n"+
+		chosen, of, typed := "", vars[i], p.typeParams(f)
+		if typed != "" {
+			chosen, of = p.chosen(f, kernels, vars), "chosen"
+		}
+		launcher, explicit := launchers[launched], explicitArgs(typed, f)
+		fmt.Fprintf(&b, "\n// %s launches %s on a queue, %s.\nfunc %[1]s%[7]s(q kernel.Queue%[4]s) {\n"+
 			"\tif ctx, s, over, ok := q.Launching(%[2]q, %[5]s); ok {\n\t\terr := kernel.ErrUnfinished\n"+
-			"\t\tdefer func() { q.Launched(err) }()\n\t\terr = %[1]sOn(ctx, s, over%[6]s)\n\t}\n}\n",
-			launchers[i], name, how, list, over, strings.Join(names, ""))
-		fmt.Fprintf(&b, "\n// %sOn launches %s on a stream.\nfunc %[1]sOn(ctx context.Context, s *hal.Stream, over hal.Grid%[3]s) error {\n\treturn %[4]s.Launch(ctx, s, over%[5]s)\n}\n",
-			launchers[i], name, list, vars[i], strings.Join(args, ""))
+			"\t\tdefer func() { q.Launched(err) }()\n\t\terr = %[1]sOn%[8]s(ctx, s, over%[6]s)\n\t}\n}\n",
+			launcher, name, how, list, over, strings.Join(names, ""), typed, explicit)
+		fmt.Fprintf(&b, "\n// %sOn launches %s on a stream.\nfunc %[1]sOn%[6]s(ctx context.Context, s *hal.Stream, over hal.Grid%[3]s) error {\n\t%[7]sreturn %[4]s.Launch(ctx, s, over%[5]s)\n}\n",
+			launcher, name, list, of, strings.Join(args, ""), typed, chosen)
 	}
 	if ptx != "" {
 		fmt.Fprintf(&b, "\n// %s is the PTX that NVIDIA's compiler makes from the C text.\nconst %s = `%s`\n", p.free("ptx", programName+"PTX"), p.free("ptx", programName+"PTX"), strings.ReplaceAll(ptx, "`", "'"))
 	}
 	for i, f := range kernels {
-		fmt.Fprintf(&b, "\n%s", f.touches.Func(footprints[i]))
+		if slices.Index(footprints, footprints[i]) == i {
+			fmt.Fprintf(&b, "\n%s", f.touches.Func(footprints[i]))
+		}
 	}
-	for _, l := range loops {
-		if l != nil {
+	for i, l := range loops {
+		if l != nil && kernels[i].first == kernels[i] {
 			fmt.Fprintf(&b, "\n%s", l.text)
 		}
 	}
@@ -359,6 +395,20 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	}
 	made.Go = numbered(src, load.GeneratedName(p.Name))
 	return nil
+}
+
+// explicitArgs returns the names of a kernel's type parameters in brackets: "[T]" of "[T grid.Number]".
+func explicitArgs(typed string, f *function) string {
+	if typed == "" {
+		return ""
+	}
+	var names []string
+	for _, field := range f.decl.Type.TypeParams.List {
+		for _, id := range field.Names {
+			names = append(names, id.Name)
+		}
+	}
+	return "[" + strings.Join(names, ", ") + "]"
 }
 
 // free returns the name of something in the generated file: the given name, with underscores added if the package or the file uses it for
@@ -419,10 +469,13 @@ func (p *Package) number(m *param, at string) string {
 	return fmt.Sprintf("kernel.Number[%s](%s)", name, at)
 }
 
-// launched returns the text with which a launch passes an argument by value.
-func launched(m *param, arg string) string {
+// passed returns the text with which a launch passes an argument by value.
+func passed(m *param, arg string) string {
 	b, ok := m.typ.Underlying().(*types.Basic)
+	_, open := types.Unalias(m.typ).(*types.TypeParam)
 	switch {
+	case open:
+		return fmt.Sprintf("kernel.Value(%s)", arg)
 	case !ok:
 		return fmt.Sprintf("kernel.Struct(&%s)", arg)
 	case b.Kind() == types.Int:

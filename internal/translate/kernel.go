@@ -39,7 +39,10 @@ type param struct {
 // function is a kernel, or a part of one that is written as a kernel. Only a kernel has a representation.
 type function struct {
 	decl     *ast.FuncDecl
+	args     []types.Type // of a generic kernel
+	first    *function    // the kernel for the first types of the same list; the kernel itself if it is not generic
 	params   []*param
+	declared []*param // the same, with the type parameters
 	argNames []string // the names of its parameters in the generated file
 	together bool     // it has barriers or shared memory
 
@@ -66,21 +69,90 @@ func (p *Package) kernels(program *ir.Program) (all []*function) {
 		effects[f], needs[f] = facts.EffectsOf(f, effects), facts.NeedsOf(f, needs)
 	}
 	for _, decl := range p.Kernels() {
-		at := slices.IndexFunc(program.Functions, func(f *ir.Function) bool { return f.Kernel && f.Syntax == decl })
-		made := program.Functions[at]
-		f := &function{decl: decl, made: made, effects: effects, needs: needs[made], looped: facts.LoopedOf(made), touches: footprint.Of(program, made, effects)}
-		uses := effects[made]
-		f.together = uses.Barriers || uses.Shared || p.hasBarrier(decl.Body) // the representation leaves out barriers at the end
-		for v := range p.Info.Defs[decl.Name].(*types.Func).Signature().Params().Variables() {
-			m := paramOf(v)
-			if n := len(f.params) - 1; n >= 0 { // the first is the thread, which the representation does not have
-				m.written = uses.Params[n].Written
+		instances, _ := p.Instances(decl)
+		built := slices.DeleteFunc(slices.Clone(program.Functions), func(f *ir.Function) bool { return !f.Kernel || f.Syntax != decl })
+		sig := p.Info.Defs[decl.Name].(*types.Func).Signature()
+		var first *function
+		for i, made := range built { // in the order of the list
+			f := &function{decl: decl, args: instances[i], made: made, effects: effects, needs: needs[made], looped: facts.LoopedOf(made), touches: footprint.Of(program, made, effects)}
+			if first == nil {
+				first = f
 			}
-			f.params = append(f.params, m)
+			f.first = first
+			uses := effects[made]
+			f.together = uses.Barriers || uses.Shared || p.hasBarrier(decl.Body) // the representation leaves out barriers at the end
+			params := sig.Params()
+			if f.args != nil {
+				t, _ := types.Instantiate(nil, sig, f.args, false)
+				params = t.(*types.Signature).Params()
+			}
+			for n := range params.Len() {
+				m, d := paramOf(params.At(n)), paramOf(sig.Params().At(n))
+				if n > 0 { // the first is the thread, which the representation does not have
+					m.written = uses.Params[n-1].Written
+				}
+				f.params, f.declared = append(f.params, m), append(f.declared, d)
+				first.declared[n].written = first.declared[n].written || m.written
+			}
+			all = append(all, f)
 		}
-		all = append(all, f)
 	}
 	return all
+}
+
+// name returns the name of a kernel for people, such as total or total[float32].
+func (p *Package) name(f *function) string { return f.decl.Name.Name + p.typeArgs(f) }
+
+// typeArgs returns the type arguments of a kernel in brackets, "" if it has none.
+func (p *Package) typeArgs(f *function) string {
+	var list []string
+	for _, t := range f.args {
+		list = append(list, p.typeName(t))
+	}
+	if list == nil {
+		return ""
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+// typeParams returns the type parameters of a kernel as they are declared, in brackets, "" if it has none.
+func (p *Package) typeParams(f *function) string {
+	var list []string
+	for t := range p.Info.Defs[f.decl.Name].(*types.Func).Signature().TypeParams().TypeParams() {
+		list = append(list, t.Obj().Name()+" "+p.typeName(t.Constraint()))
+	}
+	if list == nil {
+		return ""
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
+// chosen returns the text that finds the kernel for the type arguments of a launch, and the name of the variable in it.
+func (p *Package) chosen(f *function, kernels []*function, vars []string) string {
+	var cases, names, zeros, listed []string
+	for t := range p.Info.Defs[f.decl.Name].(*types.Func).Signature().TypeParams().TypeParams() {
+		names, zeros = append(names, t.Obj().Name()), append(zeros, "*new("+t.Obj().Name()+")")
+	}
+	key := func(list []string) string {
+		if len(list) == 1 {
+			return "*" + list[0]
+		}
+		return "func(" + strings.Join(list, ", ") + ")"
+	}
+	for i, g := range kernels {
+		if g.first != f {
+			continue
+		}
+		var types []string
+		for _, t := range g.args {
+			types = append(types, p.typeName(t))
+		}
+		listed = append(listed, strings.Join(types, ","))
+		cases = append(cases, fmt.Sprintf("case %s:\n\t\tchosen = %s\n", key(types), vars[i]))
+	}
+	return fmt.Sprintf("var chosen *kernel.Kernel\n\tswitch any((%s)(nil)).(type) {\n%s\tdefault:\n\t\treturn hal.Errorf(%q, hal.ErrInvalidArgument, %q, %s)\n\t}\n",
+		key(names), strings.Join(cases, ""), f.decl.Name.Name,
+		fmt.Sprintf("the kernel is not for%s; %s lists %s", strings.Repeat(" %T", len(names)), p.Line(f.decl.Pos()), strings.Join(listed, " ")), strings.Join(zeros, ", "))
 }
 
 func paramOf(v *types.Var) *param {

@@ -60,18 +60,25 @@ func (w *rowWriter) phases() *rows {
 	ph.label = w.fresh("threads")
 	name := w.called("Phases")
 	params, args := w.parameters()
+	plain, kept, typed, pool := args, "", w.p.typeParams(w.f), ""
 	var b strings.Builder
 	if len(ph.keeps) > 0 {
-		fmt.Fprintf(&b, "// %s holds what the threads of a block of %s keep for later phases, a slice for each variable.\ntype %[1]s struct {\n",
-			w.p.free("kept", name+"Kept"), w.f.decl.Name.Name)
+		kept = w.p.free("kept", name+"Kept")
+		fmt.Fprintf(&b, "// %s holds what the threads of a block of %s keep for later phases, a slice for each variable.\ntype %[1]s%[3]s struct {\n",
+			kept, w.f.decl.Name.Name, typed)
 		for _, v := range ph.keeps {
 			ph.rows[v] = w.fresh(v.Name() + "s")
 			fmt.Fprintf(&b, "%s []%s\n", v.Name(), w.p.typeName(v.Type()))
 		}
-		fmt.Fprintf(&b, "}\n\nvar %s grid.Pool[%s]\n\n", ph.pool(name), w.p.free("kept", name+"Kept"))
+		if pool = ph.pool(name); typed == "" {
+			fmt.Fprintf(&b, "}\n\nvar %s grid.Pool[%s]\n\n", pool, kept)
+		} else {
+			b.WriteString("}\n\n")
+			params = fmt.Sprintf(", %s *grid.Pool[%s%s]%s", pool, kept, explicitArgs(typed, w.f), params)
+		}
 	}
 	fmt.Fprintf(&b, "// %s runs %s for a block: the code between two barriers runs for one thread after the other.\n//\n//go:noinline\n", name, w.f.decl.Name.Name)
-	fmt.Fprintf(&b, "func %s(%s *kernel.Block%s) {\n", name, ph.block, params)
+	fmt.Fprintf(&b, "func %s%s(%s *kernel.Block%s) {\n", name, typed, ph.block, params)
 	var loops strings.Builder
 	if !ph.write(&loops, all) {
 		return nil
@@ -97,7 +104,7 @@ func (w *rowWriter) phases() *rows {
 		b.WriteString(loops.String())
 	}
 	b.WriteString("}\n")
-	return &rows{name: name, args: args, imports: w.imports, text: b.String(), parts: ph.parts, noVectors: ph.noVectors}
+	return &rows{name: name, args: args, plain: plain, kept: kept, imports: w.imports, text: b.String(), parts: ph.parts, noVectors: ph.noVectors}
 }
 
 // phase is a list of statements without a barrier, or a loop that contains phases.
@@ -349,7 +356,7 @@ func (ph *phaseWriter) follows(v types.Object) bool { return ph.same[v] || ph.ag
 // typeStands reports whether a type can be written outside the function.
 func (ph *phaseWriter) typeStands(t types.Type) bool {
 	switch t := t.(type) {
-	case *types.Basic:
+	case *types.Basic, *types.TypeParam:
 		return true
 	case *types.Array:
 		return ph.typeStands(t.Elem())
@@ -365,7 +372,8 @@ func (ph *phaseWriter) typeStands(t types.Type) bool {
 // An expression that uses floating-point arithmetic or memory is not settled, unless it is a constant.
 func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 	info := ph.p.Info
-	if n, ok := numberOf(info.TypeOf(e)); ok && n.float && info.Types[e].Value == nil {
+	_, open := types.Unalias(info.TypeOf(e)).(*types.TypeParam)
+	if n, ok := numberOf(info.TypeOf(e)); (open || ok && n.float) && info.Types[e].Value == nil {
 		return false // Go may round it differently in another function
 	}
 	if info.Types[e].Value != nil {

@@ -109,7 +109,16 @@ var refused = []struct{ text, want string }{
 	{"//top func k2(‹y []int32) {}", "the first parameter of a kernel, and only the first, must be a grid.Thread"},
 	{"//top func ‹k2() {}", "the first parameter of a kernel"},
 	{"//top func k2(t, ‹u grid.Thread) {}", "the first parameter of a kernel, and only the first, must be a grid.Thread"},
-	{"//top func k2‹[T int32](t grid.Thread, y []T) {}", "a kernel cannot have type parameters"},
+	{"//top func k2‹[T int32](t grid.Thread, y []T) {}", "a generic kernel is translated for the types that its mark lists; write //halyard:kernel float32"},
+	{"//list‹ float32\nfunc k2(t grid.Thread, y []int32) {}", "k2 is not generic; write //halyard:kernel, and nothing else in the line"},
+	{"//list‹ float32\nfunc k2[T int32 | uint32](t grid.Thread, y []T) {}", "float32 missing in int32 | uint32); list types that it allows"},
+	{"//list‹ int32,uint32\nfunc k2[T int32 | uint32](t grid.Thread, y []T) {}", "int32,uint32 lists 2 types, and k2 has 1 type parameters"},
+	{"//list‹ int32 uint32 int32\nfunc k2[T int32 | uint32](t grid.Thread, y []T) {}", "int32 is listed twice"},
+	{"//list‹ int\nfunc k2[T int | uint32](t grid.Thread, y T) {}", "int has another width on other machines; list int32 or int64"},
+	{"//list‹ nothing\nfunc k2[T int32](t grid.Thread, y []T) {}", "\"nothing\" is no type; write //halyard:kernel TYPE TYPE"},
+	{"//list int32\nfunc k2[‹T int32](t grid.Thread, y []int32) {}", "no parameter of this kernel has type T, so a launch could not infer it"},
+	{"//list‹" + strings.Repeat(" int32", 33) + "\nfunc k2[T int32](t grid.Thread, y []T) {}", "this lists 33 kernels, and 32 are the most"},
+	{"//list int32\nfunc k2[T int32](t grid.Thread, y []T) {\nswitch any(y[0]).(type) {\ncase int32:\n‹break\n}\n}", "break out of a switch over types has no translation"},
 	{"//top ‹func (o one) k2(t grid.Thread) {}", "a kernel cannot be a method"},
 	{"//top func ‹kernel(t grid.Thread, y []int32) {}", "kernel is a package that the generated file imports; rename this"},
 	{"//top func k2(t grid.Thread, ‹o grid.Out[int32]) {}", "the kernel does not write it; write every element"},
@@ -160,6 +169,9 @@ func TestRefusals(t *testing.T) {
 		text := "//halyard:kernel\nfunc k(t grid.Thread, x, y []int32, o grid.Out[int32]) {\no[1] = 1\n" + c.text + "\n}\n"
 		if top, ok := strings.CutPrefix(c.text, "//top "); ok {
 			text = "//halyard:kernel\n" + top + "\n"
+		}
+		if list, ok := strings.CutPrefix(c.text, "//list"); ok {
+			text = "//halyard:kernel" + list + "\n"
 		}
 		src := around + text
 		at := strings.Index(src, "‹")

@@ -23,6 +23,8 @@ import (
 type rows struct {
 	name    string
 	args    string            // the arguments of its call, after the row
+	plain   string            // those that are the kernel's
+	kept    string            // the type of what a block keeps, "" if it keeps nothing
 	imports map[string]string // imports that the body needs: paths by name
 	text    string
 
@@ -65,7 +67,7 @@ func (p *Package) rows(f *function) (*rows, *load.Error) {
 	params, args := w.parameters()
 	var b strings.Builder
 	fmt.Fprintf(&b, "// %s runs %s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.\n//\n//go:noinline\n", name, f.decl.Name.Name)
-	fmt.Fprintf(&b, "func %s(%s grid.Row%s) {\n", name, w.row, params)
+	fmt.Fprintf(&b, "func %s%s(%s grid.Row%s) {\n", name, w.p.typeParams(w.f), w.row, params)
 	end := w.row + ".End"
 	limits := w.limits()
 	for _, l := range limits {
@@ -118,7 +120,7 @@ func (w *rowWriter) called(ending string) string {
 
 // parameters returns the function's parameters and arguments after the first, each with a comma in front.
 func (w *rowWriter) parameters() (params, args string) {
-	for i, m := range w.f.params {
+	for i, m := range w.f.declared {
 		if m.kind == thread {
 			continue
 		}
@@ -138,6 +140,15 @@ func (p *Package) loops(kernels []*function) (all []*rows, imports string, err e
 	needed := maps.Clone(p.imported)
 	var refused load.Errors
 	for _, f := range kernels {
+		if f.first != f {
+			again := all[slices.Index(kernels, f.first)]
+			if again != nil {
+				copied := *again
+				again = &copied
+			}
+			all = append(all, again)
+			continue
+		}
 		r, why := p.rows(f)
 		if r != nil && !merge(needed, r.imports) {
 			r, why = nil, p.ErrorAt(f.decl.Pos(), "two files with kernels import different packages by the same name; use another name in one of them")

@@ -213,6 +213,9 @@ func (p *Package) vectorsOf(f *function, row *rows, of *part) (v *vectors, why *
 	no := func(pos token.Pos, format string, args ...any) (*vectors, *load.Error) {
 		return nil, p.ErrorAt(pos, format, args...)
 	}
+	if at := p.open(f.decl); at.IsValid() {
+		return no(at, "what has the type of a type parameter has no vector code")
+	}
 	w := row.writer
 	if w.hidden || w.hidesGrid {
 		return no(w.hiddenAt, "this name hides one that the generated file uses; rename it")

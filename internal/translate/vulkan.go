@@ -48,7 +48,7 @@ func (p *Package) vulkan(made *Output, program *ir.Program, kernels []*function,
 		if err != nil {
 			return err
 		}
-		name := f.decl.Name.Name
+		name := p.name(f)
 		made.modules[cprint.Entry(f.made)] = m
 		plain := m.Plain.Words()
 		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`,", name, packer.Pack(plain), packer.Pack(m.Checked.Words()))

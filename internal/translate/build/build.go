@@ -2,6 +2,7 @@
 //
 //   - function.go builds a function, parameter.go its parameters: once for each list of type arguments, and for each kind of memory that its
 //     pointers point to.
+//   - generic.go finds the types for which a generic kernel is built, and decides switches over them.
 //   - statement.go and loop.go build statements, expression.go, call.go and place.go values and places, type.go types.
 //   - reader.go answers questions about the Go syntax: what a name is, what changes, what has the same value whenever it is evaluated.
 //   - foreign.go builds functions of other packages.
@@ -59,7 +60,11 @@ func Program(p *load.Package) (*ir.Program, error) {
 		}
 	}
 	for _, decl := range p.Kernels() {
-		g.try(func() { g.kernel(decl) })
+		g.try(func() {
+			for _, args := range g.instances(decl) {
+				g.try(func() { g.kernel(decl, args) })
+			}
+		})
 	}
 	if err := load.Sorted(g.errs); err != nil {
 		return nil, err
@@ -93,13 +98,11 @@ func newProgram(src *load.Package) *program {
 	return g
 }
 
-func (p *program) kernel(decl *ast.FuncDecl) *function {
+func (p *program) kernel(decl *ast.FuncDecl, args []types.Type) *function {
 	name := decl.Name.Name
 	switch {
 	case decl.Recv != nil:
 		refuse(decl.Pos(), "a kernel cannot be a method; make the receiver a parameter")
-	case decl.Type.TypeParams != nil:
-		refuse(decl.Type.TypeParams.Pos(), "a kernel cannot have type parameters; write a generic function, and for each type a kernel that calls it")
 	case decl.Type.Results != nil && len(decl.Type.Results.List) > 0:
 		refuse(decl.Type.Results.Pos(), "a kernel cannot have results; write them to a slice")
 	case len(decl.Type.Params.List) == 0:
@@ -111,7 +114,7 @@ func (p *program) kernel(decl *ast.FuncDecl) *function {
 	if !ok {
 		refuse(decl.Name.Pos(), "this declaration has no translation")
 	}
-	return p.function(obj, nil, nil, decl.Pos())
+	return p.function(obj, args, nil, decl.Pos())
 }
 
 // refusal is the value of a panic that ends the translation of a statement.

@@ -449,16 +449,17 @@ func (f *function) declareShared() {
 		}
 		f.p.try(func() {
 			obj := f.info().Defs[id]
-			p, ok := obj.Type().Underlying().(*types.Pointer)
+			t := f.substitute(obj.Type())
+			p, ok := t.Underlying().(*types.Pointer)
 			if !ok {
-				refuseAs(id.Pos(), obj.Type())
+				refuseAs(id.Pos(), t)
 			}
 			if _, ok := p.Elem().Underlying().(*types.Array); !ok {
 				refuse(x.Pos(), "grid.Shared needs an array type; use [1]%s", p.Elem())
 			}
 			f.Pos = id.Pos()
 			l := f.Local(id.Name, f.p.typ(p.Elem(), x.Pos()), ir.Shared)
-			f.vars[obj] = &variable{kind: shared, typ: obj.Type(), local: l}
+			f.vars[obj] = &variable{kind: shared, typ: t, local: l}
 		})
 	}
 }

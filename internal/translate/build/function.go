@@ -59,6 +59,9 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space
 			"move it to another file", obj.Name())
 	}
 	made := &ir.Function{Name: strings.ReplaceAll(obj.Name(), ".", "_"), Kernel: p.kernels[obj], Syntax: decl}
+	if made.Kernel {
+		made.Name += p.suffix(args)
+	}
 	r := reader{p: p, decl: decl, kernel: made.Kernel, args: map[*types.TypeParam]types.Type{}, replaced: map[*types.Named]bool{},
 		vars: map[types.Object]*variable{}, changes: map[types.Object]int{}}
 	f := &function{values: values{r, ir.NewBuilder(made)}, made: made, busy: true, spaces: spaces, given: args}

@@ -53,6 +53,8 @@ func (f *function) statement(s ast.Stmt, label string) {
 		f.branch(s)
 	case *ast.SwitchStmt:
 		f.switches(s, label)
+	case *ast.TypeSwitchStmt:
+		f.typeSwitch(s)
 	case *ast.ForStmt:
 		f.loop(s, label)
 	case *ast.RangeStmt:
@@ -74,8 +76,6 @@ func (f *function) refuseStatement(s ast.Stmt) {
 		refuse(s.Pos(), "a channel has no translation; threads share buffers and grid.Shared memory")
 	case *ast.SelectStmt:
 		refuse(s.Pos(), "select has no translation; threads share buffers and grid.Shared memory")
-	case *ast.TypeSwitchStmt:
-		refuse(s.Pos(), "an interface has no translation; use a concrete type, or a generic function")
 	}
 	refuse(s.Pos(), "this statement has no translation")
 }
@@ -314,6 +314,12 @@ func (f *function) leave(s *ast.BranchStmt) {
 	}
 	for i := len(f.jumps) - 1; i >= 0; i-- {
 		j := f.jumps[i]
+		if j.stmt == nil { // a switch over types, of which only one clause is left
+			if s.Label == nil && s.Tok == token.BREAK {
+				refuse(s.Pos(), "break out of a switch over types has no translation; write an if around what comes after it")
+			}
+			continue
+		}
 		if s.Label == nil && (s.Tok == token.BREAK || j.stmt.Do == ir.Loop) || s.Label != nil && j.label == s.Label.Name {
 			do := ir.Break
 			if s.Tok == token.CONTINUE {

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Kernels returns the functions that are marked as kernels, in the order of the source.
@@ -19,6 +21,32 @@ func (p *Package) Kernels() []*ast.FuncDecl {
 		}
 	}
 	return found
+}
+
+// Mark returns the line that marks a kernel, and the words of the list that follows.
+func Mark(kernel *ast.FuncDecl) (*ast.Comment, []string) {
+	mark := kernel.Doc.List[slices.IndexFunc(kernel.Doc.List, isMark)]
+	return mark, strings.Fields(mark.Text[len(Marker):])
+}
+
+// Instances returns the lists of type arguments for which a kernel is translated: an empty one for a function that is not generic.
+func (p *Package) Instances(kernel *ast.FuncDecl) (all [][]types.Type, why *Error) {
+	mark, words := Mark(kernel)
+	if len(words) == 0 {
+		return [][]types.Type{nil}, nil
+	}
+	for _, word := range words {
+		var list []types.Type
+		for _, name := range strings.Split(word, ",") {
+			t, err := types.Eval(p.Fset, p.Types, mark.Pos(), name)
+			if err != nil || !t.IsType() {
+				return nil, p.ErrorAt(mark.Pos(), "%q is no type; write %s TYPE TYPE, or %[2]s TYPE,TYPE for two type parameters", name, Marker)
+			}
+			list = append(list, t.Type)
+		}
+		all = append(all, list)
+	}
+	return all, nil
 }
 
 // Import returns a package that the module of p imports, or nil if its source is not there.
