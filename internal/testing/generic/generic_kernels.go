@@ -155,7 +155,7 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
 	"convert[Level,float64]": {Code: "k_convert_Level_float64", Params: []string{"x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
-}, Format: 1, Sources: []string{
+}, Format: 2, Sources: []string{
 	"./ any,float32,float64,int32,len,uint64 generic",
 	"kernels.go Real a8d539e755ebf244",
 	"kernels.go bits e8d9525678ad6f83",
