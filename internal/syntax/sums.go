@@ -27,11 +27,16 @@ type word struct {
 func Sums(src []byte) map[string]string {
 	sums := map[string]string{}
 	var s scanner.Scanner
-	s.Init(token.NewFileSet().AddFile("", -1, len(src)), src, nil, 0)
-	var decl []word
+	s.Init(token.NewFileSet().AddFile("", -1, len(src)), src, nil, scanner.ScanComments)
+	var decl, mark []word // mark has the types for which a generic kernel is translated
 	for depth := 0; ; {
 		_, kind, text := s.Scan()
 		switch kind {
+		case token.COMMENT:
+			if list, ok := strings.CutPrefix(text, "//halyard:kernel "); ok && depth == 0 && strings.TrimSpace(list) != "" {
+				mark = []word{{kind, strings.Join(strings.Fields(list), " ")}}
+			}
+			continue
 		case token.LPAREN, token.LBRACK, token.LBRACE:
 			depth++
 		case token.RPAREN, token.RBRACK, token.RBRACE:
@@ -47,7 +52,7 @@ func Sums(src []byte) map[string]string {
 			continue
 		}
 		for _, name := range names(decl) {
-			sums[name] = sum(decl)
+			sums[name] = sum(append(decl, mark...))
 		}
 		for _, spec := range imports(decl) {
 			if path, err := strconv.Unquote(spec[len(spec)-1].text); err == nil {
@@ -57,7 +62,7 @@ func Sums(src []byte) map[string]string {
 		if kind == token.EOF {
 			return sums
 		}
-		decl = decl[:0]
+		decl, mark = decl[:0], nil
 	}
 }
 

@@ -159,9 +159,9 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 	"./ any,float32,float64,int32,len,uint64 generic",
 	"kernels.go Real a8d539e755ebf244",
 	"kernels.go bits e8d9525678ad6f83",
-	"kernels.go convert d9f6458814c554c9",
-	"kernels.go scale 84604565be4a5d84",
-	"kernels.go total c074233a17e166b4",
+	"kernels.go convert 46a003d5f9166ced",
+	"kernels.go scale c324f5abe9c7803c",
+	"kernels.go total 54f99164e04acc8c",
 }, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { i32 a[64]; } T_64_i32;
 #ifdef HALYARD_FLOAT64
