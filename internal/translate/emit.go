@@ -474,9 +474,7 @@ func passed(m *param, arg string) string {
 	b, ok := m.typ.Underlying().(*types.Basic)
 	_, open := types.Unalias(m.typ).(*types.TypeParam)
 	switch {
-	case open:
-		return fmt.Sprintf("kernel.Value(%s)", arg)
-	case !ok:
+	case open, !ok: // Struct takes numbers, too
 		return fmt.Sprintf("kernel.Struct(&%s)", arg)
 	case b.Kind() == types.Int:
 		return fmt.Sprintf("kernel.Value(int64(%s))", arg)

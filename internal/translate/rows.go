@@ -680,7 +680,8 @@ func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
 		}
 		return types.Default(t).String() + "(" + n.ExactString() + ")", true
 	}
-	if n, ok := numberOf(info.TypeOf(e)); ok && n.float {
+	_, open := types.Unalias(info.TypeOf(e)).(*types.TypeParam)
+	if n, ok := numberOf(info.TypeOf(e)); open || ok && n.float {
 		return "", false // Go may round it differently in another function
 	}
 	switch e := e.(type) {

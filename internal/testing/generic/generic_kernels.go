@@ -134,7 +134,33 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 			convert[Level, float64](t, x, y)
 		}
 	}),
-}, Indexes: []string{"kernels.go:40", "kernels.go:41", "kernels.go:51", "kernels.go:52", "kernels.go:56", "kernels.go:60", "kernels.go:68"}, Kernels: map[string]kernel.Written{
+	"fill[float32]": kernel.Bounded([]uint32{17}, func(blk *kernel.Block) {
+		v := kernel.Number[float32](blk, 0)
+		y := kernel.Slice[float32](blk, 1)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				fillRow[float32](row, v, y)
+			}
+			return
+		}
+		for t := range grid.Threads(blk) {
+			fill[float32](t, v, y)
+		}
+	}),
+	"fill[Pair]": kernel.Bounded([]uint32{18}, func(blk *kernel.Block) {
+		v := kernel.Number[Pair](blk, 0)
+		y := kernel.Slice[Pair](blk, 1)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				fillRow[Pair](row, v, y)
+			}
+			return
+		}
+		for t := range grid.Threads(blk) {
+			fill[Pair](t, v, y)
+		}
+	}),
+}, Indexes: []string{"kernels.go:40", "kernels.go:41", "kernels.go:51", "kernels.go:52", "kernels.go:56", "kernels.go:60", "kernels.go:68", "kernels.go:80"}, Kernels: map[string]kernel.Written{
 	"scale[float32]": {Code: "k_scale_float32", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
 	"scale[Level]": {Code: "k_scale_Level", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"},
@@ -155,11 +181,16 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
 	"convert[Level,float64]": {Code: "k_convert_Level_float64", Params: []string{"x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
+	"fill[float32]": {Code: "k_fill_float32", Params: []string{"v", "y", "len(y)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
+	"fill[Pair]": {Code: "k_fill_Pair", Params: []string{"v", "y", "len(y)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
 }, Format: 2, Sources: []string{
 	"./ any,float32,float64,int32,len,uint64 generic",
 	"kernels.go Real a8d539e755ebf244",
 	"kernels.go bits e8d9525678ad6f83",
 	"kernels.go convert 46a003d5f9166ced",
+	"kernels.go fill 163bd34dafc5c369",
 	"kernels.go scale c324f5abe9c7803c",
 	"kernels.go total 54f99164e04acc8c",
 }, Portable: `typedef struct { f32 a[64]; } T_64_f32;
@@ -168,6 +199,8 @@ typedef struct { i32 a[64]; } T_64_i32;
 typedef struct { f64 a[64]; } T_64_f64;
 #endif
 typedef struct { u64 a[64]; } T_64_u64;
+typedef struct { f32 h_A; f32 h_B; } T_Pair;
+typedef u8 go_size_T_Pair[sizeof(T_Pair) == 8 ? 1 : -1];
 #ifdef HALYARD_OPENCL
 #define GO_F64_BITS(x) as_ulong((f64)(x))
 #define GO_BITS_F64(x) as_double((u64)(x))
@@ -397,6 +430,30 @@ KERNEL void k_convert_Level_float64(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f64
 	}
 }
 #endif
+
+KERNEL void k_fill_float32(f32 h_v, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
+	if (GO_WHOLE(h_y_n)) {
+		i64 h_i = (i64)INDEX(0);
+		h_y[GO_AT(h_i, h_y_n, 7)] = h_v;
+	} else {
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_y_n) {
+			h_y[GO_AT(h_i, h_y_n, 7)] = h_v;
+		}
+	}
+}
+
+KERNEL void k_fill_Pair(T_Pair h_v, GLOBAL T_Pair *h_y, i64 h_y_n GO_FAULTS) {
+	if (GO_WHOLE(h_y_n)) {
+		i64 h_i = (i64)INDEX(0);
+		h_y[GO_AT(h_i, h_y_n, 7)] = h_v;
+	} else {
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_y_n) {
+			h_y[GO_AT(h_i, h_y_n, 7)] = h_v;
+		}
+	}
+}
 `})
 
 var (
@@ -410,6 +467,8 @@ var (
 	total_uint64Kernel          = kernels.Kernel("total[uint64]")
 	convert_float32_LevelKernel = kernels.Kernel("convert[float32,Level]")
 	convert_Level_float64Kernel = kernels.Kernel("convert[Level,float64]")
+	fill_float32Kernel          = kernels.Kernel("fill[float32]")
+	fill_PairKernel             = kernels.Kernel("fill[Pair]")
 	total_float32Pool           grid.Pool[totalPhasesKept[float32]]
 	total_LevelPool             grid.Pool[totalPhasesKept[Level]]
 	total_float64Pool           grid.Pool[totalPhasesKept[float64]]
@@ -440,7 +499,7 @@ func ScaleOn[T Real](ctx context.Context, s *hal.Stream, over hal.Grid, a T, x k
 	default:
 		return hal.Errorf("scale", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:37 lists float32 Level float64 uint64", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))), kernel.Out(b), kernel.Value(int64(kernel.Len(b))))
+	return chosen.Launch(ctx, s, over, kernel.Struct(&a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))), kernel.Out(b), kernel.Value(int64(kernel.Len(b))))
 }
 
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
@@ -493,6 +552,29 @@ func ConvertOn[A Real, B Real](ctx context.Context, s *hal.Stream, over hal.Grid
 	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
 }
 
+// Fill launches fill on a queue, with as many threads as its data have places for.
+func Fill[T any](q kernel.Queue, v T, y kernel.Vector[T]) {
+	if ctx, s, over, ok := q.Launching("fill", hal.Over(kernel.Len(y))); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = FillOn[T](ctx, s, over, v, y)
+	}
+}
+
+// FillOn launches fill on a stream.
+func FillOn[T any](ctx context.Context, s *hal.Stream, over hal.Grid, v T, y kernel.Vector[T]) error {
+	var chosen *kernel.Kernel
+	switch any((*T)(nil)).(type) {
+	case *float32:
+		chosen = fill_float32Kernel
+	case *Pair:
+		chosen = fill_PairKernel
+	default:
+		return hal.Errorf("fill", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:78 lists float32 Pair", *new(T))
+	}
+	return chosen.Launch(ctx, s, over, kernel.Struct(&v), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
+}
+
 // scale_float32Footprint is the Footprint.Of of scale_float32.
 func scale_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	i := grid.Places(box, 0).Below(grid.Only(v[4]))
@@ -517,6 +599,13 @@ func convert_float32_LevelFootprint(box kernel.Box, v []int64, touch []kernel.To
 	span := i.Span(v[3])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
 	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// fill_float32Footprint is the Footprint.Of of fill_float32.
+func fill_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[2]))
+	span := i.Span(v[2])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
 }
 
 // scaleRow runs scale for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -546,7 +635,7 @@ func scaleRow[T Real](r grid.Row, a T, x []T, y grid.Out[T], b grid.Out[uint64])
 					y0[grid.At(at, i)] = a*x1[grid.At(at, i)] + T(1)
 					b2[grid.At(at, i)] = bits(x1[grid.At(at, i)])
 				}
-//line generic_kernels.go:550
+//line generic_kernels.go:639
 			}
 			x_ = to - 1
 			continue
@@ -557,7 +646,7 @@ func scaleRow[T Real](r grid.Row, a T, x []T, y grid.Out[T], b grid.Out[uint64])
 			y[i] = a*x[i] + T(1)
 			b[i] = bits(x[i])
 		}
-//line generic_kernels.go:561
+//line generic_kernels.go:650
 	}
 }
 
@@ -589,14 +678,14 @@ func totalPhases[T Real](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhases
 //line kernels.go:51
 				own := x[(firstX+tx)] * 2
 				part[me] = x[(firstX + tx)]
-//line generic_kernels.go:593
+//line generic_kernels.go:682
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:53
 	for half := 32; half > 0; half /= 2 {
-//line generic_kernels.go:600
+//line generic_kernels.go:689
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -606,12 +695,12 @@ func totalPhases[T Real](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhases
 //line kernels.go:56
 						part[me] += part[me+half]
 					}
-//line generic_kernels.go:610
+//line generic_kernels.go:699
 				}
 			}
 		}
 	}
-//line generic_kernels.go:615
+//line generic_kernels.go:704
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -622,7 +711,7 @@ func totalPhases[T Real](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhases
 				_ = own
 //line kernels.go:60
 				sums[(firstX + tx)] = part[0] + own
-//line generic_kernels.go:626
+//line generic_kernels.go:715
 			}
 		}
 	}
@@ -654,7 +743,7 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] = B(x1[grid.At(at, i)])
 					}
-//line generic_kernels.go:658
+//line generic_kernels.go:747
 				}
 				{
 					at := at + 1
@@ -664,7 +753,7 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] = B(x1[grid.At(at, i)])
 					}
-//line generic_kernels.go:668
+//line generic_kernels.go:757
 				}
 			}
 			if at < count {
@@ -674,7 +763,7 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] = B(x1[grid.At(at, i)])
 				}
-//line generic_kernels.go:678
+//line generic_kernels.go:767
 			}
 			x_ = to - 1
 			continue
@@ -683,6 +772,62 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 		if i := x_; i < len(y) {
 			y[i] = B(x[i])
 		}
-//line generic_kernels.go:687
+//line generic_kernels.go:776
+	}
+}
+
+// fillRow runs fill for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+//
+//go:noinline
+func fillRow[T any](r grid.Row, v T, y grid.Out[T]) {
+	end := min(r.End, len(y))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(y))
+	if from >= to {
+		from = end // none
+	}
+	for x := r.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			y0 := y[from+0:][:count]
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x := from + at
+					_ = x
+//line kernels.go:79
+					if i := x; true || i < len(y) {
+						y0[grid.At(at, i)] = v
+					}
+//line generic_kernels.go:803
+				}
+				{
+					at := at + 1
+					x := from + at
+					_ = x
+//line kernels.go:79
+					if i := x; true || i < len(y) {
+						y0[grid.At(at, i)] = v
+					}
+//line generic_kernels.go:813
+				}
+			}
+			if at < count {
+				x := from + at
+				_ = x
+//line kernels.go:79
+				if i := x; true || i < len(y) {
+					y0[grid.At(at, i)] = v
+				}
+//line generic_kernels.go:823
+			}
+			x = to - 1
+			continue
+		}
+//line kernels.go:79
+		if i := x; i < len(y) {
+			y[i] = v
+		}
+//line generic_kernels.go:832
 	}
 }

@@ -68,3 +68,15 @@ func convert[A, B Real](t grid.Thread, x []A, y grid.Out[B]) {
 		y[i] = B(x[i])
 	}
 }
+
+// Pair is no number.
+type Pair struct{ A, B float32 }
+
+// fill passes a value of any type.
+//
+//halyard:kernel float32 Pair
+func fill[T any](t grid.Thread, v T, y grid.Out[T]) {
+	if i := t.Global(0); i < len(y) {
+		y[i] = v
+	}
+}
