@@ -3,9 +3,10 @@ package translate
 import (
 	"go/ast"
 	"go/token"
-	"go/types"
+	"slices"
 
-	"github.com/go-halyard/halyard/internal/translate/load"
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
 // This file finds how deeply conditions are nested, for drivers that take those too far in to be true. A compiler nests what follows an early return, or
@@ -14,30 +15,23 @@ import (
 // fewNested is what every driver can nest.
 const fewNested = 48
 
-// nesting finds the deepest condition of a kernel.
-type nesting struct {
-	p     *load.Package
-	calls int  // how many the walk is in
-	inner bool // in a switch that a break leaves
-	most  int
-	at    token.Pos
-	now   token.Pos // of the statement
-	bytes int64     // of arrays and structures that are variables; those of a function count for each call
-}
-
-// sizes are the sizes of types in Go where an int has 64 bits.
-var sizes = types.SizesFor("gc", "amd64")
-
-// mostLadder is how many conditions are nested, each in the else of the one before.
-const mostLadder = 16
-
 // fewBytes is how many bytes the variables of a thread may have on every driver.
 const fewBytes = 1024
 
+// nesting finds the deepest condition of a kernel.
+type nesting struct {
+	p      *Package
+	around *ir.Stmt // the loop or switch that a break leaves
+	most   int
+	at     token.Pos
+	now    token.Pos // of the statement in this package
+	bytes  int64     // of arrays and structures that are variables; those of a function count for each call
+}
+
 // nesting returns how deep the conditions of a kernel are nested, and where, and the bytes of the variables of a thread; 0 if every driver takes them.
 func (p *Package) nesting(f *function) (most int, at token.Pos, bytes int64) {
-	n := &nesting{p: p.Package}
-	n.list(f.decl.Body.List, 1) // a guard may be written as a condition around everything
+	n := &nesting{p: p}
+	n.function(f.made, 1) // a guard may be written as a condition around everything
 	if n.bytes > fewBytes {
 		bytes = n.bytes
 	}
@@ -47,177 +41,138 @@ func (p *Package) nesting(f *function) (most int, at token.Pos, bytes int64) {
 	return n.most, n.at, bytes
 }
 
+// function looks at a kernel, or at a function that is called.
+func (n *nesting) function(f *ir.Function, depth int) {
+	variable := func(name string, t *ir.Type) {
+		if name != "" && (t.Kind == ir.Array || t.Kind == ir.Struct) {
+			n.bytes += t.Size()
+		}
+	}
+	for _, l := range f.Locals {
+		if l.Space == ir.Private {
+			variable(l.Name, l.Type)
+		}
+	}
+	f.Body.Visit(func(s *ir.Stmt) {
+		if s.Do == ir.Let && s.Value.Type != nil {
+			variable(s.Value.Name, s.Value.Type)
+		}
+	}, nil)
+	n.region(f.Body, depth)
+}
+
+// own reports whether a position is in a file of the package.
+func (n *nesting) own(at token.Pos) bool {
+	return slices.ContainsFunc(n.p.Files, func(f *ast.File) bool { return f.FileStart <= at && at < f.FileEnd })
+}
+
+// reach notes a condition. Its place is that of the call, if it is in another package.
 func (n *nesting) reach(depth int, at token.Pos) {
 	if depth > n.most {
+		if !n.own(at) {
+			at = n.now
+		}
 		n.most, n.at = depth, at
 	}
 }
 
-// list looks at the statements of a block, and returns how many more conditions what follows the block is in.
-func (n *nesting) list(list []ast.Stmt, depth int) (returns, continues int) {
-	for _, s := range list {
-		r, c := n.statement(s, depth+returns+continues)
-		returns, continues = returns+r, continues+c
+// region looks at statements, and returns how many more conditions what follows the region is in.
+func (n *nesting) region(r *ir.Region, depth int) (returns, continues int) {
+	if r == nil {
+		return 0, 0
+	}
+	for _, s := range r.List {
+		a, b := n.statement(s, depth+returns+continues)
+		returns, continues = returns+a, continues+b
 	}
 	return returns, continues
 }
 
-func (n *nesting) statement(s ast.Stmt, depth int) (returns, continues int) {
-	block := func(list []ast.Stmt) {
-		r, c := n.list(list, depth+1)
-		returns, continues = max(returns, min(r, 1)), max(continues, min(c, 1))
+func (n *nesting) statement(s *ir.Stmt, depth int) (returns, continues int) {
+	if n.own(s.Pos) {
+		n.now = s.Pos
 	}
-	if s != nil {
-		n.now = s.Pos()
+	for _, v := range s.Operands() {
+		if !v.Bound || s.Do == ir.Let {
+			n.value(v, depth)
+		}
 	}
-	was := n.inner
-	defer func() { n.inner = was }()
-	switch s := s.(type) {
-	case nil:
-	case *ast.BlockStmt:
-		return n.list(s.List, depth)
-	case *ast.LabeledStmt:
-		return n.statement(s.Stmt, depth+1)
-	case *ast.ReturnStmt:
-		n.expressions(s, depth)
+	block := func(r *ir.Region) {
+		a, b := n.region(r, depth+1)
+		returns, continues = max(returns, min(a, 1)), max(continues, min(b, 1))
+	}
+	was := n.around
+	defer func() { n.around = was }()
+	if s.Label != "" {
+		depth++
+	}
+	switch s.Do {
+	case ir.Return:
 		return 1, 0
-	case *ast.BranchStmt:
-		if s.Tok != token.BREAK || s.Label != nil || n.inner {
+	case ir.Continue:
+		return 0, 1
+	case ir.Break:
+		if s.Target != n.around || s.Target.Do != ir.Loop {
 			return 0, 1
 		}
-	case *ast.IfStmt:
-		if chain := ladder(s); chain != nil {
-			return n.statement(chain, depth)
+	case ir.If:
+		clauses := facts.Ladder(s, func(head []*ir.Stmt, _ *ir.Stmt) bool { return len(head) == 0 })
+		if clauses != nil {
+			n.clauses(clauses, depth, block)
+			break
 		}
-		n.reach(depth+1, s.Pos())
-		n.expressions(s.Init, depth)
-		n.expressions(s.Cond, depth)
-		block(s.Body.List)
-		if s.Else != nil {
-			block([]ast.Stmt{s.Else})
+		n.reach(depth+1, s.Pos)
+		block(s.Then)
+		block(s.Else)
+	case ir.Loop:
+		n.around = s
+		n.region(s.Head, depth+1)
+		if s.Value != nil && !s.Value.Bound {
+			n.value(s.Value, depth+1)
 		}
-	case *ast.ForStmt:
-		n.expressions(s.Init, depth)
-		n.expressions(s.Cond, depth+1)
-		n.expressions(s.Post, depth+1)
-		n.inner = false
-		block(s.Body.List)
+		n.region(s.Step, depth+1)
+		block(s.Then)
 		return returns, 0
-	case *ast.RangeStmt:
-		n.expressions(s.X, depth)
-		n.inner = false
-		block(s.Body.List)
-		return returns, 0
-	case *ast.SwitchStmt:
-		values := 0
-		n.inner = s.Switch.IsValid() // else a ladder, which a break does not leave
-		n.expressions(s.Init, depth)
-		n.expressions(s.Tag, depth)
-		for _, c := range s.Body.List {
-			clause := c.(*ast.CaseClause)
-			for _, e := range clause.List {
-				if values++; values > mostLadder {
-					values = 1
-				}
-				n.reach(depth+values, e.Pos())
-				n.expressions(e, depth+values)
-			}
-			block(clause.Body)
-		}
-	default:
-		n.expressions(s, depth)
+	case ir.Switch:
+		n.around = s
+		n.clauses(s.Clauses, depth, block)
 	}
 	return returns, continues
 }
 
-// expressions looks for calls, and for operators whose right side is evaluated under a condition.
-func (n *nesting) expressions(in ast.Node, depth int) {
-	if in == nil || in == ast.Stmt(nil) || in == ast.Expr(nil) {
-		return
-	}
-	ast.Inspect(in, func(e ast.Node) bool {
-		switch e := e.(type) {
-		case *ast.Ident:
-			if v := n.p.Info.Defs[e]; v != nil && !generic(v.Type()) {
-				switch v.Type().Underlying().(type) {
-				case *types.Array, *types.Struct:
-					n.bytes += sizes.Sizeof(v.Type())
-				}
+// clauses looks at conditions of which each is in the else of the one before, but not more than [facts.MostLadder].
+func (n *nesting) clauses(all []*ir.Clause, depth int, block func(*ir.Region)) {
+	values := 0
+	for _, c := range all {
+		for _, t := range c.Tests {
+			if values++; values > facts.MostLadder {
+				values = 1
 			}
-		case *ast.BinaryExpr:
-			if e.Op == token.LAND || e.Op == token.LOR {
-				n.reach(depth+1, e.Pos())
-				n.expressions(e.X, depth)
-				n.expressions(e.Y, depth+1)
-				return false
-			}
-		case *ast.CallExpr:
-			id, _ := load.Callee(ast.Unparen(e.Fun))
-			if f, ok := n.p.Info.Uses[id].(*types.Func); ok && f.Pkg() != nil && f.Pkg().Path() != load.GridPath {
-				n.call(f, depth)
+			n.region(t.Head, depth+values)
+			n.reach(depth+values, t.Cond.Pos)
+			if !t.Cond.Bound {
+				n.value(t.Cond, depth+values)
 			}
 		}
-		return true
-	})
-}
-
-// call looks at a function that is called. Its place is that of the call, if it is in another package.
-func (n *nesting) call(f *types.Func, depth int) {
-	pkg, there := n.p.Home(f.Origin())
-	if pkg == nil {
-		return
-	}
-	decl := declOf(pkg, there.Origin())
-	if decl == nil || decl.Body == nil || n.calls > 16 {
-		return
-	}
-	inner := &nesting{p: pkg, calls: n.calls + 1}
-	inner.list(decl.Body.List, depth)
-	n.bytes += inner.bytes
-	if pkg == n.p {
-		n.reach(inner.most, inner.at)
-	} else {
-		n.reach(inner.most, n.now)
+		block(c.Body)
 	}
 }
 
-// generic reports whether the size of a type depends on a type parameter.
-func generic(t types.Type) bool {
-	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
-		return true
+// value looks for calls, and for operators whose right side is evaluated under a condition.
+func (n *nesting) value(v *ir.Value, depth int) {
+	switch v.Op {
+	case ir.Both, ir.Either:
+		n.reach(depth+1, v.Pos)
+	case ir.Call:
+		n.function(v.Call, depth)
 	}
-	switch t := t.Underlying().(type) {
-	case *types.Array:
-		return generic(t.Elem())
-	case *types.Struct:
-		for f := range t.Fields() {
-			if generic(f.Type()) {
-				return true
-			}
+	for i, a := range v.Operands() {
+		switch {
+		case a.Bound:
+		case i == 1 && (v.Op == ir.Both || v.Op == ir.Either):
+			n.value(a, depth+1)
+		default:
+			n.value(a, depth)
 		}
 	}
-	return false
-}
-
-// ladder returns a long chain of "else if" as a switch, which has no position because a break does not leave it; nil if it is short.
-func ladder(s *ast.IfStmt) *ast.SwitchStmt {
-	chain := &ast.SwitchStmt{Body: &ast.BlockStmt{}}
-	for {
-		if s.Init != nil {
-			return nil
-		}
-		chain.Body.List = append(chain.Body.List, &ast.CaseClause{Case: s.If, List: []ast.Expr{s.Cond}, Body: s.Body.List})
-		next, ok := s.Else.(*ast.IfStmt)
-		if !ok {
-			break
-		}
-		s = next
-	}
-	if len(chain.Body.List) <= mostLadder {
-		return nil
-	}
-	if last, ok := s.Else.(*ast.BlockStmt); ok {
-		chain.Body.List = append(chain.Body.List, &ast.CaseClause{Case: last.Pos(), Body: last.List})
-	}
-	return chain
 }
