@@ -6,6 +6,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,7 +47,14 @@ func (w *rowWriter) phases() *rows {
 		if !ph.params() {
 			return nil
 		}
-		if all, ok = ph.split(w.p.list(w.f.decl), true); ok && ph.distinct() && ph.leaves() && ph.share() {
+		if all, ok = ph.split(w.p.list(w.f.decl), true); ok {
+			if v := ph.clash(); v != nil {
+				defer w.rename(v)()
+				*w = *w.p.writerOf(w.f)
+				return w.phases()
+			}
+		}
+		if ok && ph.leaves() && ph.share() {
 			break
 		} else if !together {
 			return nil
@@ -122,10 +130,11 @@ type phase struct {
 	alone  bool    // it has no vectors: it is the whole loop, for threads that cannot take the rounds together
 }
 
-// definition is a part of a statement that declares variables.
+// definition is a part of a statement that declares variables, or a statement that declares constants or types.
 type definition struct {
 	names  []string
 	values []ast.Expr
+	decl   *ast.DeclStmt
 }
 
 // no notes that the kernel cannot be divided into phases, and returns false. The first reason counts.
@@ -271,7 +280,20 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 	case *ast.DeclStmt:
 		g := s.Decl.(*ast.GenDecl)
 		if g.Tok != token.VAR {
-			return ph.no(s.Pos(), "declare this outside of the kernel, because it has barriers or shared memory")
+			now.same, now.gap = append(now.same, definition{decl: s}), true
+			for _, spec := range g.Specs {
+				if t, ok := spec.(*ast.TypeSpec); ok {
+					ids = append(ids, t.Name)
+				} else {
+					ids = append(ids, spec.(*ast.ValueSpec).Names...)
+				}
+			}
+			for _, id := range ids {
+				if id.Name != "_" {
+					ph.in[info.Defs[id]] = nil // it holds for all phases
+				}
+			}
+			return true
 		}
 		for _, spec := range g.Specs {
 			v := spec.(*ast.ValueSpec)
@@ -293,6 +315,9 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 		v := info.Defs[ids[0]]
 		if v == nil || ph.writes[v] {
 			return ph.no(s.Pos(), "shared memory must be the value of a variable that does not change")
+		}
+		if declaredInside(v.Type().Underlying().(*types.Pointer).Elem()) {
+			return ph.no(s.Pos(), "the type of %s cannot be declared in the kernel; declare it outside", v.Name())
 		}
 		ph.shared = append(ph.shared, v)
 		ph.same[v] = true
@@ -364,6 +389,19 @@ func (ph *phaseWriter) typeStands(t types.Type) bool {
 		return t.Obj().Pkg() == ph.p.Types && t.Obj().Parent() == ph.p.Types.Scope() && t.TypeArgs().Len() == 0
 	case *types.Alias:
 		return t.Obj().Pkg() == ph.p.Types && t.Obj().Parent() == ph.p.Types.Scope() && t.TypeArgs().Len() == 0
+	}
+	return false
+}
+
+// declaredInside reports whether a type consists of one that a function declares.
+func declaredInside(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Array:
+		return declaredInside(t.Elem())
+	case *types.TypeParam:
+	case interface{ Obj() *types.TypeName }:
+		pkg := t.Obj().Pkg()
+		return pkg != nil && t.Obj().Parent() != pkg.Scope()
 	}
 	return false
 }
@@ -533,64 +571,68 @@ func (ph *phaseWriter) steps(s ast.Stmt) bool {
 	return false
 }
 
-const anotherName = "this is another %s than the one of line %d, which lasts over a barrier; give one of them another name"
-
-// distinct reports whether each variable that a phase declares or computes again has a name of its own in the kernel. Another variable may have
-// the same name only within a statement.
-func (ph *phaseWriter) distinct() bool {
-	info := ph.p.Info
+// clash returns a variable that a phase declares or computes again, or a constant or type, if its name means something else elsewhere in the kernel. Another
+// variable may have the same name only within a statement. If there is none, it returns nil.
+func (ph *phaseWriter) clash() (found types.Object) {
+	all := slices.Collect(maps.Keys(ph.same))
+	all = slices.AppendSeq(slices.AppendSeq(all, maps.Keys(ph.again)), maps.Keys(ph.in))
+	slices.SortFunc(all, func(a, b types.Object) int { return int(a.Pos() - b.Pos()) })
 	named := map[string]types.Object{}
-	add := func(v types.Object) bool {
-		was := named[v.Name()]
+	for _, v := range all {
+		if was := named[v.Name()]; was != nil && was != v {
+			return v
+		}
 		named[v.Name()] = v
-		if was == nil || was == v {
-			return true
-		}
-		first, second := was, v
-		if second.Pos() < first.Pos() {
-			first, second = second, first
-		}
-		return ph.no(second.Pos(), anotherName, v.Name(), ph.line(first.Pos()))
 	}
-	for v := range ph.same {
-		if !add(v) {
-			return false
-		}
-	}
-	for v := range ph.again {
-		if !add(v) {
-			return false
-		}
-	}
-	for v := range ph.in {
-		if !add(v) {
-			return false
-		}
-	}
-	fine := true
 	selected := map[*ast.Ident]bool{}
-	again := func(id *ast.Ident, first types.Object) {
-		fine = ph.no(id.Pos(), anotherName, id.Name, ph.line(first.Pos()))
-	}
 	ast.Inspect(ph.f.decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			selected[n.Sel] = true
 		case *ast.KeyValueExpr:
 			if id, ok := n.Key.(*ast.Ident); ok {
-				if f, ok := info.Uses[id].(*types.Var); ok && f.IsField() {
+				if f, ok := ph.p.Info.Uses[id].(*types.Var); ok && f.IsField() {
 					selected[id] = true
 				}
 			}
 		case *ast.Ident:
-			v, obj := named[n.Name], info.ObjectOf(n)
+			v, obj := named[n.Name], ph.p.Info.ObjectOf(n)
 			if v != nil && obj != v && !selected[n] && (obj == nil || obj.Pos() < v.Pos() || obj.Pkg() != v.Pkg() || obj.Parent() == ph.p.Types.Scope()) {
-				again(n, v)
+				found = v
 			}
 		}
-		return fine
+		return found == nil
 	})
-	return fine
+	return found
+}
+
+// rename gives what a kernel declares a name of its own, and returns what gives the name back.
+func (w *rowWriter) rename(v types.Object) (back func()) {
+	name, info := w.fresh(v.Name()), w.p.Info
+	var now types.Object
+	switch v := v.(type) {
+	case *types.Const:
+		now = types.NewConst(v.Pos(), v.Pkg(), name, v.Type(), v.Val())
+	case *types.TypeName:
+		now = types.NewTypeName(v.Pos(), v.Pkg(), name, v.Type())
+	default:
+		now = types.NewVar(v.Pos(), v.Pkg(), name, v.Type())
+	}
+	change := func(from, to types.Object) {
+		ast.Inspect(w.f.decl.Body, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			switch {
+			case !ok:
+			case info.Defs[id] == from:
+				id.Name, info.Defs[id] = to.Name(), to
+			case info.Uses[id] == from:
+				id.Name, info.Uses[id] = to.Name(), to
+			}
+			return true
+		})
+	}
+	change(v, now)
+	return func() { change(now, v) }
 }
 
 // leaves reports whether no statement jumps out of its phase. Only statements of the last phase may
@@ -709,6 +751,11 @@ func (ph *phaseWriter) write(b *strings.Builder, all []*phase) bool {
 			continue
 		}
 		for _, d := range p.same {
+			if d.decl != nil {
+				n := ph.text.twin(d.decl)
+				fmt.Fprintf(b, "%s\n", ph.text.text[ph.text.at(n.Pos()):ph.text.at(n.End())])
+				continue
+			}
 			values, ok := ph.values(d.values)
 			if !ok {
 				return false

@@ -42,13 +42,7 @@ type rows struct {
 // rows returns the function for a kernel, or nil if none can be written: for instance because a name in the body would mean something else there,
 // or because the kernel uses the thread for more than its place. For a kernel with barriers it returns why.
 func (p *Package) rows(f *function) (*rows, *load.Error) {
-	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}, guards: map[ast.Node]bool{}}
-	w.own = func(c *ast.CallExpr) bool { _, ok := w.place(c); return ok }
-	for i := range f.decl.Type.Params.List {
-		for _, id := range f.decl.Type.Params.List[i].Names {
-			w.params = append(w.params, p.Info.Defs[id])
-		}
-	}
+	w := p.writerOf(f)
 	if f.together {
 		if r := w.phases(); r != nil {
 			return r, nil
@@ -108,6 +102,18 @@ func (p *Package) rows(f *function) (*rows, *load.Error) {
 	fmt.Fprintf(&b, "\n%s\n}\n}\n", backHere)
 	found.text = b.String()
 	return found, nil
+}
+
+// writerOf returns a writer for a kernel.
+func (p *Package) writerOf(f *function) *rowWriter {
+	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}, guards: map[ast.Node]bool{}}
+	w.own = func(c *ast.CallExpr) bool { _, ok := w.place(c); return ok }
+	for i := range f.decl.Type.Params.List {
+		for _, id := range f.decl.Type.Params.List[i].Names {
+			w.params = append(w.params, p.Info.Defs[id])
+		}
+	}
+	return w
 }
 
 // called returns the name of the function: the kernel's name with an ending.
