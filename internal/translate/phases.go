@@ -158,6 +158,8 @@ type phaseWriter struct {
 	in       map[types.Object]*phase   // maps each variable that a phase declares to that phase
 	keeps    []types.Object            // variables of in that other phases use
 	all      []*phase                  // all phases except loops
+	counted  map[types.Object]bool     // see heads
+	loads    bool                      // settledInt also takes elements of memory that the kernel does not write
 	partly   map[ast.Stmt]bool         // definitions of which some variables are in same or again
 
 	block, kept, label string
@@ -252,6 +254,9 @@ func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) 
 			all, ph.all = append(all, &phase{rounds: r, inside: []*phase{round, whole}}), append(ph.all, whole, round)
 			continue
 		}
+		if ph.loaded(s) && !slices.ContainsFunc(now.stmts, returns) { // it is read for the block, after what all threads do before
+			end()
+		}
 		if !ph.declare(now, s) {
 			return nil, false
 		}
@@ -261,6 +266,62 @@ func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) 
 		all[len(all)-1].last = true
 	}
 	return all, true
+}
+
+// heads returns the variables that loops around barriers are counted with.
+func (ph *phaseWriter) heads() map[types.Object]bool {
+	if ph.counted != nil {
+		return ph.counted
+	}
+	ph.counted = map[types.Object]bool{}
+	note := func(n ast.Node) {
+		for _, v := range ph.usedIn(n) {
+			ph.counted[v] = true
+		}
+	}
+	ast.Inspect(ph.f.decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ForStmt:
+			if ph.p.hasBarrier(n) && n.Cond != nil {
+				note(n.Cond)
+				if n.Init != nil {
+					note(n.Init)
+				}
+			}
+		case *ast.RangeStmt:
+			if ph.p.hasBarrier(n) {
+				note(n.X)
+			}
+		}
+		return true
+	})
+	return ph.counted
+}
+
+// loaded reports whether a statement declares such a variable, with a value from memory.
+func (ph *phaseWriter) loaded(s ast.Stmt) (found bool) {
+	a, ok := s.(*ast.AssignStmt)
+	if !ok || a.Tok != token.DEFINE || !slices.ContainsFunc(a.Lhs, func(l ast.Expr) bool { return ph.heads()[defined(ph.p.Info, l)] }) {
+		return false
+	}
+	for _, e := range a.Rhs {
+		ast.Inspect(e, func(n ast.Node) bool {
+			x, ok := n.(*ast.IndexExpr)
+			found = found || ok && ph.constant(x.X)
+			return !found
+		})
+	}
+	return found
+}
+
+// constant reports whether an expression is a slice that is a parameter and that the kernel does not write.
+func (ph *phaseWriter) constant(e ast.Expr) bool {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	i := slices.Index(ph.rowWriter.params, ph.p.Info.ObjectOf(id))
+	return i >= 0 && ph.f.params[i].kind == slice && !ph.f.params[i].written && !ph.f.params[i].out
 }
 
 // declare adds a statement to a phase. It reports false if the statement cannot be part of one.
@@ -329,6 +390,7 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 		var same, again []types.Object
 		for i, id := range ids {
 			v := info.Defs[id]
+			ph.loads = len(now.stmts) == 0 && ph.heads()[v]
 			switch {
 			case v == nil || id.Name == "_" || ph.writes[v] || !ph.settledInt(values[i], true):
 			case ph.settledInt(values[i], false):
@@ -337,6 +399,7 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 				again = append(again, v)
 				ph.order = append(ph.order, v)
 			}
+			ph.loads = false
 		}
 		for i, id := range ids {
 			if v := info.Defs[id]; slices.Contains(again, v) {
@@ -429,6 +492,8 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 	case *ast.SelectorExpr:
 		s := info.Selections[e]
 		return s != nil && s.Kind() == types.FieldVal && !s.Indirect() && ph.settledInt(e.X, places)
+	case *ast.IndexExpr:
+		return ph.loads && ph.constant(e.X) && ph.settledInt(e.Index, false)
 	case *ast.UnaryExpr:
 		return (e.Op == token.SUB || e.Op == token.ADD || e.Op == token.XOR || e.Op == token.NOT) && ph.settledInt(e.X, places)
 	case *ast.BinaryExpr:
@@ -489,9 +554,15 @@ func (ph *phaseWriter) counts(e ast.Expr) bool {
 // loop divides the body of a loop into phases. It refuses other statements, and a loop that threads may run a different number of times.
 func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 	info := ph.p.Info
+	ph.loads = true
+	even := func(body *ast.BlockStmt) ([]*phase, bool) {
+		ph.loads = false
+		return ph.split(body.List, false)
+	}
 	uneven := func(pos token.Pos) ([]*phase, bool) {
 		return nil, ph.no(pos, "a loop around a barrier must run as often for all threads, and this one may not: its number of rounds can depend on "+
-			"constants, parameters that are numbers, the sizes of slices and matrices, and the size of the grid; "+
+			"constants, parameters that are numbers, the sizes of slices and matrices, the size of the grid, the place of the block, and "+
+			"elements of slices that the kernel does not write; "+
 			"pass another number to the kernel")
 	}
 	switch s := s.(type) {
@@ -522,7 +593,7 @@ func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 		if s.Cond == nil || !ph.settledInt(s.Cond, false) || !ph.steps(s.Post) {
 			return uneven(s.Pos())
 		}
-		return ph.split(s.Body.List, false)
+		return even(s.Body)
 	case *ast.RangeStmt:
 		if n, ok := numberOf(info.TypeOf(s.X)); !ok || n.float || !ph.settledInt(s.X, false) || s.Value != nil || s.Key != nil && s.Tok != token.DEFINE {
 			return uneven(s.X.Pos())
@@ -535,7 +606,7 @@ func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 				ph.same[v] = true
 			}
 		}
-		return ph.split(s.Body.List, false)
+		return even(s.Body)
 	case *ast.LabeledStmt:
 		return nil, ph.no(s.Pos(), "a loop around a barrier cannot have a label")
 	}

@@ -48,6 +48,8 @@ var phaseKernels = []struct{ name, body string }{
 	{"hides", "for range 2 {\n\tx := x[0] + n\n\tt.Barrier()\n\tgrid.AtomicAdd(&y[t.Global(0)], x)\n}"},
 	{"loopsAlike", "s := grid.Shared[[64]int32](t)\nme, sum := t.Local(0), n\nfor d := 1; d < 4; d++ {\n\ts[me] = sum + int32(d)\n\tt.Barrier()\n\tsum += s[(me+d)%t.Size(0)]\n\tt.Barrier()\n}\nfor d := t.Size(0) / 2; d > 0; d /= 2 {\n\tv := S{Add: int32(d)}\n\tt.Barrier()\n\tsum += v.Add\n}\nfor d := range 2 {\n\tv := int32(d)\n\tt.Barrier()\n\tsum = sum*3 + v\n}\ngrid.AtomicAdd(&y[t.Global(0)], sum)"},
 	{"constants", "const k, m = 3, int32(iota)\ntype pair struct{ a, b int32 }\ns := grid.Shared[[64]int32](t)\np := pair{n + k, m}\ns[t.Local(0)] = p.a*k + p.b\nt.Barrier()\nfor range 2 {\n\tt.Barrier()\n\tsum := s[0] * k\n\tconst k = 5\n\ttype pair [2]int32\n\tgrid.AtomicAdd(&y[t.Global(0)], pair{sum, k}[1]+sum)\n}\nt.Barrier()\ngrid.AtomicAdd(&y[t.Global(0)], k*s[t.Local(0)])"},
+	{"loaded", "s := grid.Shared[[64]int32](t)\nme, sum := t.Local(0), n\ns[me] = n + int32(me)\nm, own := int(x[t.Block(0)*2]), int32(me)\nfor k := 0; k < m; k++ {\n\tt.Barrier()\n\tsum = sum*3 + s[(me+k)%t.Size(0)] + own\n\tt.Barrier()\n\ts[me] = sum\n\tfor range x[k+t.Block(0)] {\n\t\tt.Barrier()\n\t\tsum++\n\t}\n}\ngrid.AtomicAdd(&y[t.Global(0)], sum)"},
+	{"loadedBeyond", "m := int(x[int(n)+5])\nfor range m {\n\tt.Barrier()\n\ty[t.Global(0)]++\n}"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
 
@@ -60,7 +62,7 @@ var undivided = []struct{ name, body, says string }{
 	{"conditional", "if n > 3 {\n\t‹t.Barrier()\n}\ny[t.Global(0)] = 1", "write it outside of the statement that begins in line 2, and only the other statements inside"},
 	{"switched", "switch n {\ncase 3:\n\t‹t.Barrier()\n}", "write it outside of the statement that begins in line 2"},
 	{"block", "{\n\t‹t.Barrier()\n}", "write it outside of the statement that begins in line 2"},
-	{"loaded", "‹for k := int32(0); k < x[0]; k++ {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1", "its number of rounds can depend on"},
+	{"loaded", "‹for k := int32(0); k < y[0]; k++ {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1", "its number of rounds can depend on"},
 	{"own", "for ‹k := t.Local(0); k < 3; k++ {\n\tt.Barrier()\n}", "its number of rounds can depend on"},
 	{"elements", "for _, v := range ‹x {\n\tt.Barrier()\n\ty[t.Global(0)] = v\n}", "its number of rounds can depend on"},
 	{"endless", "‹for {\n\tt.Barrier()\n\tif n > 3 {\n\t\tbreak\n\t}\n}\ny[t.Global(0)] = 1", "must run as often for all threads"},
