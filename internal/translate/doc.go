@@ -43,7 +43,7 @@
 // Each package says under this title what it needs for something new. To begin with:
 //
 //   - A new statement of Go: function.statement in build/statement.go. If it needs a new kind of statement in the representation, see package ir, which
-//     lists the other places. Loops for the host walk the syntax tree, so nesting.go, the files that begin with rows, phases and vector, and within.go must
+//     lists the other places. Loops for the host walk the syntax tree, so the files that begin with rows, phases and vector, and within.go must
 //     know it as well.
 //   - A new target: for a compiler of C, a header in kernel/prelude and a case in kernel.Prelude. For another language, a package beside cprint and spirv
 //     that prints an ir.Program; a file beside vulkan.go that writes the result into a Go file, with its name in package load; and a call of it in
