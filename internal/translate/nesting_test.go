@@ -166,3 +166,29 @@ func TestNesting(t *testing.T) {
 	t.Log("ran on ", b.compared, "; time went to ", b.spent)
 	requireDevices(t, b.devices)
 }
+
+// The variables of a function count for each call, with the size that they have there.
+func TestPrivateBytes(t *testing.T) {
+	t.Parallel()
+	made, err := translated(t, `package p
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+func sum[T int32 | int64](n int) (s T) {
+	var all [150]T
+	for i := range all {
+		all[(i+n)%150] += T(i)
+	}
+	return all[n]
+}
+
+//halyard:kernel
+func k(t grid.Thread, y []int64) {
+	var own [2]int64
+	own[t.Local(0)%2] = 1
+	y[t.Global(0)] = int64(sum[int32](3)) + sum[int64](4) + own[0]
+}
+`)
+	require.NoError(t, err)
+	assert.Contains(t, string(made.Go), fmt.Sprintf("Private: %d", 150*4+150*8+16))
+}
