@@ -224,7 +224,7 @@ func (f *values) goCall(e *ast.CallExpr, pkg, name string) []*ir.Value {
 	return f.resultsOf(f.Let(v))
 }
 
-// resultsOf returns the results of a call, which is bound.
+// resultsOf returns the results of a bound call.
 func (f *values) resultsOf(v *ir.Value) (all []*ir.Value) {
 	switch {
 	case v.Type == nil:
@@ -241,7 +241,7 @@ func (f *values) resultsOf(v *ir.Value) (all []*ir.Value) {
 // argument is one argument of a call.
 type argument struct {
 	expr  ast.Expr
-	value *ir.Value // of f(g()), where g has several results: one of them; then expr is nil
+	value *ir.Value // a result of g in f(g()), if g has several; expr is nil then
 	recv  bool      // expr is the receiver of a method. Go takes its address or dereferences it, as needed
 	path  []int
 	typ   types.Type // of the parameter

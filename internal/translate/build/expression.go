@@ -214,7 +214,7 @@ func (f *values) compared(op ir.Op, e *ast.BinaryExpr) *ir.Value {
 	return f.Value(op, ir.Basic(ir.Bool), left, right)
 }
 
-// shift returns x shifted by a count, which keeps its own type. A constant count is a uint.
+// shift returns x shifted. The count keeps its own type. A constant count is a uint.
 func (f *values) shift(op ir.Op, n *ir.Type, x *ir.Value, count ast.Expr) *ir.Value {
 	if v := f.info().Types[count].Value; v != nil {
 		c, ok := constant.Uint64Val(constant.ToInt(v))

@@ -117,7 +117,7 @@ func (f *values) float(n number, x float64) text {
 	switch {
 	case !math.Signbit(x):
 		return t
-	case x == -1: // a product with it is a negation
+	case x == -1: // multiplying by -1 negates
 		return f.negated(n, t)
 	}
 	return text{c: "-" + t.c, level: unary}

@@ -36,8 +36,7 @@ func (f *values) clearShared() {
 	f.line("}")
 }
 
-// clear prints how the threads of a block set an array to zero. If own is nil, that is the whole array. Otherwise it is only the elements that are no
-// thread's own.
+// clear prints how the threads of a block set an array to zero. If own is nil, all elements are set. Otherwise only the elements without an owner are.
 func (f *values) clear(l *ir.Local, own []int) {
 	total, elem := int64(1), l.Type
 	for ; elem.Kind == ir.Array; elem = elem.Elem {

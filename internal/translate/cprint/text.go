@@ -7,7 +7,7 @@ type text struct {
 	c     string
 	level int
 	op    string // of a binary operation; or !
-	deep  int    // how deeply a compiler nests it, in eighths of a bracket
+	deep  int    // how deeply a compiler nests it; a bracket counts 8
 }
 
 // How strongly operators bind.

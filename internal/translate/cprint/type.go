@@ -21,7 +21,7 @@ var numbers = map[ir.Kind]number{
 	ir.F32: {"f32", 32, true, true}, ir.F64: {"f64", 64, true, true},
 }
 
-// unsigned returns the type in which C computes modulo the width. It has at least 32 bits, since C widens narrower types to a signed type.
+// unsigned returns the type of C in which arithmetic wraps. It has at least 32 bits, since C widens narrower types to a signed type.
 func (n number) unsigned() string {
 	if n.bits == 64 {
 		return "u64"
@@ -135,9 +135,9 @@ func field(t *ir.Type, i int) string {
 	}
 }
 
-// mangle returns a name that is not a word of any dialect, and that it returns for no other name. The prefix h_ is for variables and fields, b_ for
-// fields without a name, f_ for functions, k_ for kernels, T_ for types, R_ for results, v_ for variables that the translation adds, and go_ for
-// functions of support.go. For a name with letters that C does not have the prefix is hu_, and so on.
+// mangle returns a name that is not a word of any dialect, and that it returns for no other name. The prefix h_ is for variables and fields, b_ for fields
+// without a name, f_ for functions, k_ for kernels, T_ for types, R_ for results, v_ for variables that the translation adds, and go_ for functions of
+// support.go. A name with letters that C does not have gets the prefix hu_, and so on.
 func mangle(prefix, name string) string {
 	if !strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 }) {
 		return prefix + name

@@ -11,9 +11,9 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Bound is an upper bound: a sum of products of arguments of the launch. The values of the map are the factors of the products. The key of a product lists
-// the positions of its arguments in the launch, as in "1 4"; the key "" is the constant. An argument may be divided by the step of a loop, as in "1/-5 4":
-// see kernel.Written.Rounds. A negative argument counts as a very large one.
+// Bound is an upper bound: a sum of products of arguments of the launch. The values of the map are the factors of the products. The key of a product lists the
+// positions of its arguments in the launch, as in "1 4"; the key "" is the constant. An argument may be divided by the step of a loop, which is an argument or
+// the threads of the grid: see kernel.Written.Rounds. A negative argument counts as a very large one.
 type Bound map[string]int64
 
 // MostSteps is the largest factor in a bound. More is as good as no bound.
@@ -166,8 +166,8 @@ func (b *Bounds) natural(v *ir.Value) bool {
 	return false
 }
 
-// from reports whether an integer is known to be at least least, which is 0 or 1, and not to wrap around. So it may be a sum or product of at most numbers
-// small integers.
+// from reports whether an integer is known to be >= least, which is 0 or 1, and not to wrap around. So it may be a sum or product of at most numbers small
+// integers.
 func (b *Bounds) from(v *ir.Value, least int64, numbers int) bool {
 	if n, ok := Constant(v); ok {
 		return n >= least && n <= largest

@@ -60,8 +60,8 @@ func filledFirst(k *ir.Function, in *ir.Region, store, barrier *ir.Stmt, dims []
 	return right && uses == all // all uses are in the region, so none comes after the loop
 }
 
-// ownElement reports whether the indexes of an element are the thread's places in its block, each along another dimension. It returns the dimensions, in the
-// order of the indexes, and nil for another element.
+// ownElement reports whether the indexes of an element are the thread's places in its block, each along another dimension. It returns their dimensions in the
+// order of the indexes, or nil if they are not.
 func ownElement(p *ir.Place) (dims []int) {
 	for _, part := range p.Path {
 		v := part.Index

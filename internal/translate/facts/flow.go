@@ -47,7 +47,7 @@ func changes(r *ir.Region, l *ir.Local) (found bool) {
 	return found
 }
 
-// MostLadder is how many conditions are nested, each in the else of the one before. Longer lists are printed without nesting, because drivers limit it:
+// MostLadder limits how many conditions are nested, each in the else of the one before. Longer lists are printed without nesting, because drivers limit it:
 // Mesa's driver for processors allows 80 levels.
 const MostLadder = 16
 

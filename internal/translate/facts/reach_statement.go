@@ -88,8 +88,8 @@ func (w *walk) merge(m early, c, d int) {
 	}
 }
 
-// branch follows an if. If one of its branches leaves the region, the statements behind it run only after the other. If the branch of an if without an else
-// leaves the region, branch returns the branch's accesses: the statements behind the if are like an else, and region merges the two.
+// branch follows an if. If one of its branches leaves the region, the statements behind it run only after the other. If the then of an if without an else
+// leaves the region, branch returns its accesses: the statements behind the if are like an else, and region merges the two.
 func (w *walk) branch(s *ir.Stmt) (left early, ended bool) {
 	c := w.condition(s.Value)
 	w.steps++
@@ -182,7 +182,7 @@ func (w *walk) forget(r *ir.Region) {
 	}, nil)
 }
 
-// statement follows a statement that is no if, and reports whether it leaves the region. before are the statements of the region before it.
+// statement follows a statement that is no if, and reports whether it leaves the region. before are the region's statements before it.
 func (w *walk) statement(s *ir.Stmt, before []*ir.Stmt) bool {
 	switch s.Do {
 	case ir.Let:

@@ -147,7 +147,7 @@ func (w *roundCounter) loop(s, before *ir.Stmt) Bound {
 	return n.By(inside).Plus(Times(1))
 }
 
-// few returns the rounds of a loop.
+// few bounds the rounds of a loop.
 func (w *roundCounter) few(c counting, counts bool) (Bound, bool) {
 	if !counts {
 		return nil, false
@@ -169,7 +169,7 @@ func (w *roundCounter) note(c counting) {
 	w.begins = begins
 }
 
-// stride returns the divisor of a product, as in "/-5", if a loop steps by the number of threads of the grid in a dimension, or by one argument. See
+// stride returns the divisor of a product, such as "/-5", if a loop steps by the number of threads of the grid in a dimension, or by one argument. See
 // kernel.Written.Rounds for the numbers.
 func (w *roundCounter) stride(c counting) string {
 	if c.op != ir.Add || c.by == nil {

@@ -58,7 +58,7 @@ const (
 func (a *Atom) Small() bool { return a.Kind <= IsBlocks }
 
 // Sum is an integer as a sum of products of atoms. A key lists the IDs of the atoms of a product, in order and with "*" between them, and its value is the
-// factor of the product. The key "" is the constant. No sum or product in it wraps, apart from those of 64 bits. A nil Sum is a number that is too large.
+// factor of the product. The key "" is the constant. No sum or product in it wraps, apart from those of 64 bits. A nil Sum has a factor that overflows.
 type Sum map[string]int64
 
 // Fixed returns a constant.

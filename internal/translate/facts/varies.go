@@ -17,7 +17,7 @@ var variations = [...]string{"nothing", "block", "row", "thread"}
 
 func (v Varies) String() string { return variations[v] }
 
-// Variance says by what the values of a function vary, if it is known by what its arguments vary.
+// Variance says by what a function's values vary, given by what its arguments vary.
 type Variance struct {
 	Values   []Varies            // by a value's ID; Nothing for values that no thread computes
 	Locals   []Varies            // by a local's index: what is in it
@@ -29,8 +29,8 @@ type Variance struct {
 	args    []Varies // nil for a kernel
 	changed bool
 
-	// Some threads may have left, and others not. These say between which threads that differs: left, by a break or continue of the loop or switch; ended, by
-	// a return inside the loop or switch; returned, by any return.
+	// Some threads may have left, and others not. They say between which threads leaving differs: left, by a break or continue of the loop or switch;
+	// ended, by a return inside it; returned, by any return.
 	left, ended map[*ir.Stmt]Varies
 	returned    Varies
 }

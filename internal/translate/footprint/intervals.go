@@ -111,7 +111,7 @@ func (e *intervals) of(p facts.Sum, known []facts.Known) *node {
 	return e.plain(p, known)
 }
 
-// plain is of, but conditions on sums of several atoms are not used.
+// plain is e.of without conditions on sums of several products.
 func (e *intervals) plain(p facts.Sum, known []facts.Known) *node {
 	if n, ok := p.Constant(); ok {
 		return e.only(n)

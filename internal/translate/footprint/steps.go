@@ -9,9 +9,9 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// This file bounds the work of a thread, so that the host can run a small launch on the goroutine that launches. The bound is a number of steps, plus, for
-// each number and each length that a launch passes, a number of steps times that number: the sum counts every statement as if it ran, and a loop's body as
-// often as it can run. A kernel with a loop that has no known bound has no bound.
+// This file bounds the work of a thread, so that the host can run a small launch on the goroutine that launches. The bound is a number of steps, plus a
+// multiple of each number and each length that a launch passes: the sum counts every statement as if it ran, and a loop's body as often as it can run. A kernel
+// with a loop that has no known bound has no bound.
 
 // What counts as how many steps. A step is an operation on numbers, as Go's text has it.
 const (
@@ -246,7 +246,7 @@ func (c *counter) place(p *ir.Place, s *ir.Stmt) {
 	}
 }
 
-// call counts the steps of a function that is called. Its loops have no bounds but constants.
+// call counts the steps of a function that is called. Only constants bound its loops.
 func (c *counter) call(v *ir.Value) {
 	if c.calls > 16 {
 		c.none = true

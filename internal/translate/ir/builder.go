@@ -53,7 +53,7 @@ func (b *Builder) Const(t *Type, x any) *Value {
 	return v
 }
 
-// Int returns a constant of a type of integers or floats.
+// Int returns a constant of a type of numbers.
 func (b *Builder) Int(t *Type, x int64) *Value {
 	switch {
 	case t.Float():

@@ -7,7 +7,7 @@
 //     regions inside it. All other values are parts of one statement, which evaluates them from left to right.
 //   - A [Place] is where a value is stored: a [Local], an element of a parameter, what a pointer points to, or a part of these.
 //   - Calls and atomic operations stand alone in lets. So evaluating one part of a statement never changes another part.
-//   - An operation on integers wraps, and one on floats is rounded by itself. [Round] is Go's explicit conversion of a float to its own type: operations
+//   - Each operation on integers wraps, and each one on floats is rounded. [Round] is Go's explicit conversion of a float to its own type: operations
 //     before and after it are not fused.
 //   - Division by zero, an index out of range and a shift by a negative count panic. A printer for a device may define another result there.
 //   - A grid.Thread is not a value. Operations such as [InGrid] return the thread's place.
@@ -16,8 +16,8 @@
 // into tables of facts.
 //
 // type.go has types, function.go has functions, statements, values and places, and op.go has operations. builder.go makes them, and dump.go prints them.
-// [Program.Verify] checks the rules. Tests call it after each pass. Package interp runs a program, and so defines its meaning. Package build makes programs
-// from Go. Package facts finds out what is known about them.
+// [Program.Verify] checks the rules. Tests call it after build. Package interp runs a program, and so defines its meaning. Package build makes programs from
+// Go. Package facts finds out what is known about them.
 //
 // # Where things go
 //

@@ -10,7 +10,7 @@ type Program struct {
 
 // Function is a kernel, or a function that kernels call.
 type Function struct {
-	Name    string // in Go. Not unique: a generic function is built for each list of type arguments, and others for each kind of memory
+	Name    string // in Go. Several functions may have it: one is built for each list of type arguments and each kind of memory
 	Kernel  bool
 	Params  []*Param
 	Results []*Type

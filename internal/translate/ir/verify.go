@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Verify returns an error if the program breaks a rule of the package. Tests call it after each pass.
+// Verify returns an error if the program breaks a rule of the package. Tests call it after build.
 func (p *Program) Verify() error {
 	known := map[*Function]bool{}
 	for _, f := range p.Functions {

@@ -3,10 +3,9 @@
 // It reads the representation of package ir before anything is printed, and does not change it: [Of] returns a table that says where a printer writes another
 // form. Each form is a macro of kernel/prelude, which has an effect only for the compilers that need it.
 //
-// quirks.go begins, table.go has the table. The rules look at places, regions and facts only. Each has its reason beside it:
+// quirks.go has Of, table.go its table. The rules look at places, regions and facts only. Each has its reason beside it:
 //
-//   - memory.go: PoCL repeats a read after a barrier, and moves a store past other uses of the same element; Rusticl crashes if a thread indexes an array
-//     argument with its own index.
+//   - memory.go: PoCL repeats a read after a barrier, and moves a store past other uses of the same element; Rusticl crashes if a thread indexes an array argument by a variable.
 //   - loops.go: PoCL keeps threads together in loops that some of them leave; Intel's compiler takes rounds of a loop for independent; Mesa's drivers end
 //     loops after some number of rounds; compilers for processors vectorize threads only if there are no conditions.
 //   - counted.go: PoCL leaves small arrays in memory if it does not unroll loops over them; NVIDIA's compiler counts rounds only if sums do not wrap around.

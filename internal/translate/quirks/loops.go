@@ -20,8 +20,8 @@ func (q *pass) loops() {
 			q.Looped[s] = q.f.Kernel && has
 		}
 	}, func(v *ir.Value) { has = has || v.Op == ir.Call && hasLoops(v.Call) })
-	// Some drivers end the loops of a thread after some number of rounds, and from then on all of its loops. So a kernel with loops checks at its end whether
-	// the device still runs loops. The check is compiled in only for a launch that may reach the number of rounds.
+	// Some drivers end a thread's loop after some number of rounds, and then each later loop at once. So a kernel with loops checks at its end whether the
+	// device still runs loops. The check is compiled in only for a launch that may reach the number of rounds.
 	q.Loops = q.f.Kernel && has
 }
 
@@ -38,9 +38,9 @@ func hasLoops(f *ir.Function) (has bool) {
 // have left the outer loop before, and then lets all leave it when the first does. A call counts as an inner loop, also that of a function of package math or
 // math/bits, and so does a comparison of arrays.
 //
-// PoCL 3.1 and 7.1 keep one variable for all threads of a block if a loop only stores values in it that are the same for all threads: the loop's index,
-// constants, or other such variables, as in for k := range n { last = k } or a, b = b, a. They do not see that threads may have taken different numbers of
-// rounds. The wrong value shows if the variable is used after a barrier.
+// PoCL 3.1 and 7.1 let the threads of a block share a variable if all that a loop stores in it is the same for them: the loop's index, constants, or other such
+// variables, as in for k := range n { last = k } or a, b = b, a. They do not see that threads may have taken different numbers of rounds. The wrong value shows
+// if the variable is used after a barrier.
 func (q *pass) apart(loop *ir.Stmt) string {
 	nested, leaves, waits := false, false, false
 	for _, r := range loop.Regions() {

@@ -9,8 +9,8 @@ import (
 
 // memory finds reads and stores that must be volatile, so that the compiler does not move or repeat them.
 //
-// PoCL 7.1 reads memory again where a value that was read before a barrier is needed after it (pocl/pocl#2269). So in a function of kernels with barriers a
-// read of an element is volatile, unless nothing writes the element.
+// PoCL 7.1 reads memory again where a value that was read before a barrier is needed after it (pocl/pocl#2269). So with barriers reads of elements are
+// volatile, except a kernel's own of buffers that it never writes.
 //
 // PoCL 3.1 and 7.1 take two uses of memory for independent if they do not see that their addresses are equal, even within one thread, and then move a store
 // past the other use. So a store is volatile if another use of the memory may be of the same element by an index that is not the same expression: see

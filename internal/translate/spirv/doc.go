@@ -3,14 +3,13 @@
 //
 //   - module.go makes a module: the kernel with its parameters, and the functions that it calls.
 //   - statement.go prints statements. Blocks are structured. A switch of integers is an OpSwitch, and long lists of other conditions stand one after the
-//     other, so they nest nothing. call.go prints calls. The only pointers are addresses of buffers, so a function with a parameter that refers to memory is
-//     inlined.
+//     other, so they nest nothing. call.go prints calls. A function with a parameter that refers to memory is inlined, since only buffers have addresses.
 //   - value.go prints values of Go, and the places that they are read from, in Go's order. What it needs for numbers is in integer.go, float.go and
 //     math.go, and for memory in place.go: these take operands that are printed already.
 //   - flow.go has conditions and loops. A jump that leaves several of them at once sets a flag, which is tested at the end of each.
 //   - layers.go has the types that the files above share, and functions of the module. type.go has the types of SPIR-V, in variables and in buffers.
 //   - share.go is a pass: it adds the statements that set shared memory to zero.
-//   - report.go prints what a module reports: indexes out of range, and whether the device still runs loops.
+//   - report.go prints what a module reports: indexes out of range, and loops that the device has ended.
 //   - quirk.go has the rules that are there because of a driver, each with its reason.
 //
 // Integers of 8 and 16 bits are computed as integers of 32 bits. A device must support the narrow types in memory only. A bound value is a result of SPIR-V;

@@ -103,7 +103,7 @@ func (f *flow) within(k *construct, inside func()) {
 	f.after(k)
 }
 
-// after begins the block that follows a construct. If the construct was left on the way out of an outer one, after prints the rest of the way.
+// after begins the block that follows a construct. If control left it to leave an outer construct, after branches on towards that.
 func (f *flow) after(k *construct) {
 	f.c.Begin(k.merge)
 	if !k.reached {

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// normal returns an integer that may have more bits than its type as one of the type: the bits above are copies of the sign, or 0.
+// normal returns an integer cut to the width of its type: higher bits become copies of the sign, or 0.
 func (f *numbers) normal(t *ir.Type, id isa.ID) isa.ID {
 	if t.Bits() >= 32 {
 		return id

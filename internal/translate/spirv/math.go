@@ -24,7 +24,7 @@ func (f *numbers) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 		if t.Kind == ir.F32 {
 			return one(f.root32(args[0]))
 		}
-	case "Abs": // Mesa takes a root for a number whose sign is plus, and leaves out its FAbs: the root of -0 is -0
+	case "Abs": // Mesa drops the FAbs of a root, as if no root were negative: the root of -0 is -0
 		return one(cast(typ, f.c.Op(build.OpBitwiseAnd, word, cast(word, args[0]), f.m.Const(bits, uint64(1)<<(bits-1)-1))))
 	case "Copysign":
 		sign := uint64(1) << (bits - 1)

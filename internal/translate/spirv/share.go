@@ -51,7 +51,7 @@ func (c *clearer) place(op ir.Op, d int) *ir.Value {
 }
 
 // clear sets the elements of an array to zero. If dims is nil, these are all elements. Otherwise a thread's own element is the one whose indexes are the
-// thread's places along dims, and clear sets the elements that are no thread's own.
+// thread's places along dims, and clear sets the elements without an owner.
 func (c *clearer) clear(l *ir.Local, me, all *ir.Value, dims []int) {
 	var lens []int64
 	total, elem := int64(1), l.Type

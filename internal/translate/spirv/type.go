@@ -41,7 +41,7 @@ func fields(t *ir.Type) (all []*ir.Type) {
 // single reports whether a value of a type is a number or a condition in SPIR-V.
 func single(t *ir.Type) bool { return t.Kind == ir.Bool || t.Integer() || t.Float() }
 
-// size and align return the bytes of a type in a buffer, as in Go.
+// size and align are in bytes, of a type in a buffer, as in Go.
 func size(t *ir.Type) int {
 	if t.Kind == ir.Pointer {
 		return 8
@@ -95,7 +95,7 @@ func (e *emitter) value(t *ir.Type) isa.ID {
 	return e.part(t)
 }
 
-// part returns the type of parts of structures and arrays in variables.
+// part returns the type of a field or element in a variable.
 func (e *emitter) part(t *ir.Type) isa.ID {
 	switch {
 	case t.Kind == ir.Bool || t.Bits() == 8:

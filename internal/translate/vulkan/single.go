@@ -3,7 +3,7 @@ package vulkan
 import "math"
 
 // This file computes quotients and roots of float32 on devices that do not round them correctly. In this package quotients and roots of float32 are the
-// driver's. They are estimates, which integers correct: they may be wrong by 30 units in the last place.
+// driver's. Integers correct these estimates, which may be off by 30 units in the last place.
 
 // wide returns the bits of a positive number. Below the smallest normal number it goes on with exponents that float32 does not have.
 func wide(x uint32) int32 {
@@ -44,7 +44,7 @@ func Quotient32(x, y float32) float32 {
 		r += int32(q)
 		z--
 	}
-	// Two bits more: whether at least half a unit is left, and whether anything is. A subnormal number has fewer of all.
+	// Two more bits say whether at least half a unit is left, and whether anything is. A subnormal number keeps fewer bits.
 	z <<= 2
 	if 2*r >= int32(q) {
 		z |= 2
