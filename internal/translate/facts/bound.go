@@ -12,14 +12,14 @@ import (
 )
 
 // Bound is an upper bound: a sum of products of arguments of the launch. The values of the map are the factors of the products. The key of a product lists the
-// positions of its arguments in the launch, as in "1 4"; the key "" is the constant. An argument may be divided by the step of a loop, which is an argument or
-// the threads of the grid: see kernel.Written.Rounds. A negative argument counts as a very large one.
+// positions of its arguments in the launch, as in "1 4"; the key "" is the constant. An argument may be divided by the step of a loop. The step is then an
+// argument or the number of threads of the grid: see kernel.Written.Rounds. A negative argument counts as a very large one.
 type Bound map[string]int64
 
-// MostSteps is the largest factor in a bound. More is as good as no bound.
+// MostSteps is the largest factor in a bound. A larger factor is as good as no bound.
 const MostSteps = 1 << 20
 
-// Times returns the bound that is a constant.
+// Times returns the constant bound n.
 func Times(n int64) Bound { return Bound{"": min(n, MostSteps)} }
 
 // Plus returns the sum of two bounds.
@@ -46,7 +46,7 @@ func (b Bound) By(c Bound) Bound {
 	return product
 }
 
-// Products returns the products, each as the factor and then the places of arguments, short ones first.
+// Products returns the products of a bound, each as its factor and then the positions of its arguments. Short products come first.
 func (b Bound) Products() (all [][]string) {
 	for _, at := range slices.SortedFunc(maps.Keys(b), func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) }) {
 		if b[at] > 0 || at != "" {
@@ -57,14 +57,14 @@ func (b Bound) Products() (all [][]string) {
 	return all
 }
 
-// Bounds finds upper bounds of the integers of a function. What is computed from memory has no bound, nor has what may wrap around.
+// Bounds finds upper bounds of the integers of a function. An integer that is computed from memory has no bound, and neither has one that may wrap around.
 type Bounds struct {
-	wires  map[*ir.Param]int   // the places of a kernel's parameters among the arguments
+	wires  map[*ir.Param]int   // the positions of a kernel's parameters among the arguments
 	passed map[*ir.Param]Bound // upper bounds of a called function's parameters, or of the lengths of its slices
 
 	// These are for the rounds of loops, which some devices limit.
 	device bool
-	counts map[any]Bound // upper bounds of loop counters, and of locals that count; all of them start at 0 or above and go up
+	counts map[any]Bound // upper bounds of loop counters, and of locals that count; all these numbers start at 0 or above and go up
 	begins string        // the position of the argument at which the loop's counter starts, or ""
 }
 
@@ -79,14 +79,14 @@ func BoundsOf(f *ir.Function) *Bounds {
 	return b
 }
 
-// largest is the largest constant that a loop may start from, step by, or subtract. The places of threads in a small launch are not larger either. So neither
-// the sum nor the product of two such numbers wraps around.
+// largest is the largest constant that a loop may start from, step by, or subtract. In a small launch, the places of threads are not larger than that either.
+// So neither the sum nor the product of two such numbers wraps around.
 const largest = 1 << 15
 
 // mostLocal is how many threads a block has at most on the devices whose drivers end loops.
 const mostLocal = 1024
 
-// argument returns what a parameter, or the length of one, is at most.
+// argument returns the upper bound of the launch's argument at position of behind the first one of a parameter: 0 is the parameter itself, 1 its length.
 func (b *Bounds) argument(m *ir.Param, of int) (Bound, bool) {
 	if most, ok := b.passed[m]; ok {
 		return most, true
@@ -95,7 +95,7 @@ func (b *Bounds) argument(m *ir.Param, of int) (Bound, bool) {
 	return Bound{strconv.Itoa(at + of): 1}, ok
 }
 
-// Most returns what a whole number is at most.
+// Most returns an upper bound of a whole number.
 func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
 	if n, ok := Constant(v); ok {
 		return Times(max(n, 0)), true
@@ -138,7 +138,7 @@ func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
 	return nil, false
 }
 
-// counted returns the counter or the local that a value reads, or nil for another value. It is the key of the value in Bounds.counts.
+// counted returns the counter or the local that a value reads, or nil for another value. The result is the key of the value in Bounds.counts.
 func counted(v *ir.Value) any {
 	if v.Op == ir.Counter {
 		return v
@@ -166,8 +166,8 @@ func (b *Bounds) natural(v *ir.Value) bool {
 	return false
 }
 
-// from reports whether an integer is known to be >= least, which is 0 or 1, and not to wrap around. So it may be a sum or product of at most numbers small
-// integers.
+// from reports whether v is known to be >= least and not to wrap around. The parameter least is 0 or 1. So that v does not wrap around, it may be a sum or
+// product of small integers, of which there are at most as many as the parameter numbers says.
 func (b *Bounds) from(v *ir.Value, least int64, numbers int) bool {
 	if n, ok := Constant(v); ok {
 		return n >= least && n <= largest
@@ -184,7 +184,7 @@ func (b *Bounds) from(v *ir.Value, least int64, numbers int) bool {
 		if !ok || !b.device || least > 0 || !v.Type.Integer() || v.Type.Bits() < 32 {
 			return false
 		}
-		b.begins = fmt.Sprint(at) // the launch sees whether it is negative
+		b.begins = fmt.Sprint(at) // the launch sees whether the argument is negative
 		return true
 	case ir.Threads, ir.AllBlocks:
 		return true
@@ -196,7 +196,7 @@ func (b *Bounds) from(v *ir.Value, least int64, numbers int) bool {
 	return false
 }
 
-// atLeast is from for more operations. A length counts as at least 1: a loop that steps by a length of 0 never ends.
+// atLeast answers the question of the function from for more operations. A length counts as at least 1: a loop that steps by a length of 0 never ends.
 func (b *Bounds) atLeast(v *ir.Value, least int64) bool {
 	switch v.Op {
 	case ir.Len:
@@ -211,7 +211,7 @@ func (b *Bounds) atLeast(v *ir.Value, least int64) bool {
 	return false
 }
 
-// counting is a loop that changes a number in its step alone.
+// counting describes a loop that changes a number only in its step.
 type counting struct {
 	of       any // a counter or a local
 	t        *ir.Type
@@ -221,10 +221,10 @@ type counting struct {
 	fixed    int64
 	compares ir.Op
 	end      *ir.Value
-	implied  bool // it comes from a range over an integer or a slice
+	implied  bool // the loop is a range over an integer or a slice
 }
 
-// countingOf returns how a loop counts, false if it does not. before is the statement before it.
+// countingOf returns how a loop counts, or false if it does not count. The parameter before is the statement in front of the loop.
 func countingOf(s, before *ir.Stmt) (c counting, ok bool) {
 	if n := s.Count; n != nil {
 		c = counting{of: n.Index, t: n.Index.Type, from: n.From, op: ir.Add, fixed: n.By, compares: n.Op, end: n.End, implied: implicit(n.From, s)}
@@ -247,7 +247,7 @@ func countingOf(s, before *ir.Stmt) (c counting, ok bool) {
 	return c, true
 }
 
-// Begins reports whether a statement gives the counter of the loop after it its first value.
+// Begins reports whether the statement s sets the first value of the counter of a loop. The loop follows s.
 func Begins(s, loop *ir.Stmt) bool {
 	if loop.Do != ir.Loop || loop.Count != nil {
 		return false
@@ -256,7 +256,7 @@ func Begins(s, loop *ir.Stmt) bool {
 	return ok && c.from != nil
 }
 
-// Rounds returns how often a loop runs at most. before is the statement before it, or nil.
+// Rounds returns how often a loop runs at most. The parameter before is the statement in front of the loop, or nil.
 func (b *Bounds) Rounds(s, before *ir.Stmt) (Bound, bool) {
 	c, ok := countingOf(s, before)
 	if !ok {
@@ -289,7 +289,7 @@ func (b *Bounds) rounds(c counting) (Bound, bool) {
 	return most, ok
 }
 
-// ConstantRounds returns how often a counting loop runs, if that follows from constants and is at most mostSimulated.
+// ConstantRounds returns how often a counting loop runs, if this number follows from constants and is at most mostSimulated.
 func ConstantRounds(s *ir.Stmt) (int64, bool) {
 	c, ok := countingOf(s, nil)
 	if !ok {
@@ -298,7 +298,7 @@ func ConstantRounds(s *ir.Stmt) (int64, bool) {
 	return c.simulated()
 }
 
-// mostSimulated is how many rounds of a loop that depends on constants alone are tried.
+// mostSimulated limits how many rounds are simulated of a loop that depends on constants alone.
 const mostSimulated = 4096
 
 // simulated counts the rounds of a loop that depends on constants alone. It gives up if a number might wrap around.
@@ -336,7 +336,7 @@ func (c counting) simulated() (rounds int64, known bool) {
 	}
 }
 
-// distance returns an upper bound of to - from, if it follows from the two expressions, as for t.Local(0)+8 and t.Local(0).
+// distance returns an upper bound of the difference to - from, if the two expressions show it: for t.Local(0) and t.Local(0)+8 it is 8.
 func (b *Bounds) distance(from, to *ir.Value) (far int64, ok bool) {
 	if to.Op == ir.Min {
 		for _, a := range to.Args {

@@ -1,9 +1,9 @@
-// Package facts finds out what is known about kernels. Each fact is a table, which one walk over the regions of a function computes. The walks know package
-// ir, and use each other's tables only as said here.
+// Package facts finds out what is known about kernels. Each fact is a table, and one walk over the regions of a function computes it. The walks know package
+// ir. They use each other's tables only as said here.
 //
-//   - effects.go: what a function does with its parameters' memory, and whether it has barriers, which the other tables ask for.
+//   - effects.go: what a function does with its parameters' memory, and whether it has barriers. The other tables use these facts.
 //   - varies.go: between which threads a value differs, and which threads come to a barrier or leave a loop before others.
-//   - flow.go: how a statement is left from inside, and which lists of conditions are long. value.go has questions about a single value.
+//   - flow.go: how a statement is left from inside, and which chains of else-ifs are long. value.go has questions about a single value.
 //   - needs.go: where a function uses what not every device has.
 //   - filled.go: which shared memory is written before any thread can read it.
 //   - reach.go, reach_statement.go and reach_value.go follow a kernel, with all that it calls, as one thread. The result is a list of the accesses of slices.
@@ -13,10 +13,10 @@
 // # Where things go
 //
 // A new statement of the representation: a case of walk.statement in reach_statement.go, and one of Variance.statement in varies.go. If a thread can leave a
-// loop by it, ExitOf in flow.go must know it.
+// loop by the statement, ExitOf in flow.go must know it.
 //
-// A new operation: a case of walk.compute in reach_value.go. Without one, its result can be anything. Variance.compute in varies.go needs a case only if the
-// result can differ between threads although the operands do not.
+// A new operation: a case of walk.compute in reach_value.go. Without a case, the result of the operation can be anything. Variance.compute in varies.go needs a
+// case only if the result can differ between threads although the operands do not.
 //
 // A new fact: a file of its own, when a printer asks for it.
 package facts

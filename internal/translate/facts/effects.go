@@ -2,10 +2,10 @@ package facts
 
 import "github.com/go-halyard/halyard/internal/translate/ir"
 
-// Use says what a function, with those that it calls, does with the memory of a parameter.
+// Use says what a function, with the functions that it calls, does with the memory of a parameter.
 type Use struct{ Read, Written bool }
 
-// Effects are what a function does beyond computing its results, with the functions that it calls.
+// Effects are what a function, with the functions that it calls, does beyond computing its results.
 type Effects struct {
 	Params   []Use // by the parameter's index
 	Barriers bool
@@ -13,7 +13,7 @@ type Effects struct {
 	Dims     int  // how many dimensions of the grid it uses
 }
 
-// EffectsOf returns the effects of a function. of maps the functions that it calls to theirs.
+// EffectsOf returns the effects of a function. The map of has the effects of the functions that it calls.
 func EffectsOf(f *ir.Function, of map[*ir.Function]*Effects) *Effects {
 	e := &Effects{Params: make([]Use, len(f.Params))}
 	use := func(p *ir.Param, u Use) {

@@ -6,13 +6,13 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Filled reports whether every thread of a kernel writes its own element of a shared array before any thread can read it. The indexes of a thread's own
-// element are its places in the block: the result has the dimension of each. Then only those elements must be set to zero that are no thread's own, and no
+// Filled reports whether every thread of a kernel writes its own element of a shared array before any thread can read it. The indexes of a thread's own element
+// are its places in the block, and dims has the dimension of each index. If ok, only the elements that do not belong to a thread must be set to zero, and no
 // barrier is needed after that.
 //
-// It knows one form. The statements of the kernel, or of one of its loops, have a store to the thread's own element, and after it a barrier. Between the two,
-// threads use only their own elements. No statement before that barrier is a return, a break or a continue. The array is not used before the store and, in
-// the case of a loop, not after the loop.
+// It knows one form. The statements of the kernel, or of one of its loops, have a store to the thread's own element, and a barrier later. Between the store and
+// the barrier, threads use only their own elements. No statement before that barrier is a return, a break or a continue. The array is not used before the
+// store. If the store is in a loop, the array is not used after the loop either.
 func Filled(k *ir.Function, array *ir.Local) (dims []int, ok bool) {
 	lists := []*ir.Region{k.Body}
 	for _, s := range k.Body.List {
@@ -39,8 +39,8 @@ func Filled(k *ir.Function, array *ir.Local) (dims []int, ok bool) {
 	return nil, false
 }
 
-// filledFirst reports whether all other uses of the array come after the store and are inside the region in, which has the store and the barrier. Before the
-// barrier, threads must use only their own elements, and must not return, break or continue.
+// filledFirst reports whether all other uses of the array come after the store and are inside the region that the parameter in names. That region has the store
+// and the barrier. Before the barrier, threads must use only their own elements, and must not return, break or continue.
 func filledFirst(k *ir.Function, in *ir.Region, store, barrier *ir.Stmt, dims []int) bool {
 	begun, met, right, uses := false, false, true, 0
 	use := func(p *ir.Place) {
@@ -60,8 +60,8 @@ func filledFirst(k *ir.Function, in *ir.Region, store, barrier *ir.Stmt, dims []
 	return right && uses == all // all uses are in the region, so none comes after the loop
 }
 
-// ownElement reports whether the indexes of an element are the thread's places in its block, each along another dimension. It returns their dimensions in the
-// order of the indexes, or nil if they are not.
+// ownElement returns the dimensions of the indexes of an element, in order, if the indexes are the thread's places in its block, each along another dimension.
+// Otherwise it returns nil.
 func ownElement(p *ir.Place) (dims []int) {
 	for _, part := range p.Path {
 		v := part.Index
@@ -88,7 +88,7 @@ func beginsWithBarrier(list []*ir.Stmt, i int) bool {
 	return s.Do == ir.Barrier
 }
 
-// runs reports whether constants show that a loop's body runs at least once. before are the statements before it.
+// runs reports whether constants show that a loop's body runs at least once. The parameter before has the statements in front of the loop.
 func runs(before []*ir.Stmt, s *ir.Stmt) bool {
 	if s.Count == nil && s.Value == nil {
 		return true

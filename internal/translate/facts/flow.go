@@ -4,8 +4,8 @@ import "github.com/go-halyard/halyard/internal/translate/ir"
 
 // Exit says how a statement is left from inside.
 type Exit struct {
-	Breaks bool // a break leaves it, and its thread goes on behind it
-	Beyond bool // a return, or a break or continue of an outer statement, leaves it: its thread does not go on behind it
+	Breaks bool // a break leaves the statement, and its thread goes on behind it
+	Beyond bool // a return, or a break or continue of an outer statement, leaves the statement: its thread does not go on behind it
 }
 
 // ExitOf returns how a statement is left.
@@ -27,7 +27,7 @@ func ExitOf(s *ir.Stmt) (e Exit) {
 }
 
 // Stepped returns the local that counts the rounds of a loop, and the value that the step stores in it. The step is l = l op y, and nothing else in the loop
-// changes l. For other loops both are nil.
+// changes l. For a loop without such a step, both results are nil.
 func Stepped(loop *ir.Stmt) (l *ir.Local, becomes *ir.Value) {
 	if loop.Step == nil || len(loop.Step.List) != 1 {
 		return nil, nil
@@ -47,12 +47,12 @@ func changes(r *ir.Region, l *ir.Local) (found bool) {
 	return found
 }
 
-// MostLadder limits how many conditions are nested, each in the else of the one before. Longer lists are printed without nesting, because drivers limit it:
-// Mesa's driver for processors allows 80 levels.
+// MostLadder limits how many conditions are nested, each in the else of the one before. Longer chains are printed without nesting, because drivers limit the
+// depth of nesting: Mesa's driver for processors allows 80 levels.
 const MostLadder = 16
 
-// Ladder returns a long list of conditions, each in the else of the one before, as the clauses of a switch. It is nil if there are few. Statements in front
-// of a condition belong to it if joins allows that.
+// Ladder returns a long chain of conditions, each in the else of the one before, as the clauses of a switch. For a short chain it returns nil. If the function
+// joins allows it, the statements in front of a condition belong to the condition's clause.
 func Ladder(s *ir.Stmt, joins func(head []*ir.Stmt, next *ir.Stmt) bool) (clauses []*ir.Clause) {
 	var head *ir.Region
 	for {
@@ -76,7 +76,7 @@ func Ladder(s *ir.Stmt, joins func(head []*ir.Stmt, next *ir.Stmt) bool) (clause
 	return clauses
 }
 
-// Tag returns the value that all tests of a switch compare with constants, if no constant occurs twice. Otherwise it returns nil.
+// Tag returns the one value that all tests of a switch compare with constants, if there is such a value and no constant occurs twice. Otherwise it returns nil.
 func Tag(clauses []*ir.Clause) (tag *ir.Value) {
 	seen := map[any]bool{}
 	for _, c := range clauses {

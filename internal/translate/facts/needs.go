@@ -7,20 +7,21 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Needs say where a function, with those that it calls, first uses what not every device has. Positions of what it does not use are not valid.
+// Needs say where a function, with the functions that it calls, first uses what not every device has. The position of a need that the function does not have is
+// not valid.
 type Needs struct {
 	Dims     int       // how many dimensions of the grid it uses
-	DimsAt   token.Pos // where it uses the last of them
+	DimsAt   token.Pos // where it first uses the highest of them
 	Atomic64 token.Pos // an atomic operation of 64 bits
 	Float64  token.Pos // a parameter that has a float64, or else a statement that computes with one
 	Inexact  token.Pos // a function of package math on float32 whose result is not exact
 }
 
-// ExactMath are the functions of package math whose results on float32 are those on float64, rounded.
+// ExactMath are the functions of package math whose results, computed in float32, are equal to the results in float64 rounded to float32.
 var ExactMath = map[string]bool{"Sqrt": true, "Floor": true, "Ceil": true, "Trunc": true, "Abs": true, "Copysign": true, "Round": true, "RoundToEven": true,
 	"Max": true, "Min": true}
 
-// NeedsOf finds what a function needs. of has those of the functions that it calls.
+// NeedsOf finds what a function needs. The map of has the needs of the functions that it calls.
 func NeedsOf(f *ir.Function, of map[*ir.Function]Needs) Needs {
 	var n Needs
 	first := func(at *token.Pos, pos token.Pos) {

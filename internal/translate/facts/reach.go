@@ -9,8 +9,8 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Reach is what the threads of a kernel read and write of its slices. It follows the kernel's statements as one thread does. Each integer is a sum of
-// products of atoms: see [Sum] and [Atom]. An integer that it does not follow is an atom that can be anything.
+// Reach is what the threads of a kernel read and write of its slices. Its walk follows the kernel's statements as one thread does. Each integer is a sum of
+// products of atoms: see [Sum] and [Atom]. An integer that the walk does not follow is an atom that can be anything.
 type Reach struct {
 	Atoms
 	Kernel   *ir.Function
@@ -18,7 +18,7 @@ type Reach struct {
 	Accesses []Access
 	Lost     string // why nothing is known
 
-	places map[string]*Atom // the atoms of places and arguments: one for each
+	places map[string]*Atom // the one atom of each place and each argument
 }
 
 // Access is a use of elements.
@@ -28,7 +28,7 @@ type Access struct {
 	Row                 Sum // of a matrix
 	Read, Write, Atomic bool
 	Part                bool // only a part of the element is written
-	Merged              bool // it stands for two accesses, one in each branch of an if: each thread makes one of them
+	Merged              bool // it stands for two accesses, one in each branch of an if; each thread makes one of the two
 	Known               []Known
 	Path                []Step
 	Pos                 token.Position
@@ -51,7 +51,7 @@ func (r *Reach) Slices() (all []*ir.Param) {
 	return all
 }
 
-// Uses returns the accesses of a parameter that read it, or write it.
+// Uses returns the accesses of a parameter: those that write if write is set, and otherwise those that read.
 func (r *Reach) Uses(m *ir.Param, write bool) (found []Access) {
 	if use := r.Effects.Params[m.Index]; write && !use.Written || !write && !use.Read {
 		return nil
@@ -77,7 +77,7 @@ func (r *Reach) Once(kind AtomKind, dim int) Sum {
 	return r.once(key(kind, dim), Atom{Kind: kind, Dim: dim, Low: true})
 }
 
-// once returns the atom of a place or an argument.
+// once returns the sum that is the atom of a place or an argument, and creates the atom at the first call.
 func (r *Reach) once(key string, a Atom) Sum {
 	if r.places[key] == nil {
 		r.places[key] = r.atom(a)
@@ -89,10 +89,10 @@ func (r *Reach) argument(wire int, name string, low bool) Sum {
 	return r.once("v"+strconv.Itoa(wire), Atom{Kind: IsArgument, Wire: wire, Name: name, Low: low})
 }
 
-// Size returns the length, the rows or the columns of a parameter: the argument of the launch that is which places, 1 or 2, after the parameter.
+// Size returns the length, the rows or the columns of a parameter: the launch's argument 1 or 2 positions behind the parameter, as the parameter which says.
 func (r *Reach) Size(m *ir.Param, which int) Sum { return r.argument(r.Wire(m)+which, "", true) }
 
-// Wire returns where a parameter is among the launch's arguments.
+// Wire returns the position of a parameter among the launch's arguments.
 func (r *Reach) Wire(m *ir.Param) (wire int) {
 	for _, before := range r.Kernel.Params[:m.Index] {
 		wire += Wires(before.Type)
@@ -137,8 +137,8 @@ type walk struct {
 	position func(token.Pos) token.Position
 
 	frame *frame
-	known []Known // conditions that hold for the thread here
-	path  []Step  // the conditions under which a thread comes here
+	known []Known // conditions that hold for the thread at this point
+	path  []Step  // the conditions under which a thread comes to this point
 	steps int
 	calls int
 }
@@ -162,7 +162,7 @@ func newFrame(f *ir.Function) *frame {
 	return &frame{f: f, params: make([]val, len(f.Params)), values: map[int]val{}, locals: make([]val, len(f.Locals)), pointed: pointedAt(f)}
 }
 
-// pointedAt returns the locals whose addresses a function passes to others.
+// pointedAt returns the locals whose addresses a function passes to other functions.
 func pointedAt(f *ir.Function) map[*ir.Local]bool {
 	all := map[*ir.Local]bool{}
 	f.Body.Visit(nil, func(v *ir.Value) {
@@ -181,7 +181,7 @@ type val struct {
 	set  bool      // of a local: it has been stored to
 }
 
-// condition is a bool: op is Both, Either, Not or a comparison, or Const for one that is not followed.
+// condition is what is known of a bool. The operation is Both, Either, Not or a comparison, or it is Const for a bool that is not followed.
 type condition struct {
 	op   ir.Op
 	a, b *condition

@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// ReachOf follows a kernel. effects has those of the kernel and of all functions that it calls.
+// ReachOf follows a kernel. The map effects has the effects of the kernel and of all functions that it calls.
 func ReachOf(p *ir.Program, f *ir.Function, effects map[*ir.Function]*Effects) *Reach {
 	r := &Reach{Kernel: f, Effects: effects[f], places: map[string]*Atom{}}
 	w := &walk{Reach: r, effects: effects, position: p.Position}
@@ -42,7 +42,7 @@ func (w *walk) region(r *ir.Region) (ended bool) {
 	}
 	var merges []early
 	for i, s := range r.List {
-		if ended { // it is never run
+		if ended { // the rest is never run
 			break
 		}
 		if s.Do != ir.If {
@@ -68,8 +68,8 @@ type early struct {
 	id       int
 }
 
-// merge looks for elements that are written in both branches of an if. The accesses of m are those of the first branch, and Accesses[c:d] those of the other.
-// If both write an element, every thread writes it, and merge adds a write without the condition.
+// merge looks for elements that are written in both branches of an if. The accesses that m describes are those of the first branch, and Accesses[c:d] are those
+// of the second. If both branches write an element, every thread writes that element, and merge adds a write without the condition.
 func (w *walk) merge(m early, c, d int) {
 	on := func(p []Step, yes bool) bool {
 		return len(p) == len(m.path)+1 && slices.Equal(p[:len(m.path)], m.path) && p[len(m.path)].ID == m.id && p[len(m.path)].Yes == yes
@@ -88,8 +88,8 @@ func (w *walk) merge(m early, c, d int) {
 	}
 }
 
-// branch follows an if. If one of its branches leaves the region, the statements behind it run only after the other. If the then of an if without an else
-// leaves the region, branch returns its accesses: the statements behind the if are like an else, and region merges the two.
+// branch follows an if. If one branch of the if leaves the region, the statements behind the if run only after the other branch. If that is the first branch
+// and the if has no else, left has the accesses of the first branch: the statements behind the if are like an else, and the function region merges the two.
 func (w *walk) branch(s *ir.Stmt) (left early, ended bool) {
 	c := w.condition(s.Value)
 	w.steps++
@@ -131,14 +131,14 @@ type state struct {
 	path   []Step
 }
 
-// maybe notes that some threads may not come here.
+// maybe notes that some threads may not come to this point.
 func (w *walk) maybe() {
 	w.steps++
 	w.path = append(slices.Clip(w.path), Step{ID: w.steps})
 }
 
-// join sets the locals to what is known after both branches of an if: then is the state after the branch where c holds, and the current locals are those
-// after the other branch.
+// join sets the locals to what is known after both branches of an if. The parameter then is the state after the branch where c holds, and the current locals
+// are those after the other branch.
 func (w *walk) join(then state, c *condition) {
 	for i, l := range w.frame.f.Locals {
 		a, b := &w.frame.locals[i], then.locals[i]
@@ -157,14 +157,14 @@ func (w *walk) join(then state, c *condition) {
 	}
 }
 
-// either returns the bool that is b where c holds, and otherwise a.
+// either returns the bool that is b where c holds and a where c does not hold. It returns nil if it does not know a condition for that bool.
 func either(a, b, c *condition) *condition {
 	switch {
 	case b == nil || a == nil:
 		return nil
-	case a == c: // which is false there
+	case a == c: // a is false where c does not hold
 		return &condition{op: ir.Both, a: c, b: b}
-	case c.op == ir.Not && c.a == a: // which is true there
+	case c.op == ir.Not && c.a == a: // a is true where c does not hold
 		return &condition{op: ir.Either, a: a, b: b}
 	}
 	return nil
@@ -182,7 +182,7 @@ func (w *walk) forget(r *ir.Region) {
 	}, nil)
 }
 
-// statement follows a statement that is no if, and reports whether it leaves the region. before are the region's statements before it.
+// statement follows a statement that is not an if, and reports whether it leaves the region. The parameter before has the region's statements in front of it.
 func (w *walk) statement(s *ir.Stmt, before []*ir.Stmt) bool {
 	switch s.Do {
 	case ir.Let:
@@ -210,7 +210,7 @@ func (w *walk) statement(s *ir.Stmt, before []*ir.Stmt) bool {
 	return false
 }
 
-// store follows a store. One of x = x op y is a single access, which reads and writes.
+// store follows a store. A store x = x op y is a single access that reads and writes.
 func (w *walk) store(s *ir.Stmt) {
 	v, a := s.Value, Access{Write: true}
 	if !v.Bound && v.Pos == s.Pos && len(v.Args) == 2 && v.Args[0].Op == ir.Load && s.Place.Local == nil && SamePlace(v.Args[0].Place, s.Place, changing) {
@@ -254,7 +254,7 @@ func (w *walk) count(s *ir.Stmt) {
 	}
 	w.steps++
 	id := w.steps
-	if !implicit(c.From, s) { // as in Go, whose text evaluates the end in each round
+	if !implicit(c.From, s) { // as in Go, which evaluates the end in each round
 		end = w.eval(c.End).n
 	}
 	cond := &condition{}
@@ -269,7 +269,7 @@ func (w *walk) count(s *ir.Stmt) {
 // implicit reports whether Go has no text for a value in a statement, such as the 0 at which a range begins.
 func implicit(v *ir.Value, s *ir.Stmt) bool { return v.Pos == s.Pos }
 
-// rounds follows the body of a loop. every tells that the counter takes each number from the first to the end.
+// rounds follows the body of a loop. The parameter every says that the counter takes each number from the first to the end.
 func (w *walk) rounds(s *ir.Stmt, every bool) {
 	last := &w.path[len(w.path)-1]
 	last.Exact = last.Exact && every && ExitOf(s) == Exit{}
@@ -277,7 +277,7 @@ func (w *walk) rounds(s *ir.Stmt, every bool) {
 	w.region(s.Step)
 }
 
-// after follows the end of a loop.
+// after updates what is known behind a loop. The parameters known and path are those from before the loop.
 func (w *walk) after(s *ir.Stmt, known []Known, path []Step) {
 	w.forget(s.Then)
 	w.forget(s.Step)
@@ -310,8 +310,8 @@ func (w *walk) loop(s *ir.Stmt) {
 	w.after(s, known, path)
 }
 
-// counter returns the local that counts a loop's rounds, the atom for it, and whether it takes each number from the first to the end. The step must add to it
-// or divide it, nothing else may change it, and the condition must compare it with a number that does not change in the loop.
+// counter returns the local that counts a loop's rounds, the atom for it, and whether it takes each number from the first to the end. Only the step may change
+// the local. The condition must compare the local with a number that does not change in the loop. See round for the steps that count.
 func (w *walk) counter(s *ir.Stmt) (*ir.Local, *Atom, bool) {
 	l, v := Stepped(s)
 	if l == nil || s.Value == nil || w.frame.pointed[l] || w.frame.locals[l.Index].n == nil || w.varies(v.Args[1], s) {
@@ -331,7 +331,7 @@ func (w *walk) steady(v *ir.Value) Sum {
 	seen := len(w.Accesses)
 	n := w.eval(v).n
 	w.Accesses = w.Accesses[:seen]
-	if n == nil && v.Op == ir.Const { // the count of a shift is unsigned
+	if n == nil && v.Op == ir.Const { // a shift count is unsigned
 		if u, ok := v.Const.(uint64); ok {
 			return Fixed(int64(min(u, 64)))
 		}
@@ -339,7 +339,7 @@ func (w *walk) steady(v *ir.Value) Sum {
 	return n
 }
 
-// compared finds the comparison of a local with a number in a condition. It returns the operation and the number. In x && y it looks at both parts.
+// compared finds the comparison of a local with a number in a condition. It returns the operation and the number. In x && y, compared looks at both operands.
 func compared(c *ir.Value, l *ir.Local) (ir.Op, *ir.Value) {
 	switch {
 	case c.Op == ir.Both:
@@ -384,7 +384,8 @@ func (w *walk) varies(v *ir.Value, s *ir.Stmt) (changes bool) {
 	return changes
 }
 
-// round returns the atom of a loop's counter, nil if its numbers are not known, and whether it takes each number from the first to the end.
+// round returns the atom of a loop's counter, and whether the counter takes each number from the first to the end. The atom is nil if the counter's numbers are
+// not known.
 func (w *walk) round(t *ir.Type, from Sum, op ir.Op, by Sum, compares ir.Op, end Sum) (*Atom, bool) {
 	all, ok := numbered(t)
 	if from == nil || end == nil || !ok {
@@ -413,7 +414,7 @@ func (w *walk) round(t *ir.Type, from Sum, op ir.Op, by Sum, compares ir.Op, end
 	return nil, false
 }
 
-// choice follows a switch. Behind the switch only that is known which was known before it.
+// choice follows a switch. Behind the switch, only what was known before it is known.
 func (w *walk) choice(s *ir.Stmt) {
 	falls := false
 	for _, c := range s.Clauses {
@@ -473,7 +474,7 @@ func (w *walk) call(v *ir.Value) val {
 	return w.result(in, v.Type)
 }
 
-// mostCalls is how many calls are followed. A kernel with more has functions that call others many times, and its footprint would be long.
+// mostCalls is how many calls are followed. A kernel with more calls has functions that call other functions many times, and its footprint would be long.
 const mostCalls = 200
 
 // line returns a position as file:line.
@@ -485,7 +486,7 @@ func (w *walk) line(pos token.Pos) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
 }
 
-// result returns what a function that was followed returns.
+// result returns what is known of the result of a function that was followed.
 func (w *walk) result(in *frame, t *ir.Type) val {
 	var all []Sum
 	var where [][]Known

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// eval returns what a value is where it is used.
+// eval returns what is known of a value where it is used.
 func (w *walk) eval(v *ir.Value) val {
 	if v.Bound {
 		return w.frame.values[v.ID]
@@ -16,7 +16,7 @@ func (w *walk) eval(v *ir.Value) val {
 	return w.compute(v)
 }
 
-// bind names a number, if it has no name, and keeps it for a bound value.
+// bind keeps what is known of a bound value. A number without a name gets the name of the value.
 func (w *walk) bind(v *ir.Value, is val) {
 	w.frame.values[v.ID] = w.named(is, v.Type, v.Name)
 }
@@ -106,7 +106,7 @@ func (w *walk) load(v *ir.Value) val {
 	return w.unknown(v.Type)
 }
 
-// place follows the indexes of a place, and notes the access if it is in an element of a slice.
+// place follows the indexes of a place, and notes the access if the place is in an element of a slice or a matrix.
 func (w *walk) place(p *ir.Place, a Access, pos token.Pos) {
 	first := 0
 	if p.Param != nil && p.Param.Type.Kind != ir.Pointer {
@@ -144,7 +144,7 @@ func (w *walk) place(p *ir.Place, a Access, pos token.Pos) {
 	w.known = before
 }
 
-// note adds an access by the thread that is followed.
+// note adds an access of the thread that is followed.
 func (w *walk) note(a Access, pos token.Pos) {
 	if a.Known, a.Path = w.known, w.path; w.position != nil {
 		a.Pos = w.position(pos)
@@ -243,7 +243,7 @@ func (w *walk) placed(p Sum) Sum {
 	return p
 }
 
-// condition follows a bool.
+// condition follows the computation of a bool.
 func (w *walk) condition(v *ir.Value) *condition { return orNone(w.eval(v).cond) }
 
 // assume notes that a condition holds, or that it does not.
@@ -252,7 +252,7 @@ func (w *walk) assume(c *condition, holds bool, id int) {
 	w.path = append(slices.Clip(w.path), Step{ID: id, Yes: holds, Exact: w.suppose(c, holds)})
 }
 
-// suppose adds what follows from a condition, and reports whether it has added all of it.
+// suppose adds what follows from a condition, or from its negation if holds is false. It reports whether it has added all that follows.
 func (w *walk) suppose(c *condition, holds bool) bool {
 	switch {
 	case c == nil || c.op == ir.Const:
@@ -270,7 +270,7 @@ func (w *walk) suppose(c *condition, holds bool) bool {
 	return w.compare(c.x, negated(c.op), c.y)
 }
 
-// compare notes the comparison x op y, and reports whether it limits a single atom by a number that is the same for all threads.
+// compare notes the comparison x op y. It reports whether the comparison limits a single atom by a number that is the same for all threads.
 func (w *walk) compare(x Sum, op ir.Op, y Sum) bool {
 	if x == nil || y == nil {
 		return false
@@ -294,9 +294,9 @@ func (w *walk) constrain(x Sum, op ir.Op, bound Sum) (single bool) {
 		return true // Low says so already
 	}
 	if a := w.One(q); op == ir.Ne && a != nil && a.Kind == IsUnknown && !w.Uniform(bound) {
-		return false // it would exclude one number of an unknown range
+		return false // the comparison would exclude one number of an unknown range
 	}
-	for m := range q { // a bound that depends on q itself would go in a circle; this happens with counters of nested loops
+	for m := range q { // a bound that depends on q itself would be circular, as happens with counters of nested loops
 		for _, id := range Factors(m) {
 			if w.Depends(bound, id) {
 				return false
@@ -323,7 +323,7 @@ func (w *walk) fit(p Sum, t *ir.Type) val {
 	return val{n: w.atom(Atom{Kind: IsResult, Op: "Fits", Args: []Sum{p}, Numbers: []int64{all.Least, all.Most}, Low: all.Least == 0}).Sum()}
 }
 
-// narrow is fit for a number that has been one of type from.
+// narrow returns a number after its conversion to the second type. Before, the number was one of the first type.
 func (w *walk) narrow(p Sum, from, to *ir.Type) val {
 	a, ok := numbered(from)
 	if b, ok2 := numbered(to); ok && ok2 && a.Least >= b.Least && a.Most <= b.Most && p != nil {

@@ -11,17 +11,17 @@ import (
 )
 
 // This file bounds the rounds of all loops of a thread together, for drivers that end the loops of a thread after some number of rounds. On such a device
-// threads run in step, and a round of one counts for all of them. So each loop counts with its bound, and not with the rounds that a thread really takes:
-// the bound of a loop is multiplied by those of the loops around it.
+// threads run in step, and a round of one thread counts for all threads. So each loop counts with its bound, and not with the rounds that a thread really
+// takes. The bound of a loop is multiplied by the bounds of the loops around it.
 
 const (
-	fewRounds = 1 << 15 // no driver ends loops that take fewer together
-	halvings  = 64      // rounds of a loop that halves or doubles a whole number
+	fewRounds = 1 << 15 // no driver ends loops that take fewer rounds together
+	halvings  = 64      // the most rounds of a loop that halves or doubles a whole number
 )
 
 // Looped is what is known of a kernel's loops.
 type Looped struct {
-	Most Bound // nil if there are few or none
+	Most Bound // the bound of all rounds together; nil if there are few rounds or none
 	From token.Pos
 	At   token.Pos // the first loop with many rounds or an unknown number of them
 }
@@ -59,7 +59,7 @@ func (w *roundCounter) function(f *ir.Function) Bound {
 	return total.Plus(w.region(f.Body))
 }
 
-// region returns the rounds of the loops in statements.
+// region returns the rounds of the loops in a region's statements.
 func (w *roundCounter) region(r *ir.Region) Bound {
 	total := Bound{}
 	if r == nil {
@@ -113,7 +113,7 @@ func (w *roundCounter) value(v *ir.Value) Bound {
 	return total
 }
 
-// loop returns the rounds of a loop with those of the loops in it. The end of a loop counts as a round.
+// loop returns the rounds of a loop and of the loops in it. The end of a loop counts as a round.
 func (w *roundCounter) loop(s, before *ir.Stmt) Bound {
 	if !w.looped.From.IsValid() {
 		w.looped.From = s.Pos
@@ -158,7 +158,7 @@ func (w *roundCounter) few(c counting, counts bool) (Bound, bool) {
 	return w.rounds(c)
 }
 
-// note stores an upper bound of a loop's counter, for the loops inside it.
+// note stores an upper bound of a loop's counter, for the loops inside that loop.
 func (w *roundCounter) note(c counting) {
 	begins := w.begins
 	if c.op == ir.Add && (c.compares == ir.Lt || c.compares == ir.Le) && c.from != nil && w.from(c.from, 0, 2) {
@@ -186,7 +186,7 @@ func (w *roundCounter) stride(c counting) string {
 	for _, times := range most {
 		all += times
 	}
-	for at, times := range most { // one argument, and nothing else
+	for at, times := range most { // the step must be one argument, and nothing else
 		if argument, err := strconv.Atoi(at); ok && err == nil && times == 1 && all == 1 {
 			return fmt.Sprintf("/%d", -4-argument)
 		}
@@ -207,7 +207,7 @@ func (w *roundCounter) halves(c counting) bool {
 	case ir.Div, ir.Shr: // a negative number that is shifted stays negative
 		end, ok := Constant(c.end)
 		return ok && (c.compares == ir.Gt && end >= 0 || c.compares == ir.Ge && end > 0)
-	case ir.Mul, ir.Shl: // one that wraps around may be small again: only constants below the largest are taken
+	case ir.Mul, ir.Shl: // a number that wraps around may be small again, so the end must have an upper bound
 		_, isConstant := Constant(c.end)
 		_, ok := w.Most(c.end)
 		return ok && !isConstant && c.from != nil && w.from(c.from, 1, 1) && (c.compares == ir.Lt || c.compares == ir.Le)
@@ -215,7 +215,7 @@ func (w *roundCounter) halves(c counting) bool {
 	return false
 }
 
-// call returns the rounds of the function that is called.
+// call returns the rounds of a called function.
 func (w *roundCounter) call(v *ir.Value) Bound {
 	if w.calls > 16 {
 		return unknownRounds
@@ -244,7 +244,7 @@ func (w *roundCounter) call(v *ir.Value) Bound {
 	return total.Plus(Times(1))
 }
 
-// Plain reports whether a function of Go is a few instructions.
+// Plain reports whether a function of the standard library compiles to a few instructions.
 func Plain(name string) bool {
 	switch name {
 	case "math.Sqrt", "math.Abs", "math.FMA", "math.Floor", "math.Ceil", "math.Trunc", "math.Copysign", "math.Float32bits", "math.Float32frombits",
@@ -254,7 +254,7 @@ func Plain(name string) bool {
 	return false
 }
 
-// mathRounds are the rounds of functions of Go that take many.
+// mathRounds are the rounds of the standard library's functions that take many.
 var mathRounds = map[string]int64{"math.Mod": 2200, "math.Remainder": 2200, "math.Erf": 600, "math.Erfc": 600,
 	"bits.OnesCount": halvings, "bits.OnesCount8": halvings, "bits.OnesCount16": halvings, "bits.OnesCount32": halvings, "bits.OnesCount64": halvings,
 	"bits.Reverse": halvings, "bits.Reverse8": halvings, "bits.Reverse16": halvings, "bits.Reverse32": halvings, "bits.Reverse64": halvings}

@@ -12,24 +12,24 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Atom is a number of a thread that does not change: its place, an argument, the number of a loop's round, or the result of an operation that is no
-// sum or product.
+// Atom is a number of a thread that does not change: its place, an argument, the number of a loop's round, or the result of an operation that is not a sum or
+// product.
 type Atom struct {
 	ID   int
 	Kind AtomKind
 	Dim  int    // of a place
-	Wire int    // of an argument or a length: its place among the launch's arguments
-	Name string // in Go
+	Wire int    // of an argument or a length: its position among the launch's arguments
+	Name string // the name in Go's text
 	Low  bool   // it is never negative
 	Same bool   // it is the same for all threads
 
-	Type Range // if nothing is known of the atom: the range of its type
+	Type Range // the range of the atom's type, if nothing else is known
 
-	Op      string // of the result of an operation: the method of grid.Interval
+	Op      string // of an operation's result: the method of grid.Interval
 	Args    []Sum
 	Numbers []int64   // arguments of the method that are constants; they follow Args
-	Where   [][]Known // of Op Or: for each argument, the conditions under which it was the value
-	From    Sum       // of a loop: the first number, and, if Up is set, the step and the end
+	Where   [][]Known // if Op is "Or": for each of Args, the conditions under which it was the value
+	From    Sum       // of a loop: the first number; if Up is set, Step and End are the step and the end
 	Step    Sum
 	End     Sum
 	Up      bool
@@ -58,7 +58,7 @@ const (
 func (a *Atom) Small() bool { return a.Kind <= IsBlocks }
 
 // Sum is an integer as a sum of products of atoms. A key lists the IDs of the atoms of a product, in order and with "*" between them, and its value is the
-// factor of the product. The key "" is the constant. No sum or product in it wraps, apart from those of 64 bits. A nil Sum has a factor that overflows.
+// factor of the product. The key "" is the constant. Its sums and products do not wrap around, except those of 64 bits. A nil Sum has a factor that overflows.
 type Sum map[string]int64
 
 // Fixed returns a constant.
@@ -69,7 +69,7 @@ func Fixed(n int64) Sum {
 	return Sum{"": n}
 }
 
-// Constant returns the number if a sum is a constant.
+// Constant returns the number that a sum is, if the sum is a constant.
 func (p Sum) Constant() (int64, bool) {
 	n, ok := p[""]
 	return n, len(p) == 0 || ok && len(p) == 1
@@ -78,7 +78,7 @@ func (p Sum) Constant() (int64, bool) {
 // Rest returns a sum without its constant.
 func (p Sum) Rest() Sum { return p.Plus(Fixed(p[""]), -1) }
 
-// Plus returns p + by*q, nil if a factor overflows.
+// Plus returns p + by*q, or nil if a factor overflows.
 func (p Sum) Plus(q Sum, by int64) Sum {
 	if p == nil || q == nil {
 		return nil
@@ -121,7 +121,7 @@ func (p Sum) Times(q Sum) Sum {
 	return product
 }
 
-// Factors returns the numbers of the atoms of a product.
+// Factors returns the IDs of the atoms of a product.
 func Factors(m string) (ids []int) {
 	for f := range strings.SplitSeq(m, "*") {
 		if n, err := strconv.Atoi(f); err == nil {
@@ -131,7 +131,7 @@ func Factors(m string) (ids []int) {
 	return ids
 }
 
-// productOf returns the product of atoms with these numbers.
+// productOf returns the product of the atoms with these IDs.
 func productOf(ids []int) string {
 	slices.Sort(ids)
 	var parts []string
@@ -171,7 +171,7 @@ func (p Sum) Products() []string {
 // Equal reports whether two sums have the same products.
 func (p Sum) Equal(q Sum) bool { return maps.Equal(p, q) }
 
-// Extract returns p as m*q + rest, with m a sum of products. It is nil if there is no m.
+// Extract returns p as m*q + rest, with m a sum of products. If there is no such m, both results are nil.
 func Extract(p, q Sum) (m, rest Sum) {
 	first := q.Products()[0]
 	m, rest = Sum{}, p
@@ -205,15 +205,15 @@ type Known struct {
 	Bound    Sum
 }
 
-// Same reports whether two say the same.
+// Same reports whether two conditions say the same.
 func (k *Known) Same(l *Known) bool {
 	return k.Op == l.Op && k.Of.Equal(l.Of) && k.Plus.Equal(l.Plus) && k.Bound.Equal(l.Bound)
 }
 
-// Atoms are the atoms of a kernel, by their numbers.
+// Atoms are the atoms of a kernel, by their IDs.
 type Atoms []*Atom
 
-// One returns the atom if a sum is one atom and nothing else, or nil.
+// One returns the atom that a sum is. If the sum is not one atom alone, it returns nil.
 func (w Atoms) One(p Sum) *Atom {
 	if len(p) == 1 {
 		for m, n := range p {
@@ -271,14 +271,14 @@ func (w Atoms) By(p Sum, a *Atom) (step, rest Sum) {
 	return step, rest
 }
 
-// Depends reports whether a sum is computed from the atom with a number.
+// Depends reports whether a sum is computed from the atom with the given ID.
 func (w Atoms) Depends(p Sum, id int) bool {
 	seen := map[int]bool{}
 	w.mention(p, seen, true)
 	return seen[id]
 }
 
-// Mentioned notes the atoms that a sum is computed from. It leaves out the arguments of an Or, since the value may be any one of them.
+// Mentioned adds to seen the IDs of the atoms that a sum is computed from. It leaves out the arguments of an Or, since the value may be any one of them.
 func (w Atoms) Mentioned(p Sum, seen map[int]bool) { w.mention(p, seen, false) }
 
 func (w Atoms) mention(p Sum, seen map[int]bool, ors bool) {
@@ -309,7 +309,7 @@ func (w Atoms) Named(p Sum) bool {
 	return true
 }
 
-// name returns the short name of a number, "" if it has none.
+// name returns the short name of an atom, or "" if it has none.
 func (a *Atom) name() string {
 	if a.Name == "" && a.Kind < IsArgument {
 		return fmt.Sprintf("t.%s(%d)", ir.InGrid+ir.Op(a.Kind), a.Dim)

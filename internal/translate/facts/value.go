@@ -24,7 +24,7 @@ func Holds(x int64, op ir.Op, y int64) bool {
 	return map[ir.Op]bool{ir.Lt: x < y, ir.Le: x <= y, ir.Gt: x > y, ir.Ge: x >= y, ir.Eq: x == y, ir.Ne: x != y}[op]
 }
 
-// Reads reports whether a value is computed from what is in a local, where it is used.
+// Reads reports whether a value is computed, where it is used, from what is in a local.
 func Reads(v *ir.Value, l *ir.Local) bool {
 	return !v.Bound && (v.Place != nil && v.Place.Local == l || slices.ContainsFunc(v.Operands(), func(a *ir.Value) bool { return Reads(a, l) }))
 }
@@ -63,8 +63,8 @@ func Single(v *ir.Value) *ir.Value {
 	return nil
 }
 
-// MathOf returns the type of floats that a call of a function of package math is computed in, and its operands. The type is float32 if that gives the same
-// result.
+// MathOf returns the type of floats in which a call of a function of package math is computed, and the operands of the call. The type is float32 for some
+// functions whose result is the same in float32.
 func MathOf(call *ir.Value) (*ir.Type, []*ir.Value) {
 	switch call.Of {
 	case "math.Float32bits", "math.Float32frombits":
@@ -77,7 +77,7 @@ func MathOf(call *ir.Value) (*ir.Type, []*ir.Value) {
 	return ir.Basic(ir.F64), call.Args
 }
 
-// SingleMath returns F and the float32 operands of a value that is float32(math.F(float64(x))), and "" for another value.
+// SingleMath returns the name F and the float32 operands of a value of the form float32(math.F(float64(x))). For a value of another form, the name is "".
 func SingleMath(v *ir.Value) (name string, args []*ir.Value) {
 	if v.Op != ir.Convert || v.Type.Kind != ir.F32 || v.Args[0].Op != ir.Go || v.Args[0].Bound {
 		return "", nil
@@ -93,19 +93,19 @@ func SingleMath(v *ir.Value) (name string, args []*ir.Value) {
 	return name, args
 }
 
-// SamePlace reports whether two places are the same whenever both are used, because they are made of the same values: see [SameValue]. For places that may be
-// the same only for some numbers it returns false.
+// SamePlace reports whether two places are the same whenever both are used, because they are made of the same values: see [SameValue]. For places that are the
+// same only for some values of their indexes, it returns false.
 func SamePlace(p, q *ir.Place, stays func(*ir.Place) bool) bool {
 	return p.Local == q.Local && p.Param == q.Param && slices.EqualFunc(p.Path, q.Path, func(s, t ir.Part) bool {
 		return s.Field == t.Field && SameValue(s.Index, t.Index, stays) && SameValue(s.Col, t.Col, stays)
 	})
 }
 
-// changing is a stays for [SameValue] that takes every place to change.
+// changing is an argument stays of [SameValue] that assumes that every place changes.
 func changing(*ir.Place) bool { return false }
 
-// SameValue reports whether two values are the same one, or are computed alike from what does not change within a round of the loops around both. stays
-// reports whether what is at a place does not change.
+// SameValue reports whether v and w are the same value, or are computed alike from what does not change within a round of the loops around both. The function
+// stays reports that the contents of a place do not change.
 func SameValue(v, w *ir.Value, stays func(*ir.Place) bool) bool {
 	switch {
 	case v == w || v == nil || w == nil:
@@ -118,12 +118,12 @@ func SameValue(v, w *ir.Value, stays func(*ir.Place) bool) bool {
 	return slices.EqualFunc(v.Args, w.Args, func(a, b *ir.Value) bool { return SameValue(a, b, stays) })
 }
 
-// negated returns the comparison that holds where op does not, for integers.
+// negated returns the comparison of integers that holds where op does not hold.
 func negated(op ir.Op) ir.Op {
 	return map[ir.Op]ir.Op{ir.Lt: ir.Ge, ir.Ge: ir.Lt, ir.Gt: ir.Le, ir.Le: ir.Gt, ir.Eq: ir.Ne, ir.Ne: ir.Eq}[op]
 }
 
-// Mirrored returns the operation m for which y m x is x op y.
+// Mirrored returns the comparison m for which "y m x" is the same as "x op y": for < it returns >.
 func Mirrored(op ir.Op) ir.Op {
 	return map[ir.Op]ir.Op{ir.Lt: ir.Gt, ir.Gt: ir.Lt, ir.Le: ir.Ge, ir.Ge: ir.Le, ir.Eq: ir.Eq, ir.Ne: ir.Ne}[op]
 }

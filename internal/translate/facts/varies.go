@@ -5,43 +5,43 @@ import "github.com/go-halyard/halyard/internal/translate/ir"
 // Varies says between which threads a value may differ.
 type Varies uint8
 
-// What values vary by. Each includes those before it.
+// What values vary by. Each constant includes those before it.
 const (
-	Nothing Varies = iota // all threads of the grid that compute it have the same
+	Nothing Varies = iota // all threads of the grid that compute the value have the same one
 	Block                 // threads of different blocks may differ
-	Row                   // threads of a block may differ, but not if their places differ in dimension 0 alone
-	Thread                // any may differ
+	Row                   // threads of a block may differ, but not threads whose places differ in dimension 0 alone
+	Thread                // any two threads may differ
 )
 
 var variations = [...]string{"nothing", "block", "row", "thread"}
 
 func (v Varies) String() string { return variations[v] }
 
-// Variance says by what a function's values vary, given by what its arguments vary.
+// Variance says what a function's values vary by. It depends on what the function's arguments vary by.
 type Variance struct {
 	Values   []Varies            // by a value's ID; Nothing for values that no thread computes
-	Locals   []Varies            // by a local's index: what is in it
-	Barriers map[*ir.Stmt]Varies // which threads come to a barrier
-	Results  Varies              // of a function
+	Locals   []Varies            // by a local's index: what the contents of the local vary by
+	Barriers map[*ir.Stmt]Varies // what coming to a barrier varies by
+	Results  Varies              // what the function's results vary by
 
 	f       *ir.Function
 	effects map[*ir.Function]*Effects
 	args    []Varies // nil for a kernel
 	changed bool
 
-	// Some threads may have left, and others not. They say between which threads leaving differs: left, by a break or continue of the loop or switch;
-	// ended, by a return inside it; returned, by any return.
+	// These say what leaving varies by, as some threads may have left and others not. The map left is about a break or continue of the loop or switch, ended is
+	// about a return inside it, and returned is about any return.
 	left, ended map[*ir.Stmt]Varies
 	returned    Varies
 }
 
-// VarianceOf returns what varies in a function. args is what its arguments vary by; for a kernel it is nil.
+// VarianceOf returns what varies in a function. The slice args says what the function's arguments vary by; for a kernel it is nil.
 func VarianceOf(f *ir.Function, effects map[*ir.Function]*Effects, args []Varies) *Variance {
 	v := &Variance{
 		Values: make([]Varies, f.NumValues()), Locals: make([]Varies, len(f.Locals)), Barriers: map[*ir.Stmt]Varies{},
 		effects: effects, args: args, f: f, left: map[*ir.Stmt]Varies{}, ended: map[*ir.Stmt]Varies{},
 	}
-	for v.changed = true; v.changed; { // in a loop, a local may also vary by a store further below, so this repeats until nothing changes
+	for v.changed = true; v.changed; { // a store further below in a loop may also make a local vary, so this repeats until nothing changes
 		v.changed, v.returned = false, Nothing
 		v.region(f.Body, Nothing, nil)
 	}
@@ -55,7 +55,8 @@ func (v *Variance) raise(at *Varies, by Varies) {
 	}
 }
 
-// region goes through statements. by says between which threads it differs whether they run the statements. around are the enclosing loops and switches.
+// region goes through statements. The parameter by says between which threads it differs whether a thread runs the statements. The parameter around has the
+// enclosing loops and switches.
 func (v *Variance) region(r *ir.Region, by Varies, around []*ir.Stmt) {
 	if r == nil {
 		return
@@ -63,7 +64,7 @@ func (v *Variance) region(r *ir.Region, by Varies, around []*ir.Stmt) {
 	for _, s := range r.List {
 		run := by
 		for _, a := range around {
-			run = max(run, v.left[a]) // some have left early
+			run = max(run, v.left[a]) // some threads have left early
 		}
 		v.statement(s, run, around)
 	}
@@ -182,7 +183,8 @@ func (v *Variance) compute(x *ir.Value) Varies {
 	return v.Values[x.ID]
 }
 
-// memory returns what the elements of a place vary by, beyond their indexes. Memory that threads write may change between their reads.
+// memory returns what the contents of a place vary by, apart from the indexes of the place. Memory that the threads write may change between the reads of two
+// threads.
 func (v *Variance) memory(p *ir.Place) Varies {
 	switch {
 	case p.Local != nil && p.Local.Space == ir.Private:
@@ -193,7 +195,7 @@ func (v *Variance) memory(p *ir.Place) Varies {
 	return Thread
 }
 
-// call returns what the results of a call vary by. Locals that the function may change vary by thread.
+// call returns what the results of a call vary by. Locals that the called function may change vary by Thread afterwards.
 func (v *Variance) call(x *ir.Value) Varies {
 	args := make([]Varies, len(x.Args))
 	for i, a := range x.Args {
