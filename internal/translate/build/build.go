@@ -1,18 +1,19 @@
 // Package build makes the representation of package ir from Go's syntax and types.
 //
-//   - function.go builds a function, parameter.go its parameters: once for each list of type arguments, and for each kind of memory that its
-//     pointers point to.
+//   - function.go builds a function, and parameter.go its parameters. A function is built once for each list of type arguments, and for each kind of memory
+//     that its pointers point to.
 //   - generic.go finds the types for which a generic kernel is built, and decides switches over them.
-//   - statement.go and loop.go build statements, expression.go, call.go and place.go values and places, type.go types.
-//   - reader.go answers questions about the Go syntax: what a name is, what changes, what has the same value whenever it is evaluated.
+//   - statement.go and loop.go build statements. expression.go, call.go and place.go build values and places. type.go builds types.
+//   - reader.go answers questions about the Go syntax: what a name means, which variables change, which expressions have the same value whenever they are
+//     evaluated.
 //   - foreign.go builds functions of other packages.
 //
-// A Go variable that is only assigned where it is declared becomes a value. Any other variable becomes a local. A call or an atomic operation becomes a let
-// before the statement. The rest of an expression stays in the statement. So all calls of an expression run before its variables are read. Go's compiler does
-// the same, and Go's specification leaves the order open. The lets of a part that is not always evaluated, such as the right side of &&, are in a region of
-// their own.
+// A Go variable that is only assigned where it is declared becomes a value. Any other variable becomes a local. A call or an atomic operation becomes a let in
+// front of the statement. The rest of an expression stays in the statement. So all calls of an expression run before its variables are read, as with Go's
+// compiler. Go's specification leaves the order open. If a part of an expression is not always evaluated, such as the right side of &&, its lets are in a
+// region of their own.
 //
-// What has no translation is refused with its position, and a sentence that says what to write instead.
+// Go code that has no translation is refused. The error has a position, and a sentence that says what to write instead.
 package build
 
 import (
@@ -27,7 +28,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
-// program is the kernels of a package, and what they call.
+// program has the kernels of a package, and the functions that they call.
 type program struct {
 	own       *load.Package          // the package with the kernels
 	pkg       *load.Package          // the package of the function that is being built
@@ -49,7 +50,7 @@ func Program(p *load.Package) (*ir.Program, error) {
 		return nil, nil
 	}
 	g := newProgram(p)
-	for _, e := range p.Errors { // those in a function are reported when it is built
+	for _, e := range p.Errors { // the errors in a function are reported when the function is built
 		if p.Outside(e.Pos) {
 			g.note(e.Pos, e.Msg)
 		}
@@ -72,7 +73,8 @@ func Program(p *load.Package) (*ir.Program, error) {
 	return g.made, nil
 }
 
-// Functions builds all functions of a package. A printer uses it for functions that its target lacks and that are written in Go: see package vulkan.
+// Functions builds all functions of a package. A printer uses Functions for operations that its target lacks. Their implementations are written in Go: see
+// package vulkan.
 func Functions(p *load.Package) (*ir.Program, error) {
 	g := newProgram(p)
 	for _, file := range g.own.Files {
@@ -127,7 +129,7 @@ func refuse(pos token.Pos, format string, args ...any) {
 	panic(refusal{pos, fmt.Sprintf(format, args...)})
 }
 
-// refuseAs refuses something because of its type.
+// refuseAs refuses an expression or a variable because of its type t.
 func refuseAs(pos token.Pos, t types.Type) { refuse(pos, "%s", why(t)) }
 
 // try calls f. If f panics with a refusal, try notes the error.

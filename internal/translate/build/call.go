@@ -37,7 +37,7 @@ func (f *values) call(e *ast.CallExpr) []*ir.Value {
 	}
 	sel, _ := fun.(*ast.SelectorExpr)
 	if f.info().Selections[sel] == nil {
-		recv = nil // it is the name of a package
+		recv = nil // the part before the dot is the name of a package
 	}
 	if obj.Pkg() != nil {
 		switch path := obj.Pkg().Path(); path {
@@ -116,7 +116,7 @@ func (f *values) length(e *ast.CallExpr, name string) *ir.Value {
 			return f.Extent(ir.Len, f.slice(e.Args[0]).param)
 		}
 		refuse(e.Pos(), "cap has no translation; use len")
-	case *types.Array: // the length is not a constant for Go because the expression has a call, which is made
+	case *types.Array: // Go does not treat the length as a constant if the expression has a call, and then makes the call
 		f.discard(e.Args[0])
 		return f.Int(ir.Basic(ir.Int), t.Len())
 	case *types.Pointer:
@@ -241,8 +241,8 @@ func (f *values) resultsOf(v *ir.Value) (all []*ir.Value) {
 // argument is one argument of a call.
 type argument struct {
 	expr  ast.Expr
-	value *ir.Value // a result of g in f(g()), if g has several; expr is nil then
-	recv  bool      // expr is the receiver of a method. Go takes its address or dereferences it, as needed
+	value *ir.Value // a result of g in f(g()), if g has several results; expr is nil then
+	recv  bool      // expr is the receiver of a method; Go takes its address or dereferences it, as needed
 	path  []int
 	typ   types.Type // of the parameter
 }
@@ -297,7 +297,7 @@ func (f *values) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv 
 	return f.resultsOf(f.called(e, obj, args, append(list, f.arguments(e, sig)...)))
 }
 
-// called builds the call itself.
+// called builds the call of obj with a list of arguments.
 func (f *values) called(e *ast.CallExpr, obj *types.Func, args []types.Type, list []argument) *ir.Value {
 	spaces := make([]ir.Space, len(list))
 	var passed []*ir.Value
@@ -356,7 +356,7 @@ func (f *values) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args []
 		}
 		t = u.Field(i).Type()
 	}
-	if _, ok := t.Underlying().(*types.Interface); ok { // also for a method of a type parameter
+	if _, ok := t.Underlying().(*types.Interface); ok { // also if a type parameter has the method
 		refuse(e.Pos(), dynamic)
 	}
 	if n, ok := types.Unalias(t).(*types.Named); ok {
@@ -375,7 +375,7 @@ func (f *values) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args []
 	return obj, argument{expr: recv, recv: true, path: path, typ: t}, args
 }
 
-// argument returns what a call passes, or nil for a grid.Thread.
+// argument returns the value that a call passes for an argument, or nil for a grid.Thread.
 func (f *values) argument(a argument) *ir.Value {
 	if a.value != nil {
 		return a.value
@@ -411,7 +411,7 @@ func (f *values) argument(a argument) *ir.Value {
 	return f.exprAs(a.expr, a.typ)
 }
 
-// addressed returns the place whose address a call passes.
+// addressed returns the place whose address a call passes for an argument.
 func (f *values) addressed(a argument) *ir.Place {
 	if !a.recv {
 		return f.pointee(a.expr)

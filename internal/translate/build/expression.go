@@ -26,7 +26,7 @@ func (f *values) expression(e ast.Expr) *ir.Value {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
 		return f.expr(e.X)
-	case *ast.BasicLit: // its type is a type parameter
+	case *ast.BasicLit: // the type of the literal is a type parameter
 		return f.constant(constant.MakeFromLiteral(e.Value, e.Kind, 0), f.typeOf(e), e.Pos())
 	case *ast.Ident, *ast.IndexExpr, *ast.SelectorExpr, *ast.StarExpr:
 		t := f.typeOf(e)
@@ -173,7 +173,7 @@ func (f *values) binary(e *ast.BinaryExpr) *ir.Value {
 	return f.arithmetic(op, n, left, right, e.Y)
 }
 
-// logical builds && and ||. If the right side needs statements, they run only where Go evaluates it.
+// logical builds && and ||. If the right side needs statements, they run only where Go evaluates the right side.
 func (f *values) logical(op ir.Op, e *ast.BinaryExpr) *ir.Value {
 	t := ir.Basic(ir.Bool)
 	left := f.expr(e.X)
@@ -227,7 +227,7 @@ func (f *values) shift(op ir.Op, n *ir.Type, x *ir.Value, count ast.Expr) *ir.Va
 	return f.Value(op, n, x, f.expr(count))
 }
 
-// arithmetic returns the result of an operator on two values of a type. at is where an error is.
+// arithmetic returns the result of an operator on two values of a type. An error is reported at the position of the expression at.
 func (f *values) arithmetic(op ir.Op, n *ir.Type, left, right *ir.Value, at ast.Expr) *ir.Value {
 	if n.Kind == ir.Bool || !n.Integer() && (op == ir.Rem || op >= ir.And && op <= ir.AndNot) {
 		refuse(at.Pos(), "operator %s has no translation", op)

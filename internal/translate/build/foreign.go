@@ -10,8 +10,8 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
-// called returns a function that is called, which may be one of another package. If that has no translation, the error is at the call, and
-// names the place in the other package.
+// called returns a function that is called. The function may be one of another package. If such a function has no translation, the error is at the call, and
+// names the position in the other package.
 func (p *program) called(obj *types.Func, args []types.Type, spaces []ir.Space, pos token.Pos) *function {
 	src, there := p.pkg.Home(obj)
 	switch {
@@ -34,7 +34,7 @@ func (p *program) called(obj *types.Func, args []types.Type, spaces []ir.Space, 
 	return f
 }
 
-// declare makes the functions of a package known.
+// declare adds the functions of a package to decls.
 func (p *program) declare(src *load.Package) {
 	if p.known[src] {
 		return

@@ -29,13 +29,13 @@ type function struct {
 	jumps   []jump
 }
 
-// jump is a loop or switch around the statement.
+// jump is a loop or a switch around the statement that is being built.
 type jump struct {
 	label string
 	stmt  *ir.Stmt
 }
 
-// function builds a function, or returns it. spaces are the kinds of memory that its parameters point to.
+// function builds a function, or returns the one that is built already. The slice spaces has the kinds of memory that its parameters point to.
 func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space, pos token.Pos) *function {
 	for _, f := range p.functions[obj.Origin()] {
 		if slices.Equal(f.spaces, spaces) && slices.EqualFunc(f.given, args, types.Identical) {
@@ -88,7 +88,7 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space
 	return f
 }
 
-// finish adds the function to the program, and checks what it does.
+// finish adds the function to the program, and checks that a kernel writes each grid.Out.
 func (f *function) finish() {
 	f.p.made.Functions = append(f.p.made.Functions, f.made)
 	effects := facts.EffectsOf(f.made, f.p.effects)
@@ -151,7 +151,7 @@ func (f *function) body() {
 	}
 }
 
-// trim leaves out barriers at a kernel's end: nothing comes after them, and threads that have returned before would have to come to them.
+// trim leaves out barriers at a kernel's end. No statement follows them, and threads that have returned earlier would have to come to such a barrier.
 func (f *function) trim() {
 	list := f.made.Body.List
 	for n := len(list); n > 0 && (list[n-1].Do == ir.Barrier || list[n-1].Do == ir.Return); n-- {
@@ -160,7 +160,7 @@ func (f *function) trim() {
 	f.made.Body.List = list
 }
 
-// declare adds a variable with its first value.
+// declare adds a variable, whose first value is the parameter is.
 func (f *function) declare(obj types.Object, t types.Type, is *ir.Value) *variable {
 	v := &variable{typ: t}
 	f.vars[obj] = v

@@ -10,10 +10,10 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
-// mostInstances is for how many lists of types a kernel is built at most.
+// mostInstances limits the lists of type arguments for which a kernel is built.
 const mostInstances = 32
 
-// instances returns the lists of type arguments for which a kernel is built: an empty one for a function that is not generic.
+// instances returns the lists of type arguments for which a kernel is built. For a kernel that is not generic, it returns a single empty list.
 func (p *program) instances(decl *ast.FuncDecl) [][]types.Type {
 	mark, words := load.Mark(decl)
 	list := decl.Type.TypeParams
@@ -80,7 +80,7 @@ func mentions(t types.Type, of *types.TypeParam) bool {
 	return false
 }
 
-// suffix returns what the name of a kernel ends with for type arguments.
+// suffix returns the end of the name of the kernel that is built for a list of type arguments.
 func (p *program) suffix(args []types.Type) (all string) {
 	for _, t := range args {
 		name := types.TypeString(t, types.RelativeTo(p.own.Types))

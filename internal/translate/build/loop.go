@@ -51,7 +51,7 @@ func (f *function) switches(s *ast.SwitchStmt, label string) {
 	})
 }
 
-// matches returns the condition of a case. tag is nil if the switch has no value.
+// matches returns the condition of a case. The parameter tag is nil if the switch has no tag expression.
 func (f *function) matches(tag *ir.Value, t types.Type, e ast.Expr) *ir.Value {
 	if tag == nil {
 		return f.expr(e)
@@ -82,8 +82,8 @@ func (f *function) loop(s *ast.ForStmt, label string) {
 	f.inside(label, made, func() { made.Then = f.region(s.Body.List...) })
 }
 
-// counts builds a loop whose variable changes only in its step, by a constant, and whose end does not change. For any other loop it builds nothing and
-// returns false.
+// counts builds a loop if its variable changes only in the step, by a constant, and its end does not change. For any other loop it builds nothing and returns
+// false.
 func (f *function) counts(s *ast.ForStmt, label string) bool {
 	init, ok := s.Init.(*ast.AssignStmt)
 	if !ok || init.Tok != token.DEFINE || len(init.Lhs) != 1 || len(init.Rhs) != 1 || s.Cond == nil || s.Post == nil {
@@ -137,7 +137,8 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 	})
 }
 
-// assignRound assigns the index and the element of a round. The places are found and the element is read before either variable changes.
+// assignRound assigns the index and the element of a round to the variables of a range. It evaluates both places and reads the element before either variable
+// changes.
 func (f *function) assignRound(s *ast.RangeStmt, i *ir.Value, element func(i *ir.Value) *ir.Value) {
 	var values []*ir.Value
 	var places []*ir.Place
@@ -169,7 +170,7 @@ func (f *function) assignRound(s *ast.RangeStmt, i *ir.Value, element func(i *ir
 	}
 }
 
-// ranged returns the number of rounds of a range loop, and a function that reads the element of a round, or nil.
+// ranged returns the number of rounds of a range loop, and a function that reads the element of a round. The function is nil if the loop needs no elements.
 func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, element func(i *ir.Value) *ir.Value) {
 	t := f.typeOf(s.X)
 	rounds := func(n int64) *ir.Value { return f.Int(ir.Basic(ir.Int), n) }
@@ -180,7 +181,7 @@ func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, elem
 			return rounds(a.Len()), func(i *ir.Value) *ir.Value { return f.read(ref{place: f.AgainAt(at).Part(0, i, nil)}, s.X.Pos()) }
 		}
 	case *types.Basic:
-		if u.Info()&types.IsInteger == 0 || wantValue { // an integer has no second variable; this is a type parameter whose type set also has maps
+		if u.Info()&types.IsInteger == 0 || wantValue { // a range over an integer has no second variable, unless the type is a type parameter whose type set also has maps
 			break
 		}
 		if u.Info()&types.IsUntyped != 0 {

@@ -50,7 +50,7 @@ func (f *function) parameter(v *types.Var, i int) {
 	}
 	w.param = m
 	f.made.Params = append(f.made.Params, m)
-	if w.kind == value && f.changes[v] > 0 { // the function assigns to it, so it becomes a local
+	if w.kind == value && f.changes[v] > 0 { // the function assigns to the parameter, so it becomes a local
 		w.local = f.Local(v.Name(), m.Type, ir.Private)
 		f.Store(w.local.At(), f.Argument(m))
 	}
@@ -67,7 +67,7 @@ func (f *function) kernelParameter(v *types.Var, w *variable, first bool) {
 	f.passed(v, w)
 }
 
-// element returns the type of an element, and refuses those that buffers do not have.
+// element returns the type of an element, and refuses element types that buffers cannot have.
 func (r *reader) element(t types.Type, pos token.Pos) *ir.Type {
 	r.buffered(t, types.TypeString(t, types.RelativeTo(r.p.pkg.Types)), pos)
 	if r.kernel {
@@ -76,7 +76,7 @@ func (r *reader) element(t types.Type, pos token.Pos) *ir.Type {
 	return r.p.typ(t, pos)
 }
 
-// buffered refuses parts of an element type that buffers do not have. path is what the part is called in Go.
+// buffered refuses parts of an element type that buffers cannot have. The parameter path is the Go expression for the part.
 func (r *reader) buffered(t types.Type, path string, pos token.Pos) {
 	const only = "an element of a buffer has numbers, bool, and arrays and structures of them only"
 	switch u := t.Underlying().(type) {
@@ -100,14 +100,14 @@ func (r *reader) buffered(t types.Type, path string, pos token.Pos) {
 	}
 }
 
-// mostPassed is how many bytes of arguments a kernel may have. CUDA passes 4096, and HALYARD_CHECK=bounds needs 8 of them. With more, no
-// kernel of the package could be loaded.
+// mostPassed is how many bytes of arguments a kernel may have. CUDA passes 4096 bytes, and HALYARD_CHECK=bounds needs 8 of these. If one kernel had more bytes,
+// no kernel of the package could be loaded.
 const mostPassed = 4096 - 8
 
 // sizes are the sizes of types in Go where an int has 64 bits.
 var sizes = types.SizesFor("gc", "amd64")
 
-// passed counts the bytes of a kernel's arguments.
+// passed adds the bytes of an argument to those of the kernel's arguments before it, and refuses an argument that makes them too many.
 func (r *reader) passed(v *types.Var, w *variable) {
 	n := int64(16) // the address and the length of a slice
 	switch w.kind {

@@ -9,13 +9,13 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
-// ref is what an expression refers to: a place, or a value that has none.
+// ref is what an expression refers to: a place, or a value that is not at a place.
 type ref struct {
 	place *ir.Place
 	value *ir.Value
 }
 
-// part returns a field of what r refers to, or an element if index is not nil.
+// part returns a part of what r refers to: an element if index is not nil, and otherwise a field.
 func (f *values) part(r ref, field int, index *ir.Value) ref {
 	if r.place != nil {
 		return ref{place: r.place.Part(field, index, nil)}
@@ -41,7 +41,7 @@ func readable(m *ir.Param, pos token.Pos) {
 	}
 }
 
-// place returns a place. A value that has none is stored in a new local.
+// place returns the place of an expression. A value that is not at a place is stored in a new local.
 func (f *values) place(e ast.Expr) *ir.Place { return f.placed(f.ref(e)) }
 
 func (f *values) placed(r ref) *ir.Place {
@@ -88,7 +88,7 @@ func (f *values) ref(e ast.Expr) ref {
 	return ref{value: f.expr(e)}
 }
 
-// indexed returns an element.
+// indexed returns the element that an index expression refers to.
 func (f *values) indexed(e *ast.IndexExpr) ref {
 	if f.isFunction(e) {
 		refuse(e.Pos(), "a function value has no translation; call the function")
@@ -115,7 +115,7 @@ func (f *values) indexed(e *ast.IndexExpr) ref {
 	return r
 }
 
-// index returns an index. A constant index becomes an int.
+// index returns the value of an index. A constant index becomes an int.
 func (f *values) index(e ast.Expr) *ir.Value {
 	if f.info().Types[e].Value != nil {
 		return f.exprAs(e, types.Typ[types.Int])
@@ -124,7 +124,7 @@ func (f *values) index(e ast.Expr) *ir.Value {
 	return f.expr(e)
 }
 
-// fields returns a field of x, and its type. path are the indexes of the fields on the way to it.
+// fields returns a field of x, and the field's type. The slice path has the indexes of the fields from x to that field.
 func (f *values) fields(x ast.Expr, path []int) (ref, types.Type) {
 	t := f.typeOf(x)
 	var r ref
@@ -171,7 +171,7 @@ func (f *values) pointee(e ast.Expr) *ir.Place {
 	return nil
 }
 
-// cell returns the place of an element, whose row and column are the first arguments of a call.
+// cell returns the place of a matrix element. The first two arguments of the call e are its row and column.
 func (f *values) cell(v *variable, e *ast.CallExpr) *ir.Place {
 	row, col := f.exprAs(e.Args[0], types.Typ[types.Int]), f.exprAs(e.Args[1], types.Typ[types.Int])
 	at := v.param.At().Part(0, row, col)
@@ -179,7 +179,7 @@ func (f *values) cell(v *variable, e *ast.CallExpr) *ir.Place {
 	return at
 }
 
-// matrixCall builds a call of a method of a matrix, apart from Ref.
+// matrixCall builds a call of a method of a matrix, except Ref.
 func (f *values) matrixCall(e *ast.CallExpr, method string, recv ast.Expr) *ir.Value {
 	v := f.matrix(recv)
 	switch method {

@@ -18,17 +18,17 @@ const (
 	slice               // a parameter
 	pointer             // a parameter
 	shared              // a Go pointer to shared memory, which is a local
-	thread              // the grid.Thread: nothing in ir, which has operations such as ir.InGrid
+	thread              // the grid.Thread; package ir has no such variable, but operations such as ir.InGrid
 	matrix              // a parameter
 )
 
-// variable is what a Go variable became.
+// variable is what represents a Go variable.
 type variable struct {
 	kind  kind
 	typ   types.Type
 	param *ir.Param
 	local *ir.Local
-	is    *ir.Value // of a variable that does not change; nil for a parameter and a local
+	is    *ir.Value // the value of a variable that does not change; nil for a parameter and a local
 }
 
 // reader reads the Go syntax of a function, for certain type arguments.
@@ -38,9 +38,9 @@ type reader struct {
 	kernel   bool
 	args     map[*types.TypeParam]types.Type
 	replaced map[*types.Named]bool // types that substitute is replacing now
-	bytes    int64                 // of a kernel's arguments so far
+	bytes    int64                 // the bytes of a kernel's arguments so far
 	vars     map[types.Object]*variable
-	changes  map[types.Object]int // how often a variable is changed after its declaration; its address counts
+	changes  map[types.Object]int // how often a variable is changed after its declaration; taking its address counts as a change
 }
 
 func (r *reader) info() *types.Info { return r.p.pkg.Info }
@@ -96,7 +96,7 @@ func blank(e ast.Expr) bool {
 	return ok && id.Name == "_"
 }
 
-// calls reports whether an expression has a call, apart from conversions and constants.
+// calls reports whether an expression has a call that is neither a conversion nor a constant.
 func (r *reader) calls(e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -133,7 +133,7 @@ func (r *reader) variable(id *ast.Ident) *variable {
 			return v
 		}
 		if body := r.decl.Body; len(r.p.errs) > 0 && o.Pos() > body.Pos() && o.Pos() < body.End() {
-			refuse(id.Pos(), "") // its declaration was refused
+			refuse(id.Pos(), "") // the declaration of the variable was refused
 		}
 		if o.Parent() == r.p.pkg.Types.Scope() {
 			refuse(id.Pos(), "%s is a variable of the package; pass it as a parameter, or make it a constant", id.Name)
@@ -159,7 +159,7 @@ func (r *reader) onlyParameter(v *variable) string {
 	return why(v.typ)
 }
 
-// slice returns the variable that is a slice.
+// slice returns the variable of an expression that must be the name of a slice.
 func (r *reader) slice(e ast.Expr) *variable {
 	switch x := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -175,7 +175,7 @@ func (r *reader) slice(e ast.Expr) *variable {
 	return nil
 }
 
-// matrix returns the variable that is a matrix.
+// matrix returns the variable of an expression that must be the name of a matrix.
 func (r *reader) matrix(e ast.Expr) *variable {
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
 		if v := r.variable(id); v.kind == matrix {
@@ -186,7 +186,7 @@ func (r *reader) matrix(e ast.Expr) *variable {
 	return nil
 }
 
-// refOf returns the matrix if an expression is a call of its method Ref.
+// refOf returns the matrix whose method Ref a call is of. If the call is another one, ok is false.
 func (r *reader) refOf(e *ast.CallExpr) (v *variable, ok bool) {
 	sel, isSel := ast.Unparen(e.Fun).(*ast.SelectorExpr)
 	if !isSel || sel.Sel.Name != "Ref" || r.info().Selections[sel] == nil || !r.isMatrix(sel.X) {
@@ -257,7 +257,7 @@ func (r *reader) root(e ast.Expr) types.Object {
 	}
 }
 
-// steps returns by how much a statement changes a variable, if that is a constant.
+// steps returns by how much a statement changes a variable, if the change is a constant.
 func (r *reader) steps(s ast.Stmt, obj types.Object) (by int64, ok bool) {
 	sign := int64(1)
 	switch s := s.(type) {
@@ -283,7 +283,7 @@ func (r *reader) steps(s ast.Stmt, obj types.Object) (by int64, ok bool) {
 	return 0, false
 }
 
-// steady reports whether an expression has the same value whenever it is evaluated, does not panic, and does not depend on a certain variable.
+// steady reports whether an expression has the same value whenever it is evaluated. The expression must not panic, and must not depend on the variable without.
 func (r *reader) steady(e ast.Expr, without types.Object) bool {
 	if r.info().Types[e].Value != nil {
 		return true

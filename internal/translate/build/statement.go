@@ -80,7 +80,7 @@ func (f *function) refuseStatement(s ast.Stmt) {
 	refuse(s.Pos(), "this statement has no translation")
 }
 
-// evaluate evaluates a value that is not used, because it may panic.
+// evaluate adds a let for a value that is not used, if computing the value may panic.
 func (f *values) evaluate(v *ir.Value) {
 	if v.Op > ir.AllBlocks && (v.Op != ir.Load || len(v.Place.Path) > 0) && (v.Op != ir.Extract || !v.Args[0].Bound) {
 		f.Let(v)
@@ -148,7 +148,7 @@ func (f *function) assignAll(s *ast.AssignStmt) {
 				values = append(values, f.exprAs(r, f.lhsType(s.Lhs[i])))
 			}
 		}
-		fresh := true // each name is new, so no value can use it
+		fresh := true // if each name is new, no value can use a name
 		for _, p := range places {
 			fresh = fresh && p == nil
 		}
@@ -173,7 +173,7 @@ func (f *function) assignAll(s *ast.AssignStmt) {
 	}
 }
 
-// set assigns to a variable, or declares it.
+// set assigns to a variable, or declares a new one.
 func (f *function) set(l ast.Expr, v *ir.Value) {
 	if id, ok := l.(*ast.Ident); ok {
 		if obj := f.info().Defs[id]; obj != nil {
@@ -314,7 +314,7 @@ func (f *function) leave(s *ast.BranchStmt) {
 	}
 	for i := len(f.jumps) - 1; i >= 0; i-- {
 		j := f.jumps[i]
-		if j.stmt == nil { // a switch over types, of which only one clause is left
+		if j.stmt == nil { // a type switch, of which only one clause is built
 			if s.Label == nil && s.Tok == token.BREAK {
 				refuse(s.Pos(), "break out of a switch over types has no translation; write an if around what comes after it")
 			}

@@ -26,10 +26,10 @@ func basic(t types.Type) *ir.Type {
 	return nil
 }
 
-// maxNesting limits the nesting of types. In a program with errors it could be endless.
+// maxNesting limits the nesting of types. In a program with errors, the nesting could be endless.
 const maxNesting = 32
 
-// typ returns a type of values.
+// typ returns the type that represents a Go type of values.
 func (p *program) typ(t types.Type, pos token.Pos) *ir.Type { return p.typeAt(t, pos, 0) }
 
 func (p *program) typeAt(t types.Type, pos token.Pos, depth int) *ir.Type {
@@ -76,8 +76,8 @@ func (p *program) typeAt(t types.Type, pos token.Pos, depth int) *ir.Type {
 
 const onlyMatrix = "a grid.Matrix can only be a parameter; call its methods, or pass it on"
 
-// substitute replaces type parameters by their arguments. A type that is declared in a generic function and depends on its type parameters becomes its
-// underlying type. Nothing is lost, because a local type has no methods.
+// substitute replaces type parameters by their arguments. If a type is declared in a generic function and depends on the function's type parameters, it becomes
+// its underlying type. Nothing is lost, because a local type has no methods.
 func (r *reader) substitute(t types.Type) types.Type {
 	if len(r.args) == 0 || t == nil {
 		return t
@@ -132,7 +132,7 @@ func (r *reader) substituteNamed(t *types.Named) types.Type {
 	return t
 }
 
-// why returns the message for a type that has no translation, which says what to write instead.
+// why returns the message for a type that has no translation. The message says what to write instead.
 func why(t types.Type) string {
 	switch u := t.Underlying().(type) {
 	case *types.Map:
