@@ -20,7 +20,7 @@ type values struct {
 type function struct {
 	values
 	made    *ir.Function
-	spaces  []ir.Space   // that its parameters point to
+	spaces  []ir.Space   // the kinds of memory that its parameters point to
 	given   []types.Type // type arguments
 	results []types.Type // in Go
 	named   []*variable  // results with names

@@ -181,7 +181,7 @@ func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, elem
 			return rounds(a.Len()), func(i *ir.Value) *ir.Value { return f.read(ref{place: f.AgainAt(at).Part(0, i, nil)}, s.X.Pos()) }
 		}
 	case *types.Basic:
-		if u.Info()&types.IsInteger == 0 || wantValue { // a range over an integer has no second variable, unless the type is a type parameter whose type set also has maps
+		if u.Info()&types.IsInteger == 0 || wantValue { // only a type parameter whose type set also has maps allows a second variable
 			break
 		}
 		if u.Info()&types.IsUntyped != 0 {
