@@ -16,7 +16,7 @@ func (f *function) call(v *ir.Value) []isa.ID {
 	return f.results(v.Call, f.want(v.Call, f.driver), f.exprs(v.Args))
 }
 
-// keptParam returns a variable with the value of a parameter whose elements are read by an index, or nil.
+// keptParam returns a variable with the value of a parameter, if the parameter's elements are read by an index that is not constant. Otherwise it returns nil.
 func (f *function) keptParam(p *ir.Param, value isa.ID) *place {
 	if !f.stays(f.frame.f).params[p] {
 		return nil

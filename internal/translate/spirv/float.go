@@ -27,7 +27,7 @@ func (f *numbers) extreme(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	typ, word := f.emitter.value(t), f.m.Int(t.Bits())
 	choose := func(cond, yes, no isa.ID) isa.ID { return f.c.Op(build.OpSelect, typ, cond, yes, no) }
 	is := func(op ir.Op, x, y isa.ID) isa.ID { return f.compare(op, t, x, y) }
-	bits, wins := build.OpBitwiseOr, ir.Lt // of equal numbers only zeros have different bits
+	bits, wins := build.OpBitwiseOr, ir.Lt // if two numbers are equal and their bits differ, they are zeros
 	if op == ir.Max {
 		bits, wins = build.OpBitwiseAnd, ir.Gt
 	}
@@ -82,7 +82,7 @@ func (f *numbers) complexes(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	return f.complex(t, re, f.refloated(im, wide, part))
 }
 
-// refloated returns a float in another type of floats.
+// refloated converts a float to another type of floats.
 func (f *numbers) refloated(id isa.ID, from, to *ir.Type) isa.ID {
 	if from.Kind == to.Kind {
 		return id
@@ -90,7 +90,7 @@ func (f *numbers) refloated(id isa.ID, from, to *ir.Type) isa.ID {
 	return f.float(build.OpFConvert, f.emitter.value(to), id)
 }
 
-// cut converts a float to an integer. If the integer cannot hold it, the result is that of Go on amd64.
+// cut converts a float to an integer. If the integer type cannot hold the float, the result is that of Go on amd64.
 func (f *numbers) cut(x isa.ID, from, to *ir.Type) isa.ID {
 	i32, i64, u64 := ir.Basic(ir.I32), ir.Basic(ir.I64), ir.Basic(ir.U64)
 	switch {
@@ -111,7 +111,7 @@ func (f *numbers) cut(x isa.ID, from, to *ir.Type) isa.ID {
 	}, x)
 }
 
-// cutWithin converts a float to an int32 or an int64: to the lowest if that cannot hold it.
+// cutWithin converts a float to an int32 or an int64. If that type cannot hold the float, the result is the type's lowest number.
 func (f *numbers) cutWithin(x isa.ID, from, to *ir.Type) isa.ID {
 	typ := f.emitter.value(to)
 	return f.helper(fmt.Sprint("cut ", from.Kind, " ", to.Bits()), typ, []isa.ID{f.emitter.value(from)}, func(g *numbers, args []isa.ID) {

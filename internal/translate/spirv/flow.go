@@ -6,7 +6,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// conditional prints what happens if a condition is true, and otherwise.
+// conditional prints an if: yes prints the code for a true condition, and no, which may be nil, the code for a false one.
 func (f *flow) conditional(cond isa.ID, yes, no func()) {
 	then, other, merge := f.m.ID(), f.m.ID(), f.m.ID()
 	reached := no == nil
@@ -45,7 +45,7 @@ func (f *flow) rounds(n isa.ID, body func(i isa.ID)) {
 	f.again(l)
 }
 
-// enter begins a loop. What follows is printed in this order: phi, if it has one; test; the body; next; the step; again.
+// enter begins a loop. The rest of the loop is printed in this order: phi, if the loop has one; test; the body; next; the step; again.
 func (f *flow) enter(s *ir.Stmt) *construct {
 	l := &construct{of: s, loop: true, before: f.c.Block(), header: f.m.ID(), merge: f.m.ID(), next: f.m.ID()}
 	f.c.Do(build.OpBranch, l.header)
@@ -53,12 +53,12 @@ func (f *flow) enter(s *ir.Stmt) *construct {
 	return l
 }
 
-// phi returns a value that is first in the first round, and next in the others.
+// phi returns a value of a loop. It is the value first in the first round, and the value next in all later rounds.
 func (f *flow) phi(typ, first, next isa.ID, l *construct) isa.ID {
 	return f.c.Op(build.OpPhi, typ, first, l.before, next, l.next)
 }
 
-// test ends the loop if a condition is not true. A condition of 0 is always true.
+// test prints the code that ends the loop if a condition is not true. A condition of 0 is always true.
 func (f *flow) test(l *construct, cond isa.ID) {
 	f.c.Do(build.OpLoopMerge, l.merge, l.next, 0)
 	f.body(l, cond)
@@ -87,8 +87,8 @@ func (f *flow) again(l *construct) {
 	f.after(l)
 }
 
-// within prints the inside of a construct that is not a loop. It becomes a switch with one case, because SPIR-V lets code leave a switch from anywhere
-// inside.
+// within prints the inside of a construct that is not a loop. The construct becomes a switch with one case, because SPIR-V lets code leave a switch from
+// anywhere inside.
 func (f *flow) within(k *construct, inside func()) {
 	k.merge = f.m.ID()
 	body := f.m.ID()
@@ -103,7 +103,8 @@ func (f *flow) within(k *construct, inside func()) {
 	f.after(k)
 }
 
-// after begins the block that follows a construct. If control left it to leave an outer construct, after branches on towards that.
+// after begins the block that follows a construct. If control left the construct in order to leave an outer one, or to begin its next round, the block branches
+// on towards that.
 func (f *flow) after(k *construct) {
 	f.c.Begin(k.merge)
 	if !k.reached {
@@ -121,7 +122,7 @@ func (f *flow) after(k *construct) {
 	}
 }
 
-// flag returns the variable that says whether a construct is being left from further in.
+// flag returns the variable that says whether code further in is leaving a construct, or beginning its next round.
 func (f *flow) flag(to forward) *isa.ID {
 	flag := &to.to.leaving
 	if to.next {
@@ -133,10 +134,10 @@ func (f *flow) flag(to forward) *isa.ID {
 	return flag
 }
 
-// leave goes to the end of a construct around this place, or to the next round of a loop. SPIR-V allows that for the innermost construct and the innermost
-// loop. Otherwise it sets a flag and goes to the end of an inner construct, where [flow.after] tests the flag.
+// leave prints a jump to the end of an enclosing construct, or to the next round of a loop. SPIR-V allows a direct jump out of the innermost construct and out
+// of the innermost loop. For others, the code sets a flag and jumps to the end of an inner construct, where [flow.after] tests the flag.
 func (f *flow) leave(to *construct, next bool) {
-	via := (*construct)(nil) // the innermost loop inside to, or if there is none, the innermost construct
+	via := (*construct)(nil) // the innermost loop inside the construct to; if there is none, the innermost construct
 	for i := len(f.constructs) - 1; f.constructs[i] != to; i-- {
 		k := f.constructs[i]
 		if via == nil || k.loop {
@@ -171,7 +172,7 @@ func (f *flow) leave(to *construct, next bool) {
 	f.c.Do(build.OpBranch, via.merge)
 }
 
-// either prints two values of which only one is evaluated at run time, and returns that one.
+// either prints two values. The kernel evaluates only one of them, and either returns the ID of the result.
 func (f *flow) either(cond, typ isa.ID, yes, no func() isa.ID) isa.ID {
 	var values [4]isa.ID // each value, and the block that it comes from
 	f.conditional(cond, func() { values[0], values[1] = yes(), f.c.Block() }, func() { values[2], values[3] = no(), f.c.Block() })

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// normal returns an integer cut to the width of its type: higher bits become copies of the sign, or 0.
+// normal returns an integer truncated to the width of its type, and extended again: its higher bits become copies of the sign, or 0.
 func (f *numbers) normal(t *ir.Type, id isa.ID) isa.ID {
 	if t.Bits() >= 32 {
 		return id
@@ -21,7 +21,7 @@ func (f *numbers) normal(t *ir.Type, id isa.ID) isa.ID {
 	return f.c.Op(build.OpBitwiseAnd, u32, id, f.m.Const(32, 1<<t.Bits()-1))
 }
 
-// resized returns an integer in another type of integers.
+// resized converts an integer to another type of integers.
 func (f *numbers) resized(id isa.ID, from, to *ir.Type) isa.ID {
 	switch {
 	case width(from) == width(to):
@@ -64,7 +64,7 @@ func (f *numbers) integers(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) i
 	}, x, y)
 }
 
-// wrapping are the operations whose results may have more bits than their type.
+// wrapping has the operations whose results may need more bits than their type has.
 var wrapping = map[ir.Op]isa.Op{ir.Add: isa.OpIAdd, ir.Sub: build.OpISub, ir.Mul: build.OpIMul}
 
 // divides reports whether a divisor is known, and neither 0 nor -1.
@@ -81,7 +81,7 @@ func divides(v *ir.Value) bool {
 	return false
 }
 
-// anyQuotient is quotient for any divisor. Go panics if it is 0; here the result is 0.
+// anyQuotient prints a quotient or remainder for any divisor. If the divisor is 0, Go panics; here the result is 0.
 func (f *numbers) anyQuotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	typ, zero, one := f.emitter.value(t), f.number(t, 0), f.number(t, 1)
 	none := f.compare(ir.Eq, t, y, zero)
@@ -124,7 +124,7 @@ func (f *numbers) compare(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	return f.c.Op(comparisons[op][kind], truth, x, y)
 }
 
-// comparisons are the instructions: on integers with a sign, on those without, and on floats.
+// comparisons are the instructions for signed integers, for unsigned integers, and for floats.
 var comparisons = map[ir.Op][3]isa.Op{
 	ir.Eq: {build.OpIEqual, build.OpIEqual, build.OpFOrdEqual},
 	ir.Ne: {build.OpINotEqual, build.OpINotEqual, build.OpFUnordNotEqual},
@@ -134,10 +134,10 @@ var comparisons = map[ir.Op][3]isa.Op{
 	ir.Ge: {build.OpSGreaterThanEqual, build.OpUGreaterThanEqual, build.OpFOrdGreaterThanEqual},
 }
 
-// fewElements is how many elements of an array are compared one after the other; more are compared in a loop.
+// fewElements is the length of the longest arrays that are compared without a loop.
 const fewElements = 8
 
-// same returns whether two structures, arrays or complex numbers are equal.
+// same prints the comparison of two structures, arrays or complex numbers for equality.
 func (f *numbers) same(t *ir.Type, x, y isa.ID) isa.ID {
 	if t.Kind == ir.Array && t.Len > fewElements {
 		typ := f.emitter.value(t)
@@ -174,7 +174,7 @@ func (f *numbers) sameElements(t *ir.Type, args []isa.ID) {
 	f.c.Do(build.OpReturnValue, f.m.Truth(true))
 }
 
-// atomically prints an atomic operation on an integer, and returns the ID of its result: id, or a new one if id is 0.
+// atomically prints an atomic operation on an integer, and returns the ID of its result. That is the argument id, or a new ID if the argument is 0.
 func (f *numbers) atomically(id isa.ID, op isa.Op, t *ir.Type, at isa.ID, args ...isa.ID) isa.ID {
 	const device, relaxed = 1, 0
 	list := []uint32{at, f.m.Const(32, device), f.m.Const(32, relaxed)}
@@ -191,7 +191,7 @@ func (f *numbers) atomically(id isa.ID, op isa.Op, t *ir.Type, at isa.ID, args .
 	return id
 }
 
-// inGrid returns the thread's place in the grid.
+// inGrid returns one of the numbers for the thread's place in the grid, or for the grid's size.
 func (f *numbers) inGrid(op ir.Op, d int) isa.ID {
 	u32, u64 := f.m.Int(32), f.m.Int(64)
 	return f.once(fmt.Sprint(op, d), func() isa.ID {

@@ -16,10 +16,10 @@ type Reports int
 const (
 	Nothing Reports = iota
 	Rounds          // whether the device has ended a loop
-	Bounds          // the same, and indexes out of range
+	Bounds          // what Rounds reports, and indexes out of range
 )
 
-// Options are what a module is made with.
+// Options are the options of a module.
 type Options struct {
 	Entry   string      // the name of the entry point
 	Lacking *ir.Program // the functions that Vulkan lacks, by their names in Go
@@ -40,7 +40,7 @@ type emitter struct {
 	wanted    []wanted          // functions that are not printed yet
 	helpers   map[string]isa.ID // functions that the printer adds
 	inputs    map[uint32]isa.ID // built-in variables that the device sets
-	threads   [3]isa.ID         // of a block; a launch chooses them
+	threads   [3]isa.ID         // the threads of a block in each dimension; a launch chooses them
 	rounding  isa.ID            // a constant that a launch chooses: whether the device rounds quotients and roots of float32 correctly
 	uses      []isa.ID          // variables outside functions
 	words     bool              // floats in memory that a block shares are kept as integers, because there are atomic operations on them
@@ -49,7 +49,7 @@ type emitter struct {
 	kept      map[*ir.Function]*stays
 }
 
-// arguments are the kernel's arguments: members of the block of push constants, or of memory whose address is there.
+// arguments are the kernel's arguments. They are members of the block of push constants, or of memory whose address the block has.
 type arguments struct {
 	base    isa.ID
 	storage uint32
@@ -74,14 +74,14 @@ func (e *emitter) input(builtin uint32) isa.ID {
 	return e.inputs[builtin]
 }
 
-// A function of the module is printed in layers. Each knows those before it.
+// A function of the module is printed in layers. Each layer knows the layers before it.
 type (
 	// code has the instructions of the function.
 	code struct {
 		*emitter
 		c      *build.Code
-		early  map[string]isa.ID // what is computed at the start of the function, by a key: see once
-		driver bool              // quotients and roots of float32 use the driver's instruction, which may round wrongly
+		early  map[string]isa.ID // by a key: values that are computed at the start of the function; see once
+		driver bool              // quotients and roots of float32 use the driver's instructions, which may round wrongly
 	}
 
 	// flow has conditions and loops.
@@ -90,7 +90,7 @@ type (
 		constructs []*construct
 	}
 
-	// memory has places, and what is in them.
+	// memory has places, and reads and writes them.
 	memory struct{ *flow }
 
 	// numbers has operations on values that are printed already.
@@ -99,7 +99,7 @@ type (
 	// values prints values of Go.
 	values struct {
 		*numbers
-		frame *frame // of the innermost function of Go that is printed
+		frame *frame // the frame of the innermost Go function that is printed
 	}
 
 	// function prints statements of Go.
@@ -113,25 +113,25 @@ func (e *emitter) numbers(c *build.Code) *numbers {
 	return &numbers{&memory{&flow{code: &code{emitter: e, c: c, early: map[string]isa.ID{}}}}}
 }
 
-// frame is one function of Go that is printed, as a function of the module or inlined.
+// frame is a Go function that is printed, either as a function of the module or inlined.
 type frame struct {
 	f       *ir.Function
-	values  []isa.ID   // of bound values, by their IDs
-	tuples  [][]isa.ID // the same for the results of calls that have several
+	values  []isa.ID   // the results of bound values, by the values' IDs
+	tuples  [][]isa.ID // the same for calls with several results
 	kept    []*place   // bound values that are also in a variable, because their elements are read by an index
 	locals  []*place
 	params  []param
-	inlined bool       // it is printed at the call, and is no function of the module
-	around  *construct // of an inlined function: a return leaves it. nil if there is no return but the last statement
+	inlined bool       // it is printed at the call, and is not a function of the module
+	around  *construct // of an inlined function: the construct that a return leaves; nil if only the last statement is a return
 	at      []*place   // of an inlined function: variables in which a return stores the results
-	results []isa.ID   // of an inlined function: its results
+	results []isa.ID   // the results of an inlined function
 }
 
 // param is the argument of a parameter.
 type param struct {
 	value     isa.ID
 	read      func() isa.ID // returns the value of a kernel's argument
-	place     *place        // the memory that it refers to, or the variable that has its value
+	place     *place        // the memory that the argument refers to, or the variable that has its value
 	rows, col isa.ID        // the length of a slice; the rows and columns of a matrix
 }
 
@@ -140,7 +140,7 @@ func newFrame(f *ir.Function) *frame {
 	return &frame{f: f, values: make([]isa.ID, n), tuples: make([][]isa.ID, n), kept: make([]*place, n), locals: make([]*place, len(f.Locals))}
 }
 
-// once returns the value of a key. It is computed at the start of the function, once for each key.
+// once returns the value for a key. The function computes that value at its start, once for each key.
 func (f *code) once(key string, compute func() isa.ID) isa.ID {
 	id, ok := f.early[key]
 	if !ok {
@@ -150,7 +150,7 @@ func (f *code) once(key string, compute func() isa.ID) isa.ID {
 	return id
 }
 
-// results calls a function of the module.
+// results prints a call of a function of the module, and returns its results.
 func (f *numbers) results(g *ir.Function, id isa.ID, args []isa.ID) []isa.ID {
 	result := g.Result()
 	all := f.c.Op(isa.OpFunctionCall, f.emitter.value(result), append([]isa.ID{id}, args...)...)
@@ -169,10 +169,10 @@ type wanted struct {
 	f      *ir.Function
 	code   *build.Code
 	given  []isa.ID // its parameters
-	driver bool     // it is one of package vulkan
+	driver bool     // the function is one of package vulkan
 }
 
-// want returns the ID of a function, which must have no parameters that refer to memory. The module has it once, and it is printed later.
+// want returns the ID of a function, which must have no parameters that refer to memory. The module has the function once, and it is printed later.
 func (e *emitter) want(g *ir.Function, driver bool) isa.ID {
 	if e.functions[g] == 0 {
 		var types []isa.ID
@@ -186,7 +186,7 @@ func (e *emitter) want(g *ir.Function, driver bool) isa.ID {
 	return e.functions[g]
 }
 
-// helper calls a function that the printer adds. A module has it once.
+// helper prints a call of a function that the printer adds. A module has that function once.
 func (f *numbers) helper(name string, result isa.ID, params []isa.ID, body func(g *numbers, args []isa.ID), args ...isa.ID) isa.ID {
 	if f.helpers[name] == 0 {
 		code, given := f.m.Function(result, params...)
@@ -197,15 +197,15 @@ func (f *numbers) helper(name string, result isa.ID, params []isa.ID, body func(
 	return f.c.Op(isa.OpFunctionCall, result, append([]isa.ID{f.helpers[name]}, args...)...)
 }
 
-// construct is a loop, a switch or an inlined function: something that can be left from inside.
+// construct is a loop, a switch or an inlined function: code that a jump inside can leave.
 type construct struct {
 	of                  *ir.Stmt // nil if no break leaves it
 	loop                bool
-	before, header      isa.ID // of a loop: the block before it, and its first block
+	before, header      isa.ID // of a loop: the block before the loop, and its first block
 	merge, next         isa.ID // the block after the construct; of a loop, the block after each round
 	reached             bool   // some code jumps to merge
 	forwards            []forward
-	leaving, continuing isa.ID // flags, 0 if not needed: an inner construct was left in order to leave this one (leaving), or to begin its next round (continuing)
+	leaving, continuing isa.ID // flags, or 0: a jump left an inner construct in order to leave this one (leaving), or to begin its next round (continuing)
 }
 
 // forward says that the code after a construct must jump on: to the end of an outer construct, or to the next round of an outer loop.
@@ -214,7 +214,7 @@ type forward struct {
 	next bool
 }
 
-// lacking calls a function of package vulkan, and returns its results.
+// lacking prints a call of a function of package vulkan, and returns its results.
 func (f *numbers) lacking(name string, args ...isa.ID) []isa.ID {
 	for _, g := range f.Lacking.Functions {
 		if g.Name == name {
@@ -224,7 +224,7 @@ func (f *numbers) lacking(name string, args ...isa.ID) []isa.ID {
 	panic(fmt.Sprintf("package vulkan has no function %s", name))
 }
 
-// float prints an operation on floats. No device may change its result: not by leaving out a rounding, nor by taking for granted that there is no NaN.
+// float prints an operation on floats. No device may change the operation's result, such as by leaving out a rounding, or by assuming that there is no NaN.
 func (f *code) float(op isa.Op, typ isa.ID, args ...uint32) isa.ID {
 	id := f.c.Op(op, typ, args...)
 	if !f.c.Dead {

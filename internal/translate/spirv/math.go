@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// glsl are the functions of GLSL.std.450 that have no error.
+// glsl are the functions of GLSL.std.450 with exact results, except Sqrt on float32: see root32.
 var glsl = map[string]uint32{"Floor": build.GLSLFloor, "Ceil": build.GLSLCeil, "Trunc": build.GLSLTrunc, "RoundToEven": build.GLSLRoundEven,
 	"Sqrt": build.GLSLSqrt}
 
@@ -24,7 +24,7 @@ func (f *numbers) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 		if t.Kind == ir.F32 {
 			return one(f.root32(args[0]))
 		}
-	case "Abs": // Mesa drops the FAbs of a root, as if no root were negative: the root of -0 is -0
+	case "Abs": // Mesa drops the FAbs of a root, as if no root had a sign; but the root of -0 is -0
 		return one(cast(typ, f.c.Op(build.OpBitwiseAnd, word, cast(word, args[0]), f.m.Const(bits, uint64(1)<<(bits-1)-1))))
 	case "Copysign":
 		sign := uint64(1) << (bits - 1)

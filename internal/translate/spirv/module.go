@@ -28,7 +28,7 @@ func Module(p *ir.Program, kernel *ir.Function, o Options) *build.Module {
 	return e.m
 }
 
-// sharesFloats reports whether a function, or one that it calls, has atomic operations on floats in shared memory.
+// sharesFloats reports whether a function, or a function that it calls, has atomic operations on floats in shared memory.
 func sharesFloats(f *ir.Function) (found bool) {
 	f.Body.Visit(nil, func(v *ir.Value) {
 		found = found || v.Op == ir.Atomic && v.Place.Space() == ir.Shared && v.Type.Float() || v.Op == ir.Call && sharesFloats(v.Call)
@@ -40,10 +40,10 @@ func (e *emitter) function(f *ir.Function, c *build.Code) *function {
 	return &function{values: &values{e.numbers(c), newFrame(f)}}
 }
 
-// mostPushed is how many bytes of arguments every device takes as push constants. Longer lists are passed in memory, as backends/vulkan describes.
+// mostPushed is how many bytes of push constants every device takes. Longer lists of arguments are passed in memory, as backends/vulkan describes.
 const mostPushed = 128
 
-// kernel prints the kernel. Its arguments are members of the block of push constants; pointers are addresses.
+// kernel prints the kernel. Pointers among its arguments are addresses. See arguments for where they are.
 func (e *emitter) kernel(k *ir.Function) {
 	for d := range e.threads {
 		e.threads[d] = e.m.Global(build.OpSpecConstant, e.m.Int(32), 1)
@@ -110,7 +110,7 @@ func (f *function) parameters(k *ir.Function) {
 	}
 }
 
-// block declares the block of push constants.
+// block declares the block of push constants, and the list of arguments in memory if that is needed.
 func (f *function) block() {
 	a := &f.arguments
 	a.storage = isa.PushConstant
@@ -140,7 +140,7 @@ func (f *function) buffer(p *ir.Param, i int) *place {
 	return &place{typ: p.Type.Elem, storage: isa.PhysicalStorage, base: at, list: true}
 }
 
-// print prints a function that want has returned.
+// print prints a function whose ID the method want has returned.
 func (e *emitter) print(w wanted) {
 	in := e.function(w.f, w.code)
 	in.driver = w.driver

@@ -14,13 +14,13 @@ type place struct {
 	typ     *ir.Type
 	storage uint32
 	base    isa.ID   // a pointer
-	path    []isa.ID // the indexes from there
-	whole   bool     // it is a variable and not a part of one
-	list    bool     // it is a whole buffer; element selects one element of it
+	path    []isa.ID // the indexes from the pointer to the place
+	whole   bool     // it is a variable, and not a part of a variable
+	list    bool     // it is a whole buffer, of which the method element selects an element
 	value   isa.ID   // the value itself, if it is not in memory
 }
 
-// stored returns the type that a place has in its memory.
+// stored returns the type of a place in memory.
 func (f *memory) stored(p *place) isa.ID {
 	switch {
 	case p.storage == build.Workgroup:
@@ -41,7 +41,7 @@ func (f *memory) pointer(p *place) isa.ID {
 	return f.c.Op(isa.OpAccessChain, f.m.Pointer(p.storage, f.stored(p)), append([]isa.ID{p.base}, p.path...)...)
 }
 
-// aligned returns the operands that accesses of memory have.
+// aligned returns the operands of a load or a store that state its alignment.
 func aligned(t *ir.Type, storage uint32) []uint32 {
 	if storage != isa.PhysicalStorage {
 		return nil
@@ -69,11 +69,11 @@ func (f *memory) store(p *place, id isa.ID) {
 	f.c.Do(build.OpStore, append([]uint32{f.pointer(p), id}, aligned(p.typ, p.storage)...)...)
 }
 
-// widened converts what has been loaded from memory, or is a part of a value, to the type of values. op appends instructions.
+// widened converts a part of a value, or what is loaded from memory, to the type of values. The function op appends instructions.
 func (f *memory) widened(id isa.ID, t *ir.Type, storage uint32, op func(isa.Op, isa.ID, ...uint32) isa.ID) isa.ID {
 	words := storage == build.Workgroup && f.words
 	switch {
-	case t.Kind == ir.Bool: // a byte that is not 0 is true: others than kernels may have written it
+	case t.Kind == ir.Bool: // every byte that is not 0 is true, as not only kernels write memory
 		return op(build.OpINotEqual, f.m.Bool(), op(build.OpUConvert, f.m.Int(32), id), f.m.Const(32, 0))
 	case t.Float() && words:
 		return op(build.OpBitcast, f.m.Float(t.Bits()), id)
@@ -110,7 +110,7 @@ func (f *memory) narrowed(id isa.ID, t *ir.Type, storage uint32) isa.ID {
 	return id
 }
 
-// rebuilt returns a structure or an array of shared memory with the floats in it as floats, or as integers.
+// rebuilt converts the floats in a structure or an array from integers, or back to integers for shared memory.
 func (f *memory) rebuilt(id isa.ID, t *ir.Type, floats bool) isa.ID {
 	parts := fields(t)
 	if t.Kind == ir.Array {
@@ -162,7 +162,7 @@ func (p *place) inside(f *memory, t *ir.Type, index isa.ID, number int) *place {
 	return &part
 }
 
-// stays are the values of a function that are kept in variables, because their elements are read by an index that is not constant.
+// stays has the values of a function that are kept in variables, because an index that is not constant reads their elements.
 type stays struct {
 	values map[*ir.Value]bool
 	params map[*ir.Param]bool
@@ -190,7 +190,7 @@ func (e *emitter) stays(of *ir.Function) *stays {
 	return e.kept[of]
 }
 
-// argument returns an argument of the kernel, which may be an address.
+// argument returns argument i of the kernel, which may be an address.
 func (f *memory) argument(i int) isa.ID {
 	return f.once(fmt.Sprint("argument ", i), func() isa.ID {
 		a, t := &f.arguments, f.arguments.list.Fields[i].Type

@@ -10,15 +10,15 @@ import (
 )
 
 // unknown hides the value of a float from the driver's compiler. If Mesa's drivers for processors know that an operand is zero, they change results: x*0
-// becomes 0 even for a negative x or a NaN, x+0 becomes x although -0+0 is 0, and 0/x becomes 0. The compiler knows a zero that is a constant of the module.
-// It also knows a zero that it can compute, from a variable with a constant, or from the thread's index in a dimension in which blocks have one thread. So
-// each float with which a computation begins is hidden: a constant, a converted integer, or the bits of an integer. Such a float is selected by a condition
-// that the compiler cannot decide and that is never true: that the grid has no blocks.
+// becomes 0 even for a negative x or a NaN, x+0 becomes x although -0+0 is 0, and 0/x becomes 0. The compiler knows a zero that is a constant of the module. It
+// also knows a zero that it can compute, from a variable that has a constant, or from the thread's index in a dimension in which blocks have one thread. So
+// each float with which a computation begins is hidden: a constant, a converted integer, or the bits of an integer. The hidden float is the result of a select.
+// Its condition, that the grid has no blocks, is never true, but the compiler cannot know this.
 func (f *code) unknown(t *ir.Type, id isa.ID) isa.ID {
 	return f.c.Op(build.OpSelect, f.m.Float(t.Bits()), f.never(), f.m.ConstFloat(t.Bits(), 2), id)
 }
 
-// unknownConst is unknown for a constant, which is selected at the start of the function.
+// unknownConst hides a constant as the method unknown does. The select is at the start of the function.
 func (f *code) unknownConst(t *ir.Type, c float64) isa.ID {
 	never := f.never()
 	return f.once(fmt.Sprint(t.Bits(), " ", math.Float64bits(c)), func() isa.ID {
@@ -34,8 +34,9 @@ func (f *code) never() isa.ID {
 	})
 }
 
-// number returns a constant of a type of integers. A constant of 64 bits that fits in 32 bits is made by extending one of 32 bits: Mesa 22.3 wrongly compares
-// a number of 32 bits that was extended to 64 bits with a constant of 64 bits, as in int(x) >= 0 for an int32. For larger constants see operands.
+// number returns a constant of a type of integers. A constant of 64 bits that fits in 32 bits is made by extending a constant of 32 bits. The reason is that
+// Mesa 22.3 compares wrongly if one side is a number extended from 32 to 64 bits and the other is a constant of 64 bits, as in int(x) >= 0 for an int32. For
+// larger constants see the method operands.
 func (f *code) number(t *ir.Type, c uint64) isa.ID {
 	if width(t) == 32 || int64(int32(c)) != int64(c) {
 		return f.m.Const(width(t), c)
@@ -43,7 +44,7 @@ func (f *code) number(t *ir.Type, c uint64) isa.ID {
 	return f.once(fmt.Sprint("number ", int64(c)), func() isa.ID { return f.c.Early(build.OpSConvert, f.m.Int(64), f.m.Const(32, c)) })
 }
 
-// unknownNumber returns a constant of 64 bits whose value is hidden from the driver's compiler: see unknown.
+// unknownNumber returns a constant of 64 bits whose value is hidden from the driver's compiler: see the method unknown.
 func (f *code) unknownNumber(c uint64) isa.ID {
 	never := f.never()
 	return f.once(fmt.Sprint("unknown ", c), func() isa.ID {
@@ -51,10 +52,10 @@ func (f *code) unknownNumber(c uint64) isa.ID {
 	})
 }
 
-// mostUnknown limits the arrays and structures, in bytes, whose zero value is made of hidden zeros. Drivers do not analyze larger ones.
+// mostUnknown is the size, in bytes, of the largest arrays and structures whose zero value is made of hidden zeros. Drivers do not analyze larger values.
 const mostUnknown = 256
 
-// zero returns the zero of a type, and zeroAs that of a part of a structure or an array, which may have another type in SPIR-V.
+// zero returns the zero value of a type. zeroAs also returns that of a part of a structure or an array. Such a part may have another type in SPIR-V.
 func (f *numbers) zero(t *ir.Type) isa.ID { return f.zeroAs(t, f.emitter.value) }
 
 func (f *numbers) zeroAs(t *ir.Type, typ func(*ir.Type) isa.ID) isa.ID {
@@ -71,8 +72,8 @@ func (f *numbers) zeroAs(t *ir.Type, typ func(*ir.Type) isa.ID) isa.ID {
 	return f.c.Op(isa.OpCompositeConstruct, typ(t), all...)
 }
 
-// quotient prints the quotient or remainder of integers. NVIDIA's driver gives wrong remainders of negative integers of 64 bits, so those are computed
-// from the quotient.
+// quotient prints the quotient or remainder of integers. NVIDIA's driver gives wrong remainders of negative integers of 64 bits, so remainders of signed
+// integers are computed from the quotient.
 func (f *numbers) quotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	typ := f.emitter.value(t)
 	switch {
@@ -88,8 +89,8 @@ func (f *numbers) quotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	return f.c.Op(build.OpISub, typ, x, f.c.Op(build.OpIMul, typ, q, y))
 }
 
-// quotient32 prints the quotient of two float32. Vulkan allows an error of 2.5 units in the last place, and more for a root. A launch knows whether the
-// device rounds correctly. If it does not, the functions of package vulkan correct what the driver gives.
+// quotient32 prints the quotient of two float32. Vulkan allows an error of 2.5 units in the last place, and more for a root. A launch knows whether the device
+// rounds correctly. If the device does not, functions of package vulkan correct the driver's result.
 func (f *numbers) quotient32(x, y isa.ID) isa.ID {
 	f32 := f.m.Float(32)
 	if f.driver {
@@ -102,7 +103,7 @@ func (f *numbers) quotient32(x, y isa.ID) isa.ID {
 	}, x, y)
 }
 
-// root32 is quotient32 for a root.
+// root32 prints the square root of a float32, as quotient32 prints a quotient.
 func (f *numbers) root32(x isa.ID) isa.ID {
 	f32 := f.m.Float(32)
 	if f.driver {
@@ -115,7 +116,7 @@ func (f *numbers) root32(x isa.ID) isa.ID {
 	}, x)
 }
 
-// rounded returns whether the device rounds quotients and roots of float32 correctly.
+// rounded returns a condition: the device rounds quotients and roots of float32 correctly.
 func (f *code) rounded() isa.ID {
 	if f.rounding == 0 {
 		f.rounding = f.m.Global(build.OpSpecConstant, f.m.Int(32), 0)

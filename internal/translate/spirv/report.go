@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// The kinds of reports. Package kernel reads a report: its first word is the kind, the second the site, and then follow numbers of two words each. Only the
+// The kinds of reports. Package kernel reads a report: its first word is the kind, and its second word is the site. Numbers of two words each follow. Only the
 // first report is kept.
 const (
 	outOfRange = 1 + iota
@@ -19,12 +19,12 @@ const (
 	loopsEnded
 )
 
-// checked returns an index of 64 bits for an element of n. A module that reports indexes reports one that is out of range, and goes on with 0: what is
-// indexed has at least one element.
+// checked returns an index, extended to 64 bits, that selects one of n elements. A module that reports bounds reports an index out of range, and goes on with
+// index 0, as there is at least one element.
 func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
 	i64 := ir.Basic(ir.Int)
 	index = f.resized(index, v.Type, i64)
-	if f.Reports != Bounds || !pos.IsValid() { // an index that share has added is in range
+	if f.Reports != Bounds || !pos.IsValid() { // an index that the pass in share.go has added is in range
 		return index
 	}
 	u64 := f.m.Int(64)
@@ -37,7 +37,7 @@ func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
 	}, index, n, f.site(pos))
 }
 
-// checkedIn is checked for an array of n elements. Its index may have 32 bits.
+// checkedIn checks an index of an array of n elements, as the method checked does. Its result may have 32 bits.
 func (f *values) checkedIn(v *ir.Value, index isa.ID, n int64, pos token.Pos) isa.ID {
 	if f.Reports != Bounds || !pos.IsValid() {
 		return index
@@ -65,14 +65,14 @@ func (f *values) cell(i, j, n, m isa.ID, pos token.Pos) isa.ID {
 	}, i, j, n, m, f.site(pos))
 }
 
-// site returns the number of a line, as the generated file has it.
+// site returns the number that the generated file gives to a line: its index in Sites.
 func (f *numbers) site(pos token.Pos) isa.ID {
 	at := f.program.Position(pos)
 	i := slices.Index(f.Sites, fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line))
 	return f.m.Const(32, uint64(max(i, 0)))
 }
 
-// report writes numbers of 64 bits into the report, unless there is one.
+// report prints code that writes a report with numbers of 64 bits, unless there is a report already.
 func (f *numbers) report(kind uint64, site isa.ID, numbers ...isa.ID) {
 	u32 := f.m.Int(32)
 	f.conditional(f.first(kind), func() {
@@ -84,7 +84,7 @@ func (f *numbers) report(kind uint64, site isa.ID, numbers ...isa.ID) {
 	}, nil)
 }
 
-// first writes the kind of a report unless there is a report already, and returns whether it has.
+// first prints code that writes the kind of a report, unless there is a report already. It returns a condition: the kind was written.
 func (f *numbers) first(kind uint64) isa.ID {
 	was := f.atomically(0, build.OpAtomicCompareExchange, ir.Basic(ir.U32), f.pointer(f.word(0)), f.m.Const(32, 0), f.m.Const(32, kind))
 	return f.c.Op(build.OpIEqual, f.m.Bool(), was, f.m.Const(32, 0))
@@ -99,8 +99,8 @@ func (f *numbers) word(i int) *place {
 	return (&place{typ: u32, storage: isa.PhysicalStorage, base: at, list: true}).element(f.memory, f.m.Const(64, uint64(i)))
 }
 
-// askRounds reports whether the device still runs loops. It runs a loop of two rounds: a device that has ended a loop of the thread, after some number of
-// rounds, ends this loop at once. The compiler cannot know that there are two rounds.
+// askRounds prints code that finds out whether the device still runs loops, and reports if it does not. The code runs a loop of two rounds. If the device has
+// ended a loop of the thread after some number of rounds, it ends this loop at once. The driver's compiler cannot know that the loop has two rounds.
 func (f *function) askRounds() {
 	f.helper("looped", f.emitter.value(nil), nil, func(g *numbers, _ []isa.ID) {
 		const unused = 10 // a word of the report that is 0

@@ -5,8 +5,9 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// share returns a kernel that begins by setting its shared memory to zero, as Go does. The threads of the block do that together, and wait for each other
-// after it, unless each writes its own element before any reads one: then only elements without a thread are set.
+// share returns a kernel that begins by setting its shared memory to zero, as Go does. The threads of the block do that together, and then wait for each other.
+// If each thread writes its own element of an array before any thread reads one, only the elements without a thread are set to zero, and no wait is needed for
+// that array.
 func share(k *ir.Function) *ir.Function {
 	var shared []*ir.Local
 	for _, l := range k.Locals {
@@ -35,7 +36,7 @@ func share(k *ir.Function) *ir.Function {
 	return &made
 }
 
-// clearer adds statements that set arrays to zero. It computes without a sign: divisions by constants are cheaper so.
+// clearer adds statements that set arrays to zero. It computes with unsigned integers, because their divisions by constants are cheaper.
 type clearer struct{ *ir.Builder }
 
 var unsigned = ir.Basic(ir.Uint)
@@ -43,15 +44,15 @@ var unsigned = ir.Basic(ir.Uint)
 func (c *clearer) sum(x, y *ir.Value) *ir.Value   { return c.Value(ir.Add, unsigned, x, y) }
 func (c *clearer) times(x, y *ir.Value) *ir.Value { return c.Value(ir.Mul, unsigned, x, y) }
 
-// place returns one of the numbers that say where a thread is.
+// place returns a number for the thread's place in the grid, or for the grid's size, as an unsigned integer.
 func (c *clearer) place(op ir.Op, d int) *ir.Value {
 	v := c.Value(op, ir.Basic(ir.Int))
 	v.Which = []int{d}
 	return c.Value(ir.Convert, unsigned, v)
 }
 
-// clear sets the elements of an array to zero. If dims is nil, these are all elements. Otherwise a thread's own element is the one whose indexes are the
-// thread's places along dims, and clear sets the elements without an owner.
+// clear sets the elements of an array to zero. If dims is nil, it sets all elements. Otherwise a thread's own element is the one whose indexes are the thread's
+// places along dims, and only the elements without a thread are set.
 func (c *clearer) clear(l *ir.Local, me, all *ir.Value, dims []int) {
 	var lens []int64
 	total, elem := int64(1), l.Type
@@ -99,7 +100,7 @@ func (c *clearer) either(x, y *ir.Value) *ir.Value {
 	return c.Value(ir.Either, ir.Basic(ir.Bool), x, y)
 }
 
-// when adds statements that run if a condition is true, or in any case if it is nil.
+// when adds statements that run if a condition is true. If the condition is nil, they always run.
 func (c *clearer) when(cond *ir.Value, add func()) {
 	if cond == nil {
 		add()

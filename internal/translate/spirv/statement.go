@@ -90,7 +90,7 @@ func (f *function) branch(s *ir.Stmt) {
 	f.conditional(f.expr(s.Value), func() { f.region(s.Then) }, other)
 }
 
-// loop prints a loop with a condition, or without.
+// loop prints a loop that does not count. It may have a condition.
 func (f *function) loop(s *ir.Stmt) {
 	l := f.enter(s)
 	test := f.m.ID()
@@ -158,8 +158,8 @@ func (f *function) choose(s *ir.Stmt) {
 	}
 }
 
-// clauses prints the clauses of a switch as an OpSwitch, whose selector has so many bits. The clause without tests is its default, unless numbers gives it
-// a number.
+// clauses prints the clauses of a switch as an OpSwitch. The parameter bits is the width of the selector. The function numbers returns the selector's values
+// for a clause, and a clause for which it returns none is the default.
 func (f *function) clauses(s *ir.Stmt, selector isa.ID, bits int, numbers func(c *ir.Clause, i int) []uint64) {
 	k := &construct{of: s, merge: f.m.ID()}
 	labels := make([]isa.ID, len(s.Clauses))
@@ -243,7 +243,7 @@ func harmlessTest(t ir.Test) bool {
 	return (t.Head == nil || len(t.Head.List) == 0) && harmless(t.Cond)
 }
 
-// flat prints a switch without nesting: conditions one after the other find the number of the clause that runs, and then an OpSwitch goes there.
+// flat prints a switch without nesting. Conditions one after the other find the number of the clause that runs, and then an OpSwitch jumps to that clause.
 func (f *function) flat(s *ir.Stmt) {
 	none := len(s.Clauses) // the number of the clause without tests, or one that no clause has
 	for i, c := range s.Clauses {
@@ -267,7 +267,7 @@ func (f *function) flat(s *ir.Stmt) {
 	f.clauses(s, f.load(which), 32, func(_ *ir.Clause, i int) []uint64 { return []uint64{uint64(i)} })
 }
 
-// ownHead reports whether the values that are bound in head are used only by the condition of s.
+// ownHead reports whether only the condition of s uses the values that are bound in head.
 func ownHead(head []*ir.Stmt, s *ir.Stmt) bool {
 	bound, own := map[*ir.Value]bool{}, true
 	for _, h := range head {
@@ -295,7 +295,7 @@ func ownHead(head []*ir.Stmt, s *ir.Stmt) bool {
 	return own
 }
 
-// returns prints a return: of the function, or of an inlined one.
+// returns prints a return of the function, or of an inlined function.
 func (f *function) returns(s *ir.Stmt) {
 	in := f.frame
 	results := f.exprs(s.Values)
@@ -316,7 +316,7 @@ func (f *function) returns(s *ir.Stmt) {
 	}
 }
 
-// end ends a function without results.
+// end prints the end of a function without results.
 func (f *function) end() {
 	if f.frame.f.Kernel && f.Loops && f.looped && f.Reports != Nothing {
 		f.askRounds()

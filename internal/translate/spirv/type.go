@@ -12,7 +12,7 @@ import (
 // address is the type of an argument that is an address.
 var address = &ir.Type{Kind: ir.Pointer}
 
-// key returns a text that is the same for types with the same values.
+// key returns a text that identifies the structure of a type: it is the same for two types that have the same values.
 func key(t *ir.Type) string {
 	switch t.Kind {
 	case ir.Array:
@@ -38,10 +38,10 @@ func fields(t *ir.Type) (all []*ir.Type) {
 	return all
 }
 
-// single reports whether a value of a type is a number or a condition in SPIR-V.
+// single reports whether a type is one of integers, floats or bools, whose values are scalars in SPIR-V.
 func single(t *ir.Type) bool { return t.Kind == ir.Bool || t.Integer() || t.Float() }
 
-// size and align are in bytes, of a type in a buffer, as in Go.
+// size and align return the size and the alignment of a type in a buffer, in bytes, as in Go.
 func size(t *ir.Type) int {
 	if t.Kind == ir.Pointer {
 		return 8
@@ -65,7 +65,7 @@ func align(t *ir.Type) int {
 	return size(t)
 }
 
-// offset returns where field i of a structure begins. If i is the number of fields, it returns where the last field ends.
+// offset returns where a field of a structure begins. If field is the number of fields, offset returns where the last field ends.
 func offset(t *ir.Type, field int) (at int) {
 	for i, f := range fields(t) {
 		at = (at + align(f) - 1) / align(f) * align(f)
@@ -77,10 +77,10 @@ func offset(t *ir.Type, field int) (at int) {
 	return at
 }
 
-// width is the width of an integer as a value.
+// width returns how many bits an integer of a type has as a value.
 func width(t *ir.Type) int { return max(t.Bits(), 32) }
 
-// value returns the type of values of a type. Integers have at least 32 bits.
+// value returns the SPIR-V type of the values of a type. Integers have at least 32 bits.
 func (e *emitter) value(t *ir.Type) isa.ID {
 	switch {
 	case t == nil:
@@ -95,7 +95,7 @@ func (e *emitter) value(t *ir.Type) isa.ID {
 	return e.part(t)
 }
 
-// part returns the type of a field or element in a variable.
+// part returns the SPIR-V type of a field or an element in a variable.
 func (e *emitter) part(t *ir.Type) isa.ID {
 	switch {
 	case t.Kind == ir.Bool || t.Bits() == 8:
@@ -126,7 +126,7 @@ func (e *emitter) structure(t *ir.Type, what string, member func(*ir.Type) isa.I
 	return e.types[k]
 }
 
-// shared returns the type of memory that a block shares.
+// shared returns the SPIR-V type of a type in memory that a block shares.
 func (e *emitter) shared(t *ir.Type) isa.ID {
 	switch {
 	case !e.words || !hasFloat(t):
@@ -151,10 +151,10 @@ func hasFloat(t *ir.Type) bool {
 	return false
 }
 
-// layout returns the type of what is in a buffer or among the push constants, with Go's layout.
+// layout returns the SPIR-V type of a type in a buffer or among the push constants, with Go's layout.
 func (e *emitter) layout(t *ir.Type, storage uint32) isa.ID {
 	switch {
-	case t.Kind == ir.Pointer: // to anything: spirv-val takes what it points to for push constants too
+	case t.Kind == ir.Pointer: // to any type, as spirv-val treats what the pointer points to as push constants too
 		return e.m.Pointer(isa.PhysicalStorage, e.m.Int(32))
 	case t.Kind == ir.Bool || t.Integer():
 		bits := max(t.Bits(), 8)
@@ -187,7 +187,7 @@ func (e *emitter) layout(t *ir.Type, storage uint32) isa.ID {
 	return e.types[k]
 }
 
-// elements returns the type of a buffer of elements. If it is coherent, threads that meet at barriers see what others have written before.
+// elements returns the type of a buffer of elements. If the buffer is coherent, threads that meet at a barrier see what other threads have written before.
 func (e *emitter) elements(elem *ir.Type, coherent bool) isa.ID {
 	k := fmt.Sprint("buffer ", coherent, key(elem))
 	if e.types[k] == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// expr returns a value, which is printed here unless it is bound.
+// expr returns the result of a value. Unless the value is bound, expr prints it here.
 func (f *values) expr(v *ir.Value) isa.ID {
 	if v.Bound {
 		return f.frame.values[v.ID]
@@ -18,7 +18,7 @@ func (f *values) expr(v *ir.Value) isa.ID {
 	return f.compute(v)
 }
 
-// compute prints a value, apart from one with several results.
+// compute prints a value that has a single result.
 func (f *values) compute(v *ir.Value) isa.ID {
 	arg := func(i int) isa.ID { return f.expr(v.Args[i]) }
 	switch op := v.Op; {
@@ -77,10 +77,10 @@ func (f *values) compute(v *ir.Value) isa.ID {
 	case op == ir.Atomic:
 		return f.atomic(v)
 	}
-	panic(fmt.Sprintf("operation %s has no form in SPIR-V", v.Op)) // the verifier knows no other
+	panic(fmt.Sprintf("operation %s has no form in SPIR-V", v.Op)) // the verifier allows no other operation
 }
 
-// binary prints an operation on two numbers of a type. right is the second, if it is known.
+// binary prints an operation on two numbers of a type. The parameter right is the value of the second operand, or nil if it is not known.
 func (f *numbers) binary(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) isa.ID {
 	switch {
 	case t.Integer():
@@ -91,7 +91,7 @@ func (f *numbers) binary(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) isa
 	return f.complexes(op, t, x, y)
 }
 
-// constant returns a constant. A float is hidden from the driver's compiler: see unknown.
+// constant returns a constant. A float is hidden from the driver's compiler: see the method unknown.
 func (f *numbers) constant(t *ir.Type, c any) isa.ID {
 	switch c := c.(type) {
 	case bool:
@@ -109,7 +109,7 @@ func (f *numbers) constant(t *ir.Type, c any) isa.ID {
 	return 0
 }
 
-// both prints && and ||.
+// both prints && or ||.
 func (f *values) both(v *ir.Value) isa.ID {
 	left := f.expr(v.Args[0])
 	right := func() isa.ID { return f.expr(v.Args[1]) }
@@ -128,7 +128,7 @@ func (f *values) both(v *ir.Value) isa.ID {
 	return f.either(left, f.m.Bool(), known, right)
 }
 
-// harmless reports whether a value can be evaluated even where Go does not evaluate it, because it reads no memory by an index, and costs little.
+// harmless reports whether a value can be evaluated even where Go does not evaluate it. Such a value reads no memory by an index, and costs little.
 func harmless(v *ir.Value) bool {
 	if v.Bound {
 		return true
@@ -165,7 +165,7 @@ func harmless(v *ir.Value) bool {
 	return true
 }
 
-// composite returns a structure or an array of its parts.
+// composite prints a structure or an array with given parts.
 func (f *values) composite(v *ir.Value) isa.ID {
 	t := v.Type
 	if len(v.Args) == 0 {
@@ -222,7 +222,7 @@ func (f *values) exprs(list []*ir.Value) (all []isa.ID) {
 	return all
 }
 
-// convert returns a number in another type.
+// convert prints the conversion of a number to another type.
 func (f *values) convert(v *ir.Value) isa.ID {
 	from, to := v.Args[0].Type, v.Type
 	typ := f.emitter.value(to)
@@ -247,7 +247,7 @@ func (f *values) convert(v *ir.Value) isa.ID {
 	}
 }
 
-// shift prints a shift, whose count may be as large as the width or larger.
+// shift prints a shift. The shift count may be as large as the width of the shifted integer, or larger.
 func (f *values) shift(op ir.Op, t *ir.Type, x isa.ID, count *ir.Value) isa.ID {
 	typ, bits, u32 := f.emitter.value(t), uint64(t.Bits()), ir.Basic(ir.U32)
 	code := build.OpShiftLeftLogical
@@ -283,7 +283,7 @@ func (f *values) shift(op ir.Op, t *ir.Type, x isa.ID, count *ir.Value) isa.ID {
 	return id
 }
 
-// upTo returns an upper bound of an integer. known is false if there is none, or if the integer may be negative.
+// upTo returns an upper bound of an integer. The result known is false if no bound was found, or if the integer may be negative.
 func upTo(v *ir.Value) (most uint64, known bool) {
 	switch {
 	case v.Op == ir.Const:
@@ -303,8 +303,9 @@ func upTo(v *ir.Value) (most uint64, known bool) {
 	return 0, false
 }
 
-// operands returns the two operands of an operation. A float constant other than 0 need not be hidden if the other operand is not a constant, since then the
-// driver cannot compute the result: see unknown. A large constant of 64 bits that is compared must be hidden: see number.
+// operands returns the two operands of an operation. If one operand is a float constant other than 0 and the other operand is not a constant, the constant need
+// not be hidden, since the driver cannot compute the result: see the method unknown. A large constant of 64 bits that is compared must be hidden: see the
+// method number.
 func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 	known := func(a, other *ir.Value) (isa.ID, bool) {
 		if v.Op.Compares() && a.Op == ir.Const && a.Type.Integer() && width(a.Type) == 64 && int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const)) {
@@ -326,14 +327,14 @@ func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 	return x, y
 }
 
-// atomics are the atomic operations: on integers with a sign, and on those without.
+// atomics are the atomic operations on signed integers, and on unsigned integers.
 var atomics = map[string][2]isa.Op{
 	"Add": {build.OpAtomicIAdd, build.OpAtomicIAdd}, "Min": {build.OpAtomicSMin, build.OpAtomicUMin}, "Max": {build.OpAtomicSMax, build.OpAtomicUMax},
 	"And": {build.OpAtomicAnd, build.OpAtomicAnd}, "Or": {build.OpAtomicOr, build.OpAtomicOr}, "Xor": {build.OpAtomicXor, build.OpAtomicXor},
 	"Exchange": {build.OpAtomicExchange, build.OpAtomicExchange}, "CompareExchange": {build.OpAtomicCompareExchange, build.OpAtomicCompareExchange},
 }
 
-// atomic prints an atomic operation. Those on floats are made of operations on their bits.
+// atomic prints an atomic operation. Atomic operations on floats are made of operations on the floats' bits.
 func (f *values) atomic(v *ir.Value) isa.ID {
 	t := v.Type
 	indexes := f.indexes(v.Place)
@@ -367,7 +368,8 @@ func (f *values) atomic(v *ir.Value) isa.ID {
 	return was
 }
 
-// combined prints an atomic operation on a float as a loop of compare-and-exchange. The first one expects 0. If that is wrong, it returns the actual value.
+// combined prints an atomic operation on a float as a loop of compare-and-exchange. The first compare-and-exchange expects 0. If the value is another one, it
+// returns that value, which the next round expects.
 func (f *values) combined(v *ir.Value, at, arg isa.ID) isa.ID {
 	t, bits := v.Type, ir.Basic(map[int]ir.Kind{32: ir.U32, 64: ir.U64}[v.Type.Bits()])
 	word, op := f.m.Int(t.Bits()), map[string]ir.Op{"Add": ir.Add, "Min": ir.Min, "Max": ir.Max}[v.Of]
@@ -413,7 +415,7 @@ func (f *values) indexes(p *ir.Place) (all []isa.ID) {
 	return all
 }
 
-// at returns a place, whose indexes are evaluated.
+// at returns a place whose indexes are evaluated already.
 func (f *values) at(p *ir.Place, indexes []isa.ID) *place {
 	var at *place
 	if p.Local != nil {
@@ -436,7 +438,7 @@ func (f *values) at(p *ir.Place, indexes []isa.ID) *place {
 			indexes = indexes[1:]
 		case s.Index != nil:
 			index := indexes[0]
-			if s.Index.Op != ir.Const { // Go has checked constants
+			if s.Index.Op != ir.Const { // Go's compiler has checked constant indexes
 				index = f.checkedIn(s.Index, index, at.typ.Len, pos)
 			}
 			at = at.inside(f.memory, at.typ.Elem, index, 0)
@@ -448,7 +450,7 @@ func (f *values) at(p *ir.Place, indexes []isa.ID) *place {
 	return at
 }
 
-// source returns the place of a value, to take a part of it.
+// source returns a place that has a value, from which a part is to be taken.
 func (f *values) source(v *ir.Value) *place {
 	switch {
 	case v.Bound && f.frame.kept[v.ID] != nil:
