@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// place returns the text of a place. pos is where it is used.
+// place returns the text of a place. The position pos is where the place is used.
 func (f *values) place(p *ir.Place, pos token.Pos) text {
 	var t text
 	var typ *ir.Type
@@ -44,7 +44,7 @@ func (f *values) place(p *ir.Place, pos token.Pos) text {
 	return t
 }
 
-// within returns the index of an element of an array. Go has checked constants already.
+// within returns the index of an element of an array. Go's compiler has checked constant indexes already.
 func (f *values) within(v *ir.Value, n string, at, use token.Pos) text {
 	if v.Op == ir.Const {
 		return f.value(v)

@@ -60,9 +60,9 @@ func (f *values) computed(v *ir.Value) text {
 	return f.integers(v)
 }
 
-// inGrid returns the thread's place in the grid, which is a u64 in C.
+// inGrid returns one of the numbers for the thread's place in the grid, or for the grid's size. Each is a u64 in C.
 func (f *values) inGrid(v *ir.Value) text {
-	f.checks = f.checks || v.Op == ir.InGrid || v.Op == ir.BlockOf || v.Op == ir.AllBlocks // their macros may use the last parameter
+	f.checks = f.checks || v.Op == ir.InGrid || v.Op == ir.BlockOf || v.Op == ir.AllBlocks // the macros of these operations may use the last parameter
 	word := map[ir.Op]string{ir.InGrid: "INDEX", ir.InBlock: "THREAD", ir.BlockOf: "BLOCK", ir.Threads: "THREADS", ir.AllBlocks: "BLOCKS"}[v.Op]
 	return called(word, atom(strconv.Itoa(v.Which[0])))
 }
@@ -92,7 +92,7 @@ func (f *values) constant(v *ir.Value) text {
 	return text{}
 }
 
-// integer returns a constant. If it fits in an int, C takes it for an int and converts it to the type of the other operand.
+// integer returns a constant. If the constant fits in an int, its type in C is int, and C converts it to the type of the other operand.
 func (f *values) integer(n number, x int64) text {
 	switch {
 	case x == math.MinInt64:
@@ -123,7 +123,7 @@ func (f *values) float(n number, x float64) text {
 	return text{c: "-" + t.c, level: unary}
 }
 
-// logical returns x && y, or x || y. Statements that y needs are inside an if, so that they run only where Go evaluates y.
+// logical returns x && y, or x || y. If y needs statements, these are inside an if, so that they run only where Go evaluates y.
 func (f *values) logical(v *ir.Value) text {
 	left := f.value(v.Args[0])
 	var right text
@@ -170,7 +170,7 @@ func (f *values) floats(v *ir.Value) text {
 	switch v.Op {
 	case ir.Add, ir.Sub:
 		return binary(v.Op.String(), additive, x, y)
-	case ir.Div: // Rusticl divides by a zero that it knows to be one and gives anything, and takes 0 / x for 0
+	case ir.Div: // Rusticl gives any result for a division by a known zero, and 0 for 0 / x
 		zero := cast(n.c, called("GO_F32", atom("0.0f")))
 		if quirks.Constant(v.Args[0], 0) {
 			x = zero
@@ -210,8 +210,8 @@ func (f *values) integers(v *ir.Value) text {
 	return binary(v.Op.String(), bitwise, x, y)
 }
 
-// modulo returns an integer in the unsigned type of C in which sums and products wrap. Sums and products that are its operands are computed in that type,
-// too.
+// modulo returns an integer in the unsigned type of C in which sums and products wrap around. If the integer is itself a sum or a product, it is computed in
+// that type, too.
 func (f *values) modulo(v *ir.Value) text {
 	n := numbers[v.Type.Kind]
 	switch {
@@ -233,7 +233,7 @@ func (f *values) modulo(v *ir.Value) text {
 	return cast(n.unsigned(), f.value(v))
 }
 
-// wrapped returns a sum, difference or product in the unsigned type.
+// wrapped returns a sum, difference, product or negation in the unsigned type in which it wraps around.
 func (f *values) wrapped(v *ir.Value) text {
 	u := numbers[v.Type.Kind].unsigned()
 	if x := quirks.Minus(v); x != nil {
@@ -271,17 +271,17 @@ func (f *values) shifted(v *ir.Value) text {
 	switch {
 	case v.Op == ir.Shl:
 		return cast(n.c, binary("<<", shifts, cast(n.unsigned(), x), count))
-	case n.signed && c == uint64(n.bits)-1: // Intel's compiler gives -x >> n another sign for the smallest x
+	case n.signed && c == uint64(n.bits)-1: // Intel's compiler gives the result of -x >> n the wrong sign for the smallest x
 		count = called("GO_COUNT", count)
 	}
 	return binary(">>", shifts, x, count)
 }
 
-// converted returns a number as one of another type.
+// converted returns a number converted to another type.
 func (f *values) converted(v *ir.Value) text {
 	from, to := v.Args[0].Type, v.Type
 	a, b := numbers[from.Kind], numbers[to.Kind]
-	if name, args := facts.SingleMath(v); mathNames[name] != "" || name == "Max" || name == "Min" { // the device's function for float32
+	if name, args := facts.SingleMath(v); mathNames[name] != "" || name == "Max" || name == "Min" { // use the device's function for float32
 		return f.mathCall(name, numbers[ir.F32], args)
 	}
 	x := f.value(v.Args[0])

@@ -13,12 +13,13 @@ import (
 type function struct {
 	values
 	used   map[*ir.Value]bool       // bound values that are used
-	begins map[*ir.Stmt]*ir.Local   // stores that declare a local
-	before map[*ir.Stmt][]*ir.Local // locals that are declared before a statement
+	begins map[*ir.Stmt]*ir.Local   // the local that a store declares
+	before map[*ir.Stmt][]*ir.Local // the locals that are declared before a statement
 	jumps  []*jump                  // the loops and switches around the statement
 }
 
-// function prints a function for kernels that wait at barriers or for others, and adds it to the text, unless it is the same for both.
+// function prints the variant of a function for kernels that wait at barriers, or the variant for other kernels. It adds the variant to the text, unless the
+// other variant is there with the same text.
 func (p *printer) function(of *ir.Function, waits bool) {
 	v := values{printer: p, printed: &printed{}, Table: quirks.Of(of, waits, p.effects), f: of, names: map[any]string{}, taken: map[string]bool{}, pairs: map[*ir.Value][2]string{}, lines: lines{depth: 1}}
 	f := &function{values: v, used: map[*ir.Value]bool{}, begins: map[*ir.Stmt]*ir.Local{}, before: map[*ir.Stmt][]*ir.Local{}}
@@ -63,7 +64,7 @@ func (p *printer) function(of *ir.Function, waits bool) {
 // Entry returns the name of a kernel in C.
 func Entry(kernel *ir.Function) string { return mangle("k_", kernel.Name) }
 
-// free returns the name of the function in C. A number is added to a name that is taken, except for kernels, whose names are unique.
+// free returns the name of the function in C. If the name is taken, a number is added. Names of kernels are unique.
 func (f *function) free() string {
 	if f.f.Kernel {
 		return Entry(f.f)
@@ -173,10 +174,10 @@ type spot struct {
 	at *ir.Stmt
 }
 
-// survey finds which bound values are used, and where locals are declared. That is before the first statement that uses the local, in the innermost region
+// survey finds which bound values are used, and where locals are declared. A local is declared before the first statement that uses it, in the innermost region
 // that has all uses. If this statement is a store to the whole local, the store is the declaration.
 func (f *function) survey() {
-	ways := map[*ir.Local][]spot{} // the statements around all uses, from the body inwards; the last is where the local can be declared
+	ways := map[*ir.Local][]spot{} // the statements around all uses of a local, from the body inwards; the local can be declared at the last of these
 	place := func(p *ir.Place, way []spot) {
 		if p == nil || p.Local == nil || p.Local.Space == ir.Shared {
 			return

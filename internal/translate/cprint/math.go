@@ -47,7 +47,7 @@ func (f *values) mathCall(name string, n number, args []*ir.Value) text {
 		return f.supply(name, fmt.Sprintf("FUNCTION "+body, n.c, name), n.needs())
 	}
 	switch name {
-	case "Max", "Min": // -Inf and Inf win over NaN
+	case "Max", "Min": // the infinity wins over NaN
 		inf := n.literal("1.0")
 		if name == "Min" {
 			inf = "-" + inf
@@ -128,7 +128,7 @@ func bitsName(name string) (base string, width int) {
 	return base, width
 }
 
-// twoResults writes out a function of package math/bits with two results, and returns the variables that have them.
+// twoResults prints a function of package math/bits with two results, as statements, and returns the variables that have the results.
 func (f *values) twoResults(v *ir.Value) [2]string {
 	_, name, _ := strings.Cut(v.Of, ".")
 	base, width := bitsName(name)
@@ -151,21 +151,21 @@ func (f *values) twoResults(v *ir.Value) [2]string {
 	return two(fmt.Sprintf("go_high(%s, %s)", x, y), fmt.Sprintf("%s * %s", x, y))
 }
 
-// complexOf returns the complex number with these parts.
+// complexOf returns the complex number with the parts re and im.
 func (f *values) complexOf(t *ir.Type, re, im text) text {
 	c, part := f.typ(t), numbers[t.Part().Kind]
 	name := c + "_of"
 	return called(f.supply(name, fmt.Sprintf("FUNCTION %s %s(%s re, %[3]s im) { %[1]s z; z.re = re; z.im = im; return z; }", c, name, part.c), part.needs()), re, im)
 }
 
-// complexArithmetic returns an operation. Products and quotients of complex64 are computed in float64 and rounded at the end, as Go does.
+// complexArithmetic returns an operation on complex numbers. Products and quotients of complex64 are computed in float64 and rounded at the end, as Go does.
 func (f *values) complexArithmetic(v *ir.Value) text {
 	c, part := f.typ(v.Type), numbers[v.Type.Part().Kind]
 	name, body, needs := "", "", part.needs()
 	switch v.Op {
 	case ir.Neg:
 		name = c + "_neg"
-		if f.Waits { // with the form that Intel's compiler needs there
+		if f.Waits { // negated uses the form that Intel's compiler needs there
 			name += "_again"
 		}
 		text := fmt.Sprintf("FUNCTION %s %s(%[1]s x) { x.re = %[3]s; x.im = %[4]s; return x; }", c, name, f.negated(part, atom("x.re")).c, f.negated(part, atom("x.im")).c)
@@ -186,7 +186,7 @@ func (f *values) complexArithmetic(v *ir.Value) text {
 	return called(name, f.value(v.Args[0]), f.value(v.Args[1]))
 }
 
-// quotient adds the function that divides complex numbers, in the steps of complex128div in Go's package runtime.
+// quotient adds the C function that divides complex numbers, in the same steps as complex128div in Go's package runtime.
 func (p *printer) quotient() {
 	p.typ(ir.Basic(ir.C128))
 	p.needBits()
@@ -225,7 +225,7 @@ func (p *printer) quotient() {
 }`, float64s)
 }
 
-// complexFrom returns the function that converts a complex number to the other type.
+// complexFrom returns the function that converts a complex number to the other complex type.
 func (p *printer) complexFrom(to, from *ir.Type) string {
 	c, of, part := p.typ(to), p.typ(from), numbers[to.Part().Kind]
 	name := c + "_from"

@@ -18,12 +18,12 @@ const (
 	atomic64s
 )
 
-// conditions are the #if lines before parts of the text that need something. A device that lacks it leaves these parts out, so that the other kernels compile
-// there.
+// conditions are the #if lines before parts of the text with needs. For a device that lacks what a part needs, the part is left out, so that the other kernels
+// compile.
 var conditions = map[need]string{float64s: "#ifdef HALYARD_FLOAT64\n", atomic64s: "#ifdef GO_ATOMIC64\n",
 	float64s | atomic64s: "#if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)\n"}
 
-// part is a declaration of the text: of a type or a function, or a macro.
+// part is a part of the text: the declaration of a type or a function, or a macro.
 type part struct {
 	text  string
 	needs need
@@ -39,15 +39,15 @@ type variant struct {
 type printed struct {
 	c       string // its name
 	results string // the type of its result
-	checks  bool   // it, or a function that it calls, has checked indexes or asks for the thread's place, and so needs the last parameter, GO_FAULTS
-	body    string // what follows its name
+	checks  bool   // it needs the last parameter, GO_FAULTS, because it, or a function that it calls, has checked indexes or asks for the thread's place
+	body    string // the text after its name
 }
 
 // printer prints one program.
 type printer struct {
 	program   *ir.Program
 	effects   map[*ir.Function]*facts.Effects
-	functions map[variant]*printed // those that are printed
+	functions map[variant]*printed // the functions that are printed
 
 	declared, sizes, support, code []part          // in the order of the text
 	needs                          map[string]need // what each declared name needs
@@ -57,7 +57,7 @@ type printer struct {
 	sites                          []string
 }
 
-// declare adds a declaration of a name that a text uses, unless the program has it, and returns the name. make returns the text.
+// declare adds the declaration of a name, unless the program has it already, and returns the name. The function make returns the text of the declaration.
 func (p *printer) declare(list *[]part, name string, make func() string) string {
 	n, ok := p.needs[name]
 	if !ok {
@@ -72,7 +72,8 @@ func (p *printer) declare(list *[]part, name string, make func() string) string 
 	return name
 }
 
-// supply adds a function of support.go with this name and text, unless the program has it, and returns the name. needs is what the text needs.
+// supply adds a C function or a macro with a name and a text, unless the program has it already, and returns the name. The parameter needs is what the text
+// needs.
 func (p *printer) supply(name, text string, needs need) string {
 	return p.declare(&p.support, name, func() string {
 		p.now |= needs
@@ -80,12 +81,12 @@ func (p *printer) supply(name, text string, needs need) string {
 	})
 }
 
-// site returns the number of the source line of a checked index v. That is the line of at if at is valid. Otherwise it is the line of v, or of its use if v
-// is a variable or has no position.
+// site returns the number of the source line of a checked index v. If the position at is valid, that is its line. Otherwise it is the line of v, or the line of
+// the use if v is a variable or has no position.
 func (p *printer) site(at token.Pos, v *ir.Value, use token.Pos) int {
 	switch {
 	case at.IsValid():
-	case v.Bound && v.Name != "" || !v.Pos.IsValid(): // where a variable is used, and not where it is declared
+	case v.Bound && v.Name != "" || !v.Pos.IsValid(): // the line where a variable is used, and not the line where it is declared
 		at = use
 	default:
 		at = v.Pos

@@ -12,10 +12,10 @@ import (
 // Printed is the text of a program.
 type Printed struct {
 	C     string
-	Sites []string // the source lines of checked indexes, as file:line. Their numbers are in the text
+	Sites []string // the source lines of checked indexes, as file:line; the text has indexes into this list
 }
 
-// Print prints the kernels of a program, and what they call.
+// Print prints the kernels of a program, and the functions that they call.
 func Print(p *ir.Program) *Printed {
 	effects := map[*ir.Function]*facts.Effects{}
 	for _, f := range p.Functions {

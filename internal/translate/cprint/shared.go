@@ -36,7 +36,8 @@ func (f *values) clearShared() {
 	f.line("}")
 }
 
-// clear prints how the threads of a block set an array to zero. If own is nil, all elements are set. Otherwise only the elements without an owner are.
+// clear prints the loop in which the threads of a block set an array to zero. If own is nil, they set all elements. Otherwise own has the dimensions of the
+// threads' own elements, and they set only the elements that belong to no thread.
 func (f *values) clear(l *ir.Local, own []int) {
 	total, elem := int64(1), l.Type
 	for ; elem.Kind == ir.Array; elem = elem.Elem {

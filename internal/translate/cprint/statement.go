@@ -14,7 +14,7 @@ func (f *function) list(list []*ir.Stmt) {
 	}
 }
 
-// block prints the statements of a region as those of a block.
+// block prints the statements of a region, indented as the inside of a block.
 func (f *function) block(r *ir.Region) {
 	if r != nil {
 		f.deeper(func() { f.list(r.List) })
@@ -70,8 +70,8 @@ func (f *function) let(v *ir.Value) {
 	}
 }
 
-// store prints an assignment. It is never to a parameter, since package build copies a parameter that changes. PoCL 3.1 would keep one structure for all
-// threads.
+// store prints an assignment. The assignment is never to a parameter, since package build copies a parameter that changes into a local. If a kernel changed a
+// parameter that is a structure, PoCL 3.1 would keep one structure for all threads.
 func (f *function) store(s *ir.Stmt) {
 	l := f.begins[s]
 	switch {
@@ -136,7 +136,7 @@ func (f *function) branch(s *ir.Stmt) {
 	f.line("}")
 }
 
-// ladder returns the clauses of a long list of conditions, or nil: see [facts.Ladder].
+// ladder returns the clauses of a long chain of conditions, or nil: see [facts.Ladder].
 func (f *function) ladder(s *ir.Stmt) []*ir.Clause {
 	return facts.Ladder(s, func(head []*ir.Stmt, next *ir.Stmt) bool { return len(head) == 0 && len(f.before[next]) == 0 })
 }
@@ -148,7 +148,7 @@ func (f *function) choice(s *ir.Stmt) {
 	f.exit(j)
 }
 
-// choose prints clauses: first the number of the clause that runs is found, then that clause runs.
+// choose prints the clauses of a switch. The code first finds the number of the clause that runs, and then runs that clause.
 func (f *function) choose(clauses []*ir.Clause) {
 	f.line("{")
 	f.depth++
@@ -206,7 +206,7 @@ func (f *function) choose(clauses []*ir.Clause) {
 type jump struct {
 	stmt       *ir.Stmt
 	id         int
-	left, next bool // a goto leaves it (left), or continues with its next round (next)
+	left, next bool // whether a goto leaves the statement (left), or continues with its next round (next)
 }
 
 // enter is called at the beginning of a loop or a switch, and exit at its end.
@@ -246,7 +246,7 @@ func (f *function) jump(s *ir.Stmt) {
 	}
 }
 
-// loop prints a loop, as Go has it.
+// loop prints a loop in the form that it has in Go.
 func (f *function) loop(s *ir.Stmt) {
 	apart, order := f.Apart[s], ""
 	if apart != "" {
@@ -298,14 +298,14 @@ func (f *function) count(c *ir.Count, steady bool) string {
 		step = fmt.Sprintf("%s += %s", i, f.integer(n, c.By).c)
 	case c.By == -1 && c.Op == ir.Gt:
 		step = i + "--"
-	default: // the sum may wrap
+	default: // the sum may wrap around
 		step = fmt.Sprintf("%s = %s", i, cast(n.c, binary("+", additive, cast(n.unsigned(), atom(i)), f.integer(n, c.By))).c)
 	}
 	return fmt.Sprintf("for (%s %s = %s; %s; %s)", n.c, i, from.c, binary(c.Op.String(), level, atom(i), end).c, step)
 }
 
-// while returns the head of another loop. The condition must be an expression and the step an assignment. Otherwise they become lines at the start of the
-// loop's body, and while returns these lines.
+// while returns the head of a loop that does not count. If the condition is not an expression in C, or the step is not a single line, both become lines at the
+// start of the loop's body. The method while returns these lines.
 func (f *function) while(s *ir.Stmt) (head string, lines []string) {
 	var cond string
 	tests := f.captured(func() {
@@ -351,7 +351,7 @@ func (f *function) while(s *ir.Stmt) (head string, lines []string) {
 	return "for (;;)", lines
 }
 
-// round prints the body of a loop. If a goto continues with the next round, the body is a block of its own with the label after it.
+// round prints the body of a loop. If a goto continues with the next round, the body is a block of its own, and the label for the goto is after this block.
 func (f *function) round(j *jump, body *ir.Region) {
 	lines := f.captured(func() { f.list(body.List) })
 	if !j.next {

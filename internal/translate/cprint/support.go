@@ -7,7 +7,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// needLocal adds the macro for pointers to shared memory. CUDA and HIP have no qualifier for such parameters, so it is empty there.
+// needLocal adds the macro for pointers to shared memory. CUDA and HIP have no qualifier for such parameters, so the macro is empty there.
 func (p *printer) needLocal() {
 	p.supply("GO_LOCAL", "#ifdef HALYARD_OPENCL\n#define GO_LOCAL LOCAL\n#else\n#define GO_LOCAL\n#endif", 0)
 }
@@ -36,8 +36,8 @@ func (p *printer) shift(op ir.Op, n number) string {
 	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, u64 n) { return %[3]s; }", n.c, name, result), 0)
 }
 
-// divide returns the function for divisions whose divisor may be 0 or -1. For these it divides by 1 and corrects the result. It does not skip the division,
-// because then PoCL 7.1 loses stores of some kernels.
+// divide returns the function for divisions and remainders whose divisor may be 0 or -1. For these two divisors the function divides by 1 and corrects the
+// result. It does not skip the division, because PoCL 7.1 would then lose stores of some kernels.
 func (p *printer) divide(op ir.Op, n number) string {
 	name, quotient := "go_div_"+n.c, "y == 0 ? 0 : q"
 	if op == ir.Rem {
@@ -53,7 +53,7 @@ func (p *printer) divide(op ir.Op, n number) string {
 	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, %[1]s y) { %[1]s q = x %[3]s (%[4]s ? 1 : y); return %[5]s; }", n.c, name, op, special, quotient), 0)
 }
 
-// extreme returns the function for min or max. With floats, NaN wins, and -0 is less than 0.
+// extreme returns the function for min or max. For floats, NaN wins, and -0 is less than 0.
 func (p *printer) extreme(which string, n number) string {
 	name, less, first, second := fmt.Sprintf("go_%s_%s", which, n.c), "<", "x", "y"
 	if which == "max" {
@@ -66,7 +66,7 @@ func (p *printer) extreme(which string, n number) string {
 		n.c, name, n.literal("1.0"), first, second, less), n.needs())
 }
 
-// toInteger returns the function that converts a float to an integer. If the integer cannot hold the value, the result is that of Go on amd64.
+// toInteger returns the function that converts a float to an integer. If the integer type cannot hold the float, the result is that of Go on amd64.
 func (p *printer) toInteger(from, to number) string {
 	name := fmt.Sprintf("go_%s_%s", from.c, to.c)
 	if _, ok := p.needs[name]; ok {
@@ -132,8 +132,8 @@ func (p *printer) equal(t *ir.Type) string {
 // words are the names of atomic operations in C, without a prefix.
 var words = map[string]string{"Add": "ADD", "Min": "MIN", "Max": "MAX", "And": "AND", "Or": "OR", "Xor": "XOR", "Exchange": "XCHG", "CompareExchange": "CAS"}
 
-// atomic returns the function for an atomic operation on numbers in a kind of memory. The prelude has those for integers of 32 bits. The
-// others are made of the few that OpenCL devices have, unless CUDA or HIP has the operation itself.
+// atomic returns the function for an atomic operation on numbers in a kind of memory. The prelude has the functions for integers of 32 bits. Other functions
+// are made of the few operations that OpenCL devices have, unless CUDA or HIP has the operation itself.
 func (p *printer) atomic(operation string, n number, space ir.Space) string {
 	op := words[operation]
 	if !n.float && n.bits == 32 {
@@ -171,7 +171,7 @@ func (p *printer) atomic(operation string, n number, space ir.Space) string {
 	case op == "ADD" && !n.float:
 		body = "\treturn " + from(fmt.Sprintf("%s(%s, %s)", add, at, to("v"))) + ";\n"
 	default:
-		// The first compare-and-exchange expects 0. If that is wrong, it returns the actual value.
+		// The first compare-and-exchange expects 0. If the value is another one, it returns that value, which the next round expects.
 		loop := fmt.Sprintf("\t%s was, is = 0;\n\tdo {\n\t\twas = is;\n\t\t%s old = %s;\n\t\tis = %s(%s, was, %s);\n\t} while (is != was);\n\treturn %s;\n",
 			word, n.c, from("was"), compare, at, to(p.combined(op, n)), from("was"))
 		body = loop
@@ -182,7 +182,7 @@ func (p *printer) atomic(operation string, n number, space ir.Space) string {
 	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%s) {\n%s}", n.c, name, params, body), needs)
 }
 
-// combined returns the number that an operation makes of old and v.
+// combined returns the C expression for the result of an operation on old and v.
 func (p *printer) combined(op string, n number) string {
 	switch op {
 	case "MIN", "MAX":
@@ -191,7 +191,7 @@ func (p *printer) combined(op string, n number) string {
 	return "old " + map[string]string{"ADD": "+", "AND": "&", "OR": "|", "XOR": "^"}[op] + " v"
 }
 
-// native returns the call of an operation that CUDA and HIP have, and where they have it.
+// native returns the call of an operation that CUDA or HIP has, and the condition of an #if under which it has the operation.
 func native(op string, n number) (call, where string) {
 	const anywhere = "defined(HALYARD_CUDA) || defined(HALYARD_HIP)"
 	name := map[string]string{"ADD": "atomicAdd", "MIN": "atomicMin", "MAX": "atomicMax", "AND": "atomicAnd", "OR": "atomicOr", "XOR": "atomicXor"}[op]
@@ -210,7 +210,7 @@ func native(op string, n number) (call, where string) {
 	return "", ""
 }
 
-// needAtomic64 adds the macros for operations on u64. GO_ATOMIC64 is defined if a device has them.
+// needAtomic64 adds the macros for operations on u64. The macro GO_ATOMIC64 is defined if a device has these operations.
 func (p *printer) needAtomic64() {
 	p.supply("GO_CAS64", `#ifndef HALYARD_OPENCL
 #define GO_ATOMIC64 1

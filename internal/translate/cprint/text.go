@@ -6,8 +6,8 @@ import "strings"
 type text struct {
 	c     string
 	level int
-	op    string // of a binary operation; or !
-	deep  int    // how deeply a compiler nests it; a bracket counts 8
+	op    string // the operator of a binary operation, or "!"
+	deep  int    // how deeply a compiler nests it; a pair of parentheses counts 8
 }
 
 // How strongly operators bind.
@@ -23,7 +23,7 @@ const (
 	postfix
 )
 
-// deepest is how deep an expression may be. Compilers take 256 brackets: Clang says so. A macro has up to six around its operand.
+// deepest is how deep an expression may be. Clang accepts 256 nested brackets, such as parentheses. A macro puts up to six around its operand.
 const (
 	bracket = 8
 	macro   = 6 * bracket
@@ -59,7 +59,7 @@ func called(name string, args ...text) text {
 	return text{c: name + "(" + strings.Join(all, ", ") + ")", level: postfix, deep: deep}
 }
 
-// binary returns an operation. Where compilers warn of operators without brackets there are some.
+// binary returns an operation. It adds parentheses where compilers warn about operators without them.
 func binary(op string, level int, x, y text) text {
 	least := level + 1
 	switch level {

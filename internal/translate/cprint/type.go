@@ -64,12 +64,12 @@ func (p *printer) typ(t *ir.Type) string {
 	return name
 }
 
-// declareType declares an array or a structure. Types with the same fields share a name, so that a conversion between them changes nothing.
+// declareType declares an array or a structure. Structures with the same fields share a name, so that a conversion between them needs no code.
 func (p *printer) declareType(t *ir.Type) string {
 	if t.Kind == ir.Array {
 		elem := p.typ(t.Elem)
 		name := fmt.Sprintf("T_%d_%s", t.Len, elem)
-		if t.Elem.Kind == ir.Array { // the name of a structure keeps the prefix, because it may be called i32
+		if t.Elem.Kind == ir.Array { // only the name of an array loses the prefix, as a structure may be called i32
 			name = fmt.Sprintf("T_%d_%s", t.Len, strings.TrimPrefix(elem, "T_"))
 		}
 		return p.declare(&p.declared, name, func() string { return fmt.Sprintf("typedef struct { %s a[%d]; } %s;", p.typ(t.Elem), t.Len, name) })
@@ -101,7 +101,7 @@ func (p *printer) declareType(t *ir.Type) string {
 	})
 }
 
-// element returns the name of the type of a buffer's elements. A compiler refuses the text if the type has another size than in Go.
+// element returns the name of the type of a buffer's elements. If the type has another size than in Go, compilers refuse the text.
 func (p *printer) element(t *ir.Type) string {
 	c := p.typ(t)
 	if _, ok := numbers[t.Kind]; !ok {
@@ -112,7 +112,7 @@ func (p *printer) element(t *ir.Type) string {
 	return c
 }
 
-// zero returns the first value of a variable.
+// zero returns the initializer that sets a variable of a type to zero.
 func zero(t *ir.Type) string {
 	switch {
 	case t.Float():
@@ -135,9 +135,9 @@ func field(t *ir.Type, i int) string {
 	}
 }
 
-// mangle returns a name that is not a word of any dialect, and that it returns for no other name. The prefix h_ is for variables and fields, b_ for fields
-// without a name, f_ for functions, k_ for kernels, T_ for types, R_ for results, v_ for variables that the translation adds, and go_ for functions of
-// support.go. A name with letters that C does not have gets the prefix hu_, and so on.
+// mangle returns a name that is not a word of any dialect. Two different names do not have the same result. The prefix h_ is for variables and fields, b_ for
+// fields without a name, f_ for functions, k_ for kernels, T_ for types, R_ for results, v_ for variables that the translation adds, and go_ for functions of
+// support.go. A name with letters that C does not have gets a prefix such as hu_ instead of h_.
 func mangle(prefix, name string) string {
 	if !strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 }) {
 		return prefix + name

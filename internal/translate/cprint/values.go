@@ -19,14 +19,14 @@ func (l *lines) line(format string, args ...any) {
 	l.text = append(l.text, strings.Repeat("\t", l.depth)+fmt.Sprintf(format, args...)+"\n")
 }
 
-// deeper calls fn for the lines of a block.
+// deeper calls fn, which writes the lines of a block, and indents these lines by one level more.
 func (l *lines) deeper(fn func()) {
 	l.depth++
 	fn()
 	l.depth--
 }
 
-// captured returns the lines that fn writes, one level deeper, instead of adding them.
+// captured calls fn, and returns the lines that fn writes, indented by one level more. It does not add them to the text.
 func (l *lines) captured(fn func()) []string {
 	before := l.text
 	l.text = nil
@@ -36,7 +36,7 @@ func (l *lines) captured(fn func()) []string {
 	return made
 }
 
-// values prints the values and places of one function. What is no expression in C becomes lines before the statement.
+// values prints the values and places of one function. What cannot be an expression in C becomes lines before the statement.
 type values struct {
 	*printer
 	*quirks.Table
@@ -46,11 +46,11 @@ type values struct {
 
 	names map[any]string // of parameters, locals and bound values
 	taken map[string]bool
-	adds  int                     // names that the translation adds
-	pairs map[*ir.Value][2]string // of calls of math/bits functions with two results: the variables that have the results
+	adds  int                     // how many names the translation has added
+	pairs map[*ir.Value][2]string // the two variables that have the results of a call of a math/bits function
 }
 
-// name returns the name in C of a parameter, local or bound value, which is unique in the function. like is its name in Go.
+// name returns the C name of a parameter, local or bound value. The C name is unique in the function. The parameter like is the name in Go.
 func (f *values) name(of any, like string) string {
 	if c, ok := f.names[of]; ok {
 		return c
@@ -68,7 +68,7 @@ func (f *values) name(of any, like string) string {
 	return c
 }
 
-// added returns the name of a variable that the translation adds.
+// added returns a new name for a variable that the translation adds.
 func (f *values) added() string { return fmt.Sprintf("v_%d", f.number()) }
 
 func (f *values) number() int {
@@ -76,7 +76,7 @@ func (f *values) number() int {
 	return f.adds
 }
 
-// composed declares a variable with a structure or array in it.
+// composed declares a variable that has the structure or array of a composite value.
 func (f *values) composed(name string, v *ir.Value) {
 	f.line("%s %s = {0};", f.typ(v.Type), name)
 	f.compose(name, v)
@@ -98,14 +98,14 @@ func (f *values) compose(to string, v *ir.Value) {
 	}
 }
 
-// settle stores the first value of a variable once more if a compiler might move that past uses of its parts.
+// settle stores the first value of a variable once more, if a compiler might move the first store past uses of the variable's parts.
 func (f *values) settle(of any, t *ir.Type, name string) {
 	if f.Settled[of] && (t.Kind == ir.Array || t.Kind == ir.Struct) {
 		f.line("GO_ONCE(%s) = %[1]s;", name)
 	}
 }
 
-// value returns the text of a value where it is used. If it is nested too deeply, it is computed before the statement.
+// value returns the text of a value where it is used. If the value is nested too deeply, it is computed before the statement.
 func (f *values) value(v *ir.Value) text {
 	if v.Bound {
 		return atom(f.names[v])
@@ -130,7 +130,7 @@ func (f *values) part(x text, name string) text {
 	return text{c: x.c + "." + name, level: postfix, deep: x.deep}
 }
 
-// truth returns a bool. any tells that it may be any byte, because other code may have written it. Then all bytes but 0 are true.
+// truth returns a bool. The parameter any says that the bool may be any byte, because other code may have written it. Then every byte except 0 is true.
 func truth(t text, typ *ir.Type, any bool) text {
 	if typ.Kind != ir.Bool || !any {
 		return t
@@ -138,8 +138,8 @@ func truth(t text, typ *ir.Type, any bool) text {
 	return binary("!=", equality, t, atom("0"))
 }
 
-// negated returns a float with the other sign. Intel's compiler loses negations that are needed after a barrier. So kernels with barriers use a macro, which
-// has another form for that compiler.
+// negated returns a float with the other sign. Intel's compiler loses negations that are needed after a barrier. So kernels with barriers use a macro, which is
+// defined differently for that compiler.
 func (f *values) negated(n number, x text) text {
 	if f.Waits {
 		return called("GO_NEG_"+strings.ToUpper(n.c), x)
