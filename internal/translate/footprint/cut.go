@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// reason says why a grid cannot be cut in a dimension. A vague one is used only if there is no other.
+// reason says why a grid cannot be cut in a dimension. A vague reason is used only if there is no other reason.
 type reason struct {
 	text  string
 	vague bool
@@ -29,8 +29,9 @@ func (t *Footprint) cuts() {
 	}
 }
 
-// uncut says why a grid cannot be cut in a dimension, nothing if it can. Threads at different places of the dimension must use different elements of each
-// slice that is written. And all elements of a thread must come after those of the previous thread, so that the ranges of two parts do not overlap.
+// uncut says why a grid cannot be cut in a dimension. The reason is empty if it can be cut. Then threads at different places of the dimension use different
+// elements of each slice that is written. Also, all elements of a thread come after those of the previous thread, so that the ranges of two parts do not
+// overlap.
 func (t *Footprint) uncut(d int) reason {
 	var written []*ir.Param
 	for _, m := range t.w.Slices() {
@@ -64,7 +65,8 @@ func place(a facts.Access) string {
 	return fmt.Sprintf("%s:%d", a.Pos.Filename[strings.LastIndexAny(a.Pos.Filename, `/\`)+1:], a.Pos.Line)
 }
 
-// apart says why threads that differ in g may use the same elements, and nothing if they cannot. name is the name of g.
+// apart says why threads with different numbers for the atom g may use the same elements of m. The reason is empty if they cannot. The parameter name is the
+// name of g.
 func (t *Footprint) apart(m *ir.Param, all []facts.Access, g *facts.Atom, name string) reason {
 	for _, a := range all {
 		if a.Atomic {

@@ -1,16 +1,16 @@
-// Package footprint writes what the generated file says of a kernel's launches: which elements its threads touch, how much work they are, and over which
-// grid it runs. It reads a kernel's facts, and prints Go.
+// Package footprint writes what the generated file says about a kernel's launches: which elements the threads touch, how much work a thread does, and over
+// which grid the kernel runs. It reads a kernel's facts, and prints Go.
 //
-//   - footprint.go writes the function that computes what the threads of a box touch, intervals.go the operations of grid.Interval in it.
+//   - footprint.go writes the Go function that computes what the threads of a box touch. intervals.go writes the operations of grid.Interval in that function.
 //   - cut.go finds along which dimensions a grid can be cut into parts that run at several places. proof.go compares the elements of different threads.
 //   - said.go tells people what a kernel touches.
-//   - over.go finds the grid, steps.go bounds the work of a thread.
+//   - over.go finds the grid. steps.go bounds the work of a thread.
 //
-// Package facts has the elements that a thread touches: the result of following the kernel as one thread whose numbers are not known.
+// Package facts finds the elements that a thread touches. It follows the kernel as one thread whose numbers are not known.
 //
 // # Where things go
 //
-// A new statement or operation: its steps in counter.statement or counter.computed of steps.go. Package facts finds what it touches. For an operation that is
-// not a sum or product, the interval of its result may need a method of grid.Interval. Package facts then makes an atom with the name of the method, and
-// proof.ofAtom needs a case if the result has bounds. A new target needs nothing here.
+// A new statement or operation: its steps in counter.statement or counter.computed of steps.go. Package facts finds which elements the statement or operation
+// touches. For an operation that is not a sum or product, the interval of its result may need a method of grid.Interval. Package facts then makes an atom with
+// the name of the method, and proof.ofAtom needs a case if the result has bounds. A new target needs nothing here.
 package footprint

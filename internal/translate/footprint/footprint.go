@@ -17,14 +17,14 @@ type Footprint struct {
 	w *facts.Reach
 }
 
-// Of finds what a kernel of a program touches. effects has those of the program's functions.
+// Of finds what a kernel of a program touches. The map effects has the effects of the program's functions.
 func Of(p *ir.Program, f *ir.Function, effects map[*ir.Function]*facts.Effects) *Footprint {
 	t := &Footprint{w: facts.ReachOf(p, f, effects)}
 	t.cuts()
 	return t
 }
 
-// Literal returns the value of the generated file. name is that of the function that Func writes.
+// Literal returns the Go text of the kernel.Footprint in the generated file. The parameter name is the name of the Go function that Func writes.
 func (t *Footprint) Literal(name string) string {
 	parts := []string{}
 	if t.Cut != [3]bool{} {
@@ -42,10 +42,10 @@ type touch struct {
 	value *node
 }
 
-// Func returns the function that stores the touches.
+// Func returns the text of a Go function that stores what the kernel touches of each slice.
 func (t *Footprint) Func(name string) string {
 	e := newIntervals(t.w)
-	var all [][]touch // of each slice
+	var all [][]touch // the touches of each slice
 	var roots []*node
 	for _, m := range t.w.Slices() {
 		all = append(all, t.touches(e, m))
@@ -94,14 +94,14 @@ func (t *Footprint) touches(e *intervals, m *ir.Param) (fields []touch) {
 	return fields
 }
 
-// union returns the interval of all accesses, nil if there are none.
+// union returns an interval that has all accesses, or nil if there are none.
 func (e *intervals) union(all []facts.Access) (union *node) {
 	var parts []*node
 	for i, a := range all {
 		if a.Index == nil {
 			return e.whenThreads()
 		}
-		least, most := a.Index[""], a.Index[""] // least and largest constant of the accesses that differ in their constants alone
+		least, most := a.Index[""], a.Index[""] // the least and the largest constant among accesses that differ only in their constants
 		first := i
 		for k, b := range all {
 			if b.Index != nil && b.Index.Rest().Equal(a.Index.Rest()) && sameKnown(a.Known, b.Known) {
@@ -131,14 +131,14 @@ func (e *intervals) union(all []facts.Access) (union *node) {
 	return union
 }
 
-// whenThreads returns the interval of all numbers, and of none if there are no threads.
+// whenThreads returns the interval of all numbers, which is empty if there are no threads.
 func (e *intervals) whenThreads() *node { return e.call("", "When", e.anything(), e.anyThread()) }
 
 func sameKnown(a, b []facts.Known) bool {
 	return slices.EqualFunc(a, b, func(x, y facts.Known) bool { return x.Same(&y) })
 }
 
-// unbounded reports whether an interval has no upper bound: it is grid.Anything, perhaps limited from below.
+// unbounded reports whether an interval is grid.Anything, perhaps limited from below, and so has no upper bound.
 func unbounded(n *node) bool {
 	for n.method == "When" || n.method == "Add" || n.method == "From" || n.method == "Above" {
 		n = n.args[0]
@@ -146,14 +146,15 @@ func unbounded(n *node) bool {
 	return n.text == anything
 }
 
-// filling is a set of writes, all of which each thread makes. For each choice of numbers for the atoms, they write a run of each consecutive elements.
+// filling is a set of writes. Each thread makes all of them. For each choice of numbers for the atoms, the writes set consecutive elements, as many as the
+// field each says.
 type filling struct {
 	each  int64
 	atoms []*facts.Atom
 	known []facts.Known
 }
 
-// node returns the expression that tells whether the writes fill a span, or nil if that would be too long.
+// node returns an expression for whether the writes fill a span, or nil if the expression would be too long.
 func (f *filling) node(e *intervals, span *node) *node {
 	args := []*node{span, e.number(f.each)}
 	e.work = 0
@@ -163,7 +164,7 @@ func (f *filling) node(e *intervals, span *node) *node {
 	}
 	for i, a := range f.atoms {
 		n := e.atom(a, f.known)
-		if i == 0 { // empty if no thread makes these writes; a launch may have other threads
+		if i == 0 { // the interval is empty if no thread makes these writes; a launch may have other threads
 			n = e.when(n, of, f.known, f.known)
 		}
 		args = append(args, n)
@@ -171,13 +172,13 @@ func (f *filling) node(e *intervals, span *node) *node {
 	if len(f.atoms) == 0 {
 		args = append(args, e.within(facts.Fixed(0), f.known))
 	}
-	if e.work > mostWork { // then bounded may have left out conditions
+	if e.work > mostWork { // beyond that, the method bounded may have left out conditions
 		return nil
 	}
 	return e.known(&node{text: "grid.Filled", args: args})
 }
 
-// whole returns the writes that may fill all that a kernel writes of a slice, nil if it reads the slice or if there are none.
+// whole returns writes that may fill all that a kernel writes of a slice. It returns nil if there are no such writes, or if the kernel reads the slice.
 func (t *Footprint) whole(m *ir.Param) *filling {
 	w := t.w
 	if w.Effects.Params[m.Index].Read || w.Lost != "" {

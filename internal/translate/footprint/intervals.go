@@ -12,24 +12,24 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// intervals writes the text that computes intervals. A part that is used twice gets a variable.
+// intervals writes Go text that computes intervals. A part of the text that is used twice gets a variable.
 type intervals struct {
 	w     *facts.Reach
 	nodes map[string]*node
 	order []*node
 	taken map[string]bool
 	depth int
-	work  int // steps of work for this access: see mostWork
+	work  int // the steps of work for the current access: see mostWork
 }
 
 func newIntervals(w *facts.Reach) *intervals {
 	return &intervals{w: w, nodes: map[string]*node{}, taken: map[string]bool{"box": true, "v": true, "touch": true, "grid": true, "kernel": true}}
 }
 
-// node is a part of the text: a method that is called on its first argument, a function that is called, or a leaf.
+// node is a part of the text: a call of a method on the first of args, a call of a function, or a leaf.
 type node struct {
-	method string // of grid.Interval
-	text   string // of a leaf, or the name of a function
+	method string // the method of grid.Interval
+	text   string // the text of a leaf, or the name of a function
 	args   []*node
 	given  bool // a leaf that is computed from the box or from what a launch passes
 	broken bool // a new line begins before the method
@@ -51,7 +51,7 @@ func (e *intervals) call(hint, method string, args ...*node) *node {
 	return e.known(&node{method: method, args: args, hint: hint})
 }
 
-// arithmetic is call for an operation whose result is unlimited if an operand is.
+// arithmetic returns a call of a method whose result is unlimited if an operand is unlimited.
 func (e *intervals) arithmetic(method string, args ...*node) *node {
 	for _, a := range args {
 		if a.text == anything {
@@ -61,7 +61,7 @@ func (e *intervals) arithmetic(method string, args ...*node) *node {
 	return e.call("", method, args...)
 }
 
-// known returns the equal part that exists already, or adds n and returns it.
+// known returns the part equal to n that exists already. If there is none, it adds n and returns n.
 func (e *intervals) known(n *node) *node {
 	if !token.IsIdentifier(n.hint) {
 		n.hint = ""
@@ -87,8 +87,8 @@ func (e *intervals) number(n int64) *node { return e.leaf(strconv.FormatInt(n, 1
 // only returns the interval of one number.
 func (e *intervals) only(n int64) *node { return e.leaf(fmt.Sprintf("grid.Only(%d)", n)) }
 
-// deepest limits how deep the operations of an interval are nested, and mostWork how many of them are tried for one access. Beyond these limits the interval
-// is grid.Anything.
+// deepest limits how deep the operations of an interval are nested. mostWork limits how many operations are tried for one access. Beyond these limits the
+// interval is grid.Anything, or conditions are left out.
 const (
 	deepest  = 60
 	mostWork = 2000
@@ -111,7 +111,7 @@ func (e *intervals) of(p facts.Sum, known []facts.Known) *node {
 	return e.plain(p, known)
 }
 
-// plain is e.of without conditions on sums of several products.
+// plain returns the interval of a sum as the method of does, but does not use conditions on sums of several products.
 func (e *intervals) plain(p facts.Sum, known []facts.Known) *node {
 	if n, ok := p.Constant(); ok {
 		return e.only(n)
@@ -233,7 +233,7 @@ func (e *intervals) result(a *facts.Atom, known []facts.Known) (n *node) {
 
 var methods = map[ir.Op]string{ir.Lt: "Below", ir.Le: "UpTo", ir.Gt: "Above", ir.Ge: "From", ir.Eq: "And", ir.Ne: "Not"}
 
-// bounded limits n, the interval of q, by the conditions on q in known.
+// bounded returns n limited by the conditions on q in known. The node n is the interval of q.
 func (e *intervals) bounded(n *node, q facts.Sum, known []facts.Known) *node {
 	e.depth++
 	defer func() { e.depth-- }()
@@ -270,7 +270,8 @@ func (e *intervals) bounded(n *node, q facts.Sum, known []facts.Known) *node {
 	return n
 }
 
-// within returns the interval of a sum for the threads that meet the conditions in known. It is empty if there are no such threads.
+// within returns the interval of a sum for the threads that meet the conditions in known. The interval is empty if the conditions show that there are no such
+// threads.
 func (e *intervals) within(p facts.Sum, known []facts.Known) *node {
 	e.work = 0
 	n := e.when(e.of(p, known), p, known, known)
@@ -290,7 +291,8 @@ func (e *intervals) within(p facts.Sum, known []facts.Known) *node {
 // anyThread returns an interval that is empty only if there are no threads.
 func (e *intervals) anyThread() *node { return e.given("", "grid.Places(box, 0)") }
 
-// when returns n, which is the interval of p, or an empty interval if no thread meets the conditions in some.
+// when returns the node n, which is the interval of p, with further conditions: those in the parameter some. The result is an empty interval if no thread meets
+// these.
 func (e *intervals) when(n *node, p facts.Sum, known, some []facts.Known) *node {
 	seen := map[int]bool{}
 	e.w.Mentioned(p, seen)
@@ -315,7 +317,8 @@ func (e *intervals) when(n *node, p facts.Sum, known, some []facts.Known) *node 
 	return n
 }
 
-// lines returns the variables that the roots need, and gives each node that is used twice a name. Afterwards text returns the roots.
+// lines returns the declarations of the variables that the roots need. It gives a name to each node that is used twice. Afterwards the method text returns the
+// text of the roots.
 func (e *intervals) lines(roots []*node) string {
 	var count func(n *node)
 	count = func(n *node) {

@@ -9,30 +9,31 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// If a kernel does something only for threads below an end, the end says how many threads it needs. The end may be a parameter, the length of one, or be
-// computed from these. Over finds it for each dimension that the kernel uses, in one of two forms. Either the last statement is "if i < n && j < m { ... }".
-// Or one or more statements "if i >= n || j >= m { return }" come before the rest. Before these, the kernel only computes variables.
+// If a kernel does something only for threads below an end, the end says how many threads the kernel needs. The end may be a parameter, the length of a
+// parameter, or be computed from these. The function Over finds the end for each dimension that the kernel uses. The kernel must have one of two forms. Either
+// its last statement is "if i < n && j < m { ... }". Or one or more statements "if i >= n || j >= m { return }" come before the rest. Before these statements,
+// the kernel only computes variables.
 type over struct {
 	effects map[*ir.Function]*facts.Effects
-	names   []string // of the launcher's arguments, by parameter
+	names   []string // the names of the launcher's arguments, by parameter
 	set     map[*ir.Local]bool
-	ends    [3]end // of each dimension
+	ends    [3]end // the end in each dimension
 }
 
-// end is an expression of the launcher, "" if there is none.
+// end is an expression of the launcher. Its text is "" if there is none.
 type end struct {
 	text  string
-	below bool // it may be negative
+	below bool // the number may be negative
 }
 
-// Over returns the launcher's expression of a kernel's grid, "" if the kernel does not say it. names are those of the launcher's arguments, by the
-// parameter's index. hidden tells that the package has a function max of its own.
+// Over returns the launcher's expression for a kernel's grid, or "" if the kernel does not show its ends. The slice names has the names of the launcher's
+// arguments, by the parameter's index. The parameter hidden says that the package has a function max of its own.
 func Over(f *ir.Function, effects map[*ir.Function]*facts.Effects, names []string, hidden bool) string {
 	o := &over{effects: effects, names: names, set: map[*ir.Local]bool{}}
 	o.region(f.Body.List)
 	var texts []string
 	for _, e := range o.ends[:effects[f].Dims] {
-		if e.below && !hidden { // such as len(y)-1 of an empty y
+		if e.below && !hidden { // such as len(y)-1 if y is empty
 			e.text = "max(0, " + e.text + ")"
 		}
 		texts = append(texts, e.text)
@@ -82,7 +83,7 @@ func (o *over) declares(s *ir.Stmt) bool {
 	return false
 }
 
-// among looks for ends in a condition. Its parts are joined by the operation join, and each part compares a place of the thread with an end.
+// among looks for ends in a condition. The parts of the condition are joined by the operation join, and each part compares a place of the thread with an end.
 func (o *over) among(cond *ir.Value, join, compares ir.Op) {
 	op := cond.Op
 	switch {
@@ -104,7 +105,7 @@ func (o *over) among(cond *ir.Value, join, compares ir.Op) {
 
 var signs = map[ir.Op]string{ir.Add: "+", ir.Sub: "-", ir.Mul: "*", ir.Div: "/"}
 
-// end returns a number as an int in terms of the launcher's arguments.
+// end returns an expression of type int for a number, in terms of the launcher's arguments.
 func (o *over) end(v *ir.Value) end {
 	name := ""
 	if v.Param != nil {

@@ -10,11 +10,11 @@ import (
 // proof compares sums of different threads.
 type proof struct {
 	*facts.Reach
-	work int // for this comparison
+	work int // the steps of work for the current comparison
 }
 
-// less reports whether p is always less than q + step, where p and q may belong to different threads. The conditions knownP hold for the thread of p, and
-// knownQ for that of q.
+// less reports whether p is always less than q + step. The sums p and q may belong to different threads. The conditions knownP hold for the thread of p, and
+// knownQ for the thread of q.
 func (w *proof) less(p facts.Sum, knownP []facts.Known, q facts.Sum, knownQ []facts.Known, step facts.Sum) bool {
 	both := slices.Concat(knownP, knownQ)
 	w.work = 0
@@ -55,7 +55,7 @@ func (w *proof) positive(p facts.Sum, known []facts.Known) bool {
 	return least > 0
 }
 
-// least returns a lower bound of an atom that is the same for all threads: 1, 0, or -1 if it may be negative.
+// least returns a lower bound of an atom that is the same for all threads. The lower bound is 1 or 0, or -1 if the atom may be negative.
 func (w *proof) least(a *facts.Atom, known []facts.Known) int {
 	if a.Kind == facts.IsSize || a.Kind == facts.IsBlocks {
 		return 1
@@ -78,10 +78,10 @@ func (w *proof) least(a *facts.Atom, known []facts.Known) int {
 	return -1
 }
 
-// mostBounds limits how many bounds of a sum are tried. Half of it limits the depth of the search.
+// mostBounds limits how many bounds of a sum are tried. Half of mostBounds limits the depth of the search.
 const mostBounds = 16
 
-// bounds returns sums that are the same for all threads and that are upper bounds of p, or lower bounds.
+// bounds returns upper bounds of p if above is set, and otherwise lower bounds. Each is a sum that is the same for all threads.
 func (w *proof) bounds(p facts.Sum, known []facts.Known, above bool, depth int) (all []facts.Sum) {
 	varying, _ := w.Split(p)
 	if w.work++; p == nil || depth > mostBounds/2 || w.work > mostWork {
@@ -132,7 +132,7 @@ func (w *proof) bounds(p facts.Sum, known []facts.Known, above bool, depth int) 
 	return all
 }
 
-// ofAtom returns upper bounds of an atom, or lower bounds, that follow from its kind.
+// ofAtom returns bounds of an atom that follow from its kind: upper bounds if up is set, and otherwise lower bounds.
 func (w *proof) ofAtom(a *facts.Atom, up bool) []facts.Sum {
 	switch {
 	case !up && a.Low:
@@ -161,7 +161,7 @@ func (w *proof) ofAtom(a *facts.Atom, up bool) []facts.Sum {
 	return nil
 }
 
-// sign returns 1 if a sum is never negative, -1 if it is never positive, and 0 if that is not known.
+// sign returns 1 if a sum is never negative, -1 if it is never positive, and 0 if neither is known.
 func (w *proof) sign(p facts.Sum, known []facts.Known) (sign int) {
 	for m, n := range p {
 		is := 1
@@ -181,7 +181,8 @@ func (w *proof) sign(p facts.Sum, known []facts.Known) (sign int) {
 	return sign
 }
 
-// bound returns the upper bound of a sum that a condition gives, or the lower bound. If there is none, it returns nil.
+// bound returns the bound that a condition gives for the sum c.Of: the upper bound if most is set, and otherwise the lower bound. If the condition gives no
+// such bound, it returns nil.
 func (w *proof) bound(c *facts.Known, most bool) facts.Sum {
 	n, constant := c.Plus.Constant()
 	for m := range c.Of {
@@ -223,8 +224,8 @@ func (w *proof) independent(p facts.Sum, known []facts.Known) bool {
 	return true
 }
 
-// radix returns the atoms of a sum that differ between threads, if different numbers for them give sums that are more than width apart. This is so for the
-// digits of a number, such as i and j in i*n + j.
+// radix returns the atoms of a sum that differ between threads. It returns true only if different numbers for these atoms give sums that are more than width
+// apart. The atoms are then like the digits of a number, such as i and j in i*n + j.
 func (w *proof) radix(p, width facts.Sum, known []facts.Known) ([]*facts.Atom, bool) {
 	varying, _ := w.Split(p)
 	if len(varying) == 0 {

@@ -32,7 +32,7 @@ func (t *Footprint) Said() (all []string) {
 	return all
 }
 
-// says says which elements of a slice a thread uses, "" if none.
+// says returns a text for the elements of a slice that a thread uses, or "" if it uses none.
 func (t *Footprint) says(m *ir.Param, write bool) string {
 	w := t.w
 	type group struct {
@@ -81,8 +81,7 @@ func (t *Footprint) says(m *ir.Param, write bool) string {
 	return strings.Join(parts, " and ")
 }
 
-// rows returns the row that an access is in, and the width of a row, if the index is a row times a width, plus a place in it. Otherwise it returns the
-// index.
+// rows returns the row of an access and the width of a row, if the index of the access is a row times a width, plus a column. Otherwise it returns the index.
 func (t *Footprint) rows(m *ir.Param, a facts.Access) (p facts.Sum, row bool, width facts.Sum) {
 	if m.Type.Kind == ir.Matrix {
 		return a.Row, a.Row != nil, nil

@@ -10,10 +10,10 @@ import (
 )
 
 // This file bounds the work of a thread, so that the host can run a small launch on the goroutine that launches. The bound is a number of steps, plus a
-// multiple of each number and each length that a launch passes: the sum counts every statement as if it ran, and a loop's body as often as it can run. A kernel
-// with a loop that has no known bound has no bound.
+// multiple of each number and each length that a launch passes. It counts every statement as if it ran, and a loop's body as often as it can run. A kernel with
+// a loop that has no known bound has no bound.
 
-// What counts as how many steps. A step is an operation on numbers, as Go's text has it.
+// How many steps an operation counts. One step is an operation on numbers in Go's text.
 const (
 	loadSteps   = 4  // an element, which may come from memory
 	divideSteps = 8  // a division of whole numbers
@@ -21,7 +21,7 @@ const (
 	simpleSteps = 8  // a function of math or math/bits that is a few instructions
 	mathSteps   = 60 // any other function of math or math/bits
 	atomicSteps = 20
-	mostShared  = 4096 // bytes of shared memory of a block, which are set to zero
+	mostShared  = 4096 // the most bytes of a shared variable, which the block sets to zero
 )
 
 // counter counts steps.
@@ -30,7 +30,7 @@ type counter struct {
 	total facts.Bound
 	calls int  // the depth of calls
 	none  bool // there is no bound
-	round any  // the Go statement of the enclosing loop; variables that this statement itself sets are counted with the loop
+	round any  // the Go statement of the enclosing loop; variables that the statement itself sets count with the loop
 }
 
 // Steps returns the elements of driver.Function.Steps for a kernel, or "" if it has no bound.
@@ -56,7 +56,7 @@ func Steps(f *ir.Function) string {
 
 func (c *counter) add(n int64) { c.total = c.total.Plus(facts.Times(n)) }
 
-// function counts the steps of a function without those of its arguments.
+// function counts the steps of a function, without the steps that compute its arguments.
 func (c *counter) function(f *ir.Function) {
 	c.add(callSteps)
 	for _, l := range f.Locals {
@@ -77,7 +77,7 @@ func (c *counter) region(r *ir.Region, in *ir.Function) {
 		if i > 0 {
 			before = r.List[i-1]
 		}
-		if i+1 < len(r.List) && facts.Begins(s, r.List[i+1]) { // it is the first part of a for statement, which does not count
+		if i+1 < len(r.List) && facts.Begins(s, r.List[i+1]) { // the first part of a for statement does not count
 			continue
 		}
 		c.statement(s, before, in)
@@ -120,9 +120,9 @@ func (c *counter) statement(s, before *ir.Stmt, in *ir.Function) {
 	}
 }
 
-// store counts a store. The operation of x op= y and of x++ has no text of its own.
+// store counts a store. The operation in x op= y or x++ does not count as a step of its own.
 func (c *counter) store(s *ir.Stmt, in *ir.Function) {
-	if s.Syntax == in.Syntax { // it copies a parameter that the function changes
+	if s.Syntax == in.Syntax { // the store copies a parameter that the function changes
 		return
 	}
 	if p := s.Place.Param; p == nil || p.Type.Kind != ir.Matrix {
@@ -139,10 +139,10 @@ func (c *counter) store(s *ir.Stmt, in *ir.Function) {
 	c.value(v, s)
 }
 
-// implicit reports whether Go has no text for a value in a statement.
+// implicit reports whether a value in a statement has no text of its own in Go.
 func implicit(v *ir.Value, s *ir.Stmt) bool { return v.Pos == s.Pos }
 
-// loop counts a loop whose variable goes up to a bound, or takes values that are known.
+// loop counts a loop. There is a bound only if the loop's variable goes up to a bounded end, or takes values that are known.
 func (c *counter) loop(s, before *ir.Stmt, in *ir.Function) {
 	each := &counter{Bounds: c.Bounds, calls: c.calls, round: s.Syntax}
 	each.add(2)
@@ -183,7 +183,7 @@ func (c *counter) computed(v *ir.Value, s *ir.Stmt) {
 		c.value(a, s)
 	}
 	switch {
-	case (v.Op.Compares() || v.Op == ir.Address || v.Op == ir.Composite) && implicit(v, s): // of a case, of what a method is called on, of var
+	case (v.Op.Compares() || v.Op == ir.Address || v.Op == ir.Composite) && implicit(v, s): // a case's comparison, a receiver's address, a var's zero
 	case v.Op == ir.Const || v.Op == ir.Argument || v.Op == ir.Counter || v.Op == ir.Extract && len(v.Args) == 1 || v.Op == ir.Load:
 	case v.Op == ir.Extract:
 		c.add(loadSteps)
@@ -191,7 +191,7 @@ func (c *counter) computed(v *ir.Value, s *ir.Stmt) {
 		c.add(loadSteps)
 	case v.Op == ir.Composite:
 		c.sized(v.Type)
-	case v.Op == ir.Address && v.Place.Local != nil && v.Place.Local.Space == ir.Shared && len(v.Place.Path) == 0: // a pointer in Go
+	case v.Op == ir.Address && v.Place.Local != nil && v.Place.Local.Space == ir.Shared && len(v.Place.Path) == 0: // in Go this is a pointer already
 	case v.Op == ir.Atomic:
 		c.add(atomicSteps)
 		if v.Place.Param == nil || v.Place.Param.Type.Kind != ir.Matrix { // the address is taken
@@ -224,14 +224,14 @@ func (c *counter) divides(v *ir.Value) {
 	}
 }
 
-// sized adds the steps that the copy or comparison of a large value takes.
+// sized adds the steps for copying or comparing a value of a large type.
 func (c *counter) sized(t *ir.Type) {
 	if t != nil && (t.Kind == ir.Array || t.Kind == ir.Struct) {
 		c.add(t.Size() / 8)
 	}
 }
 
-// place counts the steps to an element.
+// place counts the steps to reach the memory of a place.
 func (c *counter) place(p *ir.Place, s *ir.Stmt) {
 	if p.Param != nil && p.Param.Type.Kind == ir.Pointer && len(p.Path) == 0 {
 		c.add(1)
@@ -246,7 +246,7 @@ func (c *counter) place(p *ir.Place, s *ir.Stmt) {
 	}
 }
 
-// call counts the steps of a function that is called. Only constants bound its loops.
+// call counts the steps of a called function. Loops in that function have bounds only if constants bound them.
 func (c *counter) call(v *ir.Value) {
 	if c.calls > 16 {
 		c.none = true
