@@ -59,7 +59,7 @@ func counts(v, index *ir.Value) bool {
 	return false
 }
 
-// rounds returns how many rounds a loop takes at most, or math.MaxInt32 if that is not a constant.
+// rounds returns how many rounds a loop takes, or math.MaxInt32 if this number is not a known constant.
 func rounds(loop *ir.Stmt) int {
 	if n, ok := facts.ConstantRounds(loop); ok && loop.Count != nil && loop.Count.Index.Type.Signed() {
 		return int(n)
@@ -94,8 +94,8 @@ func inRegion(r *ir.Region) (n int64) {
 	return n
 }
 
-// steady reports whether the step of a loop that counts up never overflows its type. Then the step can be a signed sum, which must not overflow in C. From
-// that, compilers can compute the number of rounds, and NVIDIA's needs fewer instructions.
+// steady reports whether the step of a loop that counts up never overflows its type. Then the step can be a signed sum, which must not overflow in C. Since it
+// does not overflow, compilers can compute the number of rounds, and NVIDIA's compiler needs fewer instructions.
 func (q *pass) steady(loop *ir.Stmt) bool {
 	if c := loop.Count; c != nil {
 		return c.By > 0 && (c.Op == ir.Lt || c.Op == ir.Le) && fits(c.Index.Type, last(c.Op, c.End), c.By)
@@ -117,7 +117,7 @@ func (q *pass) steady(loop *ir.Stmt) bool {
 	return fits(l.Type, ends(loop.Value, l), most)
 }
 
-// fits reports whether the sum of by and a number that is at most last fits in a signed type.
+// fits reports whether by + n fits in a signed type for every number n that is at most last.
 func fits(t *ir.Type, last, by int64) bool {
 	if !t.Signed() || t.Bits() < 32 {
 		return false
@@ -126,7 +126,7 @@ func fits(t *ir.Type, last, by int64) bool {
 	return by <= limit && max(last, 1) <= limit-by
 }
 
-// ends returns an upper bound of a local where a condition is true.
+// ends returns an upper bound of a local at places where a condition is true.
 func ends(cond *ir.Value, l *ir.Local) int64 {
 	switch {
 	case cond.Op == ir.Both:
@@ -137,7 +137,7 @@ func ends(cond *ir.Value, l *ir.Local) int64 {
 	return math.MaxInt64
 }
 
-// last returns an upper bound of x if x op end holds, where op is < or <=.
+// last returns an upper bound of a number x for which "x op end" holds. The operation op is < or <=.
 func last(op ir.Op, end *ir.Value) int64 {
 	n := most(end)
 	if op == ir.Lt && n > 0 {

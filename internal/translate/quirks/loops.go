@@ -20,27 +20,27 @@ func (q *pass) loops() {
 			q.Looped[s] = q.f.Kernel && has
 		}
 	}, func(v *ir.Value) { has = has || v.Op == ir.Call && hasLoops(v.Call) })
-	// Some drivers end a thread's loop after some number of rounds, and then each later loop at once. So a kernel with loops checks at its end whether the
+	// Some drivers end a thread's loop after some number of rounds, and then end each later loop at once. So a kernel with loops checks at its end whether the
 	// device still runs loops. The check is compiled in only for a launch that may reach the number of rounds.
 	q.Loops = q.f.Kernel && has
 }
 
-// hasLoops reports whether a function has loops, or calls one that has.
+// hasLoops reports whether a function has loops, or calls a function that has loops.
 func hasLoops(f *ir.Function) (has bool) {
 	f.Body.Visit(func(s *ir.Stmt) { has = has || s.Do == ir.Loop }, func(v *ir.Value) { has = has || v.Op == ir.Call && hasLoops(v.Call) })
 	return has
 }
 
-// apart returns the macro for an if around a loop, or "". It is for loops of which threads may take different numbers of rounds. The condition of the if is
-// always true. For PoCL it depends on the thread, so that PoCL runs the loop for each thread by itself.
+// apart returns the macro for the condition of an if around a loop, or "" if the loop needs no such if. It needs one only if threads may take different numbers
+// of rounds. The condition is always true. PoCL sees a condition that depends on the thread, and so runs the loop for each thread by itself.
 //
-// PoCL 7.1 lets all threads of a block take the rounds of an inner loop together if all take the same number of them. It does not see that some threads may
-// have left the outer loop before, and then lets all leave it when the first does. A call counts as an inner loop, also that of a function of package math or
-// math/bits, and so does a comparison of arrays.
+// PoCL 7.1 lets all threads of a block take the rounds of an inner loop together if all take the same number of rounds. It does not see that some threads may
+// have left the outer loop before, and then lets all threads leave the outer loop when the first does. A call counts as an inner loop, even of a function of
+// package math or math/bits, and so does a comparison of arrays.
 //
-// PoCL 3.1 and 7.1 let the threads of a block share a variable if all that a loop stores in it is the same for them: the loop's index, constants, or other such
-// variables, as in for k := range n { last = k } or a, b = b, a. They do not see that threads may have taken different numbers of rounds. The wrong value shows
-// if the variable is used after a barrier.
+// PoCL 3.1 and 7.1 let the threads of a block share a variable if a loop stores only values in it that are the same for all threads: the loop's index,
+// constants, or other such variables. Examples are "for k := range n { last = k }" and "a, b = b, a". PoCL does not see that threads may have taken different
+// numbers of rounds. The wrong value shows if the variable is used after a barrier.
 func (q *pass) apart(loop *ir.Stmt) string {
 	nested, leaves, waits := false, false, false
 	for _, r := range loop.Regions() {
@@ -105,7 +105,7 @@ func (q *pass) differs(loop *ir.Stmt) bool {
 		ends = []*ir.Value{c.From, c.End}
 	}
 	if q.varies == nil {
-		var args []facts.Varies // a function does not know its arguments, so these may vary by thread
+		var args []facts.Varies // the arguments of a function that is not a kernel are not known, so they may vary by thread
 		if !q.f.Kernel {
 			args = slices.Repeat([]facts.Varies{facts.Thread}, len(q.f.Params))
 		}
@@ -114,11 +114,11 @@ func (q *pass) differs(loop *ir.Stmt) bool {
 	return slices.ContainsFunc(ends, func(v *ir.Value) bool { return v == nil || q.varies.Values[v.ID] > facts.Block })
 }
 
-// ordered reports whether a loop computes with floats, stores to elements, or calls a function that may.
+// ordered reports whether a loop computes with floats, stores to elements, or calls a function, which may do either.
 //
-// Intel's compiler runs the last threads of a block one by one, and all threads of a small block, and computes several rounds of their loops at once. It
-// keeps several partial sums of floats and adds them up at the end, which changes the rounding. It also does so if one round reads an element that an earlier
-// round stores, which is wrong. Other loops are left to the compiler, since they may be faster that way.
+// Intel's compiler runs the last threads of a block one by one, and also all threads of a small block. It computes several rounds of the loops of such threads
+// at once. It keeps several partial sums of floats and adds them up at the end, which changes the rounding. It also computes rounds at once if one round reads
+// an element that an earlier round stores, which is wrong. Loops that do neither are left to the compiler, since they may be faster that way.
 func (q *pass) ordered(loop *ir.Stmt) (needs bool) {
 	number := func(v *ir.Value) {
 		needs = needs || v.Op == ir.Call || v.Op == ir.Atomic || v.Type.Float() || v.Type.Complex()
@@ -134,9 +134,9 @@ func (q *pass) ordered(loop *ir.Stmt) (needs bool) {
 	return needs
 }
 
-// guardOf returns the guard of a kernel, or nil. A kernel with a guard is printed twice: without the condition, for blocks whose threads are all below the
-// end, and with it, for the other blocks. Compilers for processors vectorize the threads of the first. A kernel with shared memory is printed once, because
-// all threads must clear that memory first.
+// guardOf returns the guard of a kernel, or nil. A kernel with a guard is printed twice: without the guard's condition, for blocks whose threads are all below
+// the end, and with the condition, for the other blocks. Compilers for processors vectorize the threads in the text without the condition. A kernel with shared
+// memory is printed once, because all threads must clear that memory first.
 func guardOf(f *ir.Function, effects *facts.Effects) *Guard {
 	list, copies := f.Body.List, 0
 	for copies < len(list) && list[copies].Do == ir.Store && list[copies].Value.Op == ir.Argument {

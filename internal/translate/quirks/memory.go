@@ -9,13 +9,13 @@ import (
 
 // memory finds reads and stores that must be volatile, so that the compiler does not move or repeat them.
 //
-// PoCL 7.1 reads memory again where a value that was read before a barrier is needed after it (pocl/pocl#2269). So with barriers reads of elements are
-// volatile, except a kernel's own of buffers that it never writes.
+// If a value that was read before a barrier is needed after the barrier, PoCL 7.1 reads the memory again (pocl/pocl#2269). So in kernels with barriers, reads
+// of elements are volatile. The exceptions are reads of buffers that the kernel never writes, if the kernel itself makes these reads.
 //
-// PoCL 3.1 and 7.1 take two uses of memory for independent if they do not see that their addresses are equal, even within one thread, and then move a store
-// past the other use. So a store is volatile if another use of the memory may be of the same element by an index that is not the same expression: see
-// [pass.mixed]. Stores to a thread's own variables are moved only in kernels with barriers. PoCL 7.1 moves a volatile store of a structure or array past
-// reads that are not volatile, so these reads become volatile as well.
+// PoCL 3.1 and 7.1 assume that two uses of memory are independent if they do not see that the two addresses are equal, even within one thread. Then they move a
+// store past the other use. So a store is volatile if another use of the memory may be of the same element, but with an index that is another expression: see
+// [pass.mixed]. Stores to a thread's own variables are moved only in kernels with barriers. PoCL 7.1 moves a volatile store of a structure or array past reads
+// that are not volatile, so these reads become volatile as well.
 //
 // Mesa 22.3's Rusticl crashes if a thread reads an element of an array argument at an index that is not constant. Such an argument is copied first.
 func (q *pass) memory() {
@@ -41,7 +41,7 @@ func (q *pass) memory() {
 		}
 	}, func(v *ir.Value) {
 		switch {
-		case v.Op == ir.Argument && v.Type.Memory(): // the function that is called uses any of its elements
+		case v.Op == ir.Argument && v.Type.Memory(): // the called function may use any of the parameter's elements
 			uses[v.Param] = append(uses[v.Param], use{nil, true})
 		case v.Op == ir.Load:
 			q.Again[v] = q.Waits && (v.Place.Local == nil || len(v.Place.Path) > 0) && !q.onlyRead(v.Place)
@@ -52,7 +52,7 @@ func (q *pass) memory() {
 			note(v.Place, true)
 		case v.Op == ir.Atomic:
 			note(v.Place, false)
-		case v.Op == ir.Extract && len(v.Args) == 2 && v.Args[1].Op != ir.Const: // the array is memory for a compiler
+		case v.Op == ir.Extract && len(v.Args) == 2 && v.Args[1].Op != ir.Const: // a compiler keeps the array in memory
 			q.Again[v] = q.Waits
 			root := v.Args[0]
 			for root.Op == ir.Extract && !root.Bound {
@@ -99,7 +99,7 @@ func (q *pass) onlyRead(p *ir.Place) bool {
 	return q.f.Kernel && p.Param != nil && p.Space() == ir.Global && !q.effects[q.f].Params[p.Param.Index].Written
 }
 
-// variable reports whether a use is of an element whose index is not constant. For private memory one such use is enough, since the store of its first value
+// variable reports whether some use is of an element whose index is not constant. For private memory one such use is enough, since the store of the first value
 // is another use.
 func (q *pass) variable(all []use) bool {
 	return slices.ContainsFunc(all, func(u use) bool {
@@ -107,8 +107,8 @@ func (q *pass) variable(all []use) bool {
 	})
 }
 
-// mixed reports whether two uses of a parameter or of shared memory may be of the same element by indexes that are not the same expression. A function that
-// is not a kernel does not know which elements its caller uses, so there any index that is not constant is enough.
+// mixed reports whether two uses of a parameter or of shared memory may be of the same element by indexes that are not the same expression. In a function that
+// is not a kernel, it is not known which elements the caller uses. So there, one index that is not constant is enough.
 func (q *pass) mixed(all []use) bool {
 	if !q.variable(all) {
 		return false
@@ -129,7 +129,7 @@ func (q *pass) mixed(all []use) bool {
 	return false
 }
 
-// overlap reports whether two paths that are not the same may lead to the same memory.
+// overlap reports whether two paths that are different expressions may lead to the same memory.
 func (q *pass) overlap(x, y []ir.Part) bool {
 	for i := range min(len(x), len(y)) {
 		switch a, b := x[i], y[i]; {
@@ -144,7 +144,7 @@ func (q *pass) overlap(x, y []ir.Part) bool {
 	return len(x) != len(y)
 }
 
-// recurs reports whether an index that differs between the rounds of a loop may have the same number in two of them, as k&3 has.
+// recurs reports whether an index that differs between the rounds of a loop may be the same number in two of the rounds, like k&3.
 func (q *pass) recurs(v *ir.Value) bool {
 	if v == nil {
 		return false

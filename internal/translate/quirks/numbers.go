@@ -2,9 +2,9 @@ package quirks
 
 import "github.com/go-halyard/halyard/internal/translate/ir"
 
-// Complement returns x if a value is the complement of an integer x, in any form.
+// Complement returns the integer x if a value is the complement of x, in any form. Otherwise it returns nil.
 //
-// Intel's compiler complements once too often in a loop such as n += min(^x, n) or n += max(^x, n). So the text hides the complement from it.
+// Intel's compiler complements once too often in a loop such as n += min(^x, n) or n += max(^x, n). So the text hides the complement from that compiler.
 func Complement(v *ir.Value) *ir.Value {
 	switch {
 	case v.Op == ir.Complement:
@@ -17,7 +17,7 @@ func Complement(v *ir.Value) *ir.Value {
 	return nil
 }
 
-// Minus returns x if a value is -x, and x is an integer. -x - 1 is the complement of x, so the text hides this form as well.
+// Minus returns the integer x if a value is -x. Otherwise it returns nil. Since -x - 1 is the complement of x, the text hides a negation as well.
 func Minus(v *ir.Value) *ir.Value {
 	switch {
 	case !v.Type.Integer():

@@ -7,17 +7,17 @@ import (
 
 // Table says where the C text of a function needs a form that avoids a compiler's fault.
 type Table struct {
-	Waits   bool                // the kernels that run the function have barriers or shared memory: negations of floats have a form of their own
+	Waits   bool                // the kernels that run the function have barriers or shared memory; then negations of floats have a special form
 	Again   map[*ir.Value]bool  // reads that are volatile
 	Stored  map[*ir.Stmt]bool   // stores that are volatile
-	Settled map[any]bool        // of locals, parameters and values: the first value is stored a second time, by a volatile store
+	Settled map[any]bool        // locals, parameters and values whose first value is stored a second time, by a volatile store
 	Own     map[*ir.Param]bool  // arguments that a kernel copies first
 	Apart   map[*ir.Stmt]string // the macros for loops that each thread runs by itself
 	Ordered map[*ir.Stmt]bool   // loops whose rounds run one after the other
-	Unroll  map[*ir.Stmt]int    // of loops that the compiler is told to unroll: the number of rounds
+	Unroll  map[*ir.Stmt]int    // the number of rounds of loops that the compiler is told to unroll
 	Steady  map[*ir.Stmt]bool   // loops whose step never wraps around
-	Looped  map[*ir.Stmt]bool   // returns of a kernel that check first whether the device still runs loops
-	Loops   bool                // the kernel checks that at its end
+	Looped  map[*ir.Stmt]bool   // returns of a kernel that first check whether the device still runs loops
+	Loops   bool                // the kernel makes this check at its end
 	Whole   *Guard              // if not nil, the kernel is printed twice
 }
 
@@ -31,8 +31,8 @@ type pass struct {
 	uses    map[*ir.Local]used // uses of each local in the body, made when it is needed
 }
 
-// Guard is the condition with which a kernel excludes threads beyond an end. The kernel has one of two forms, after copies of parameters: i := t.Global(0);
-// if i >= End { return }; Rest, or i := t.Global(0); if i < End { Rest }. End is a parameter, or the length of one.
+// Guard is the condition with which a kernel excludes threads beyond an end. After copies of parameters, the kernel has one of two forms: "i := t.Global(0); if
+// i >= End { return }; Rest" or "i := t.Global(0); if i < End { Rest }". End is a parameter, or the length of a parameter.
 type Guard struct {
 	Copies []*ir.Stmt
 	Index  *ir.Stmt
@@ -40,7 +40,7 @@ type Guard struct {
 	Rest   []*ir.Stmt // the statements for threads below End
 }
 
-// used says how often a local is used, and whether it is stored to.
+// used says how often a local is used, and whether a statement stores to it.
 type used struct {
 	times  int
 	stored bool
