@@ -2,7 +2,7 @@ package vulkan
 
 import "math"
 
-// twoOverPi returns 64 bits of 2/pi.
+// twoOverPi returns word i of the bits of 2/pi. Word 1 has the first 64 bits after the binary point.
 func twoOverPi(i int64) (w uint64) {
 	switch i {
 	case 1:
@@ -47,7 +47,7 @@ func twoOverPi(i int64) (w uint64) {
 	return w
 }
 
-// reduced returns an angle within a quarter of pi, as a sum, and how many right angles it is away from x.
+// reduced returns an angle between -pi/4 and pi/4, as the sum at + low. The number n is how many right angles x is above that angle, up to multiples of 4.
 func reduced(x float64) (at, low float64, n int64) {
 	if math.Abs(x) < 1e6 {
 		k := math.RoundToEven(x * 0.6366197723675814)
@@ -168,7 +168,7 @@ func Tan(x float64) float64 {
 	return s / c
 }
 
-// atanOf returns the arc tangent of a number that is not negative, by the series around the nearest quarter.
+// atanOf returns the arc tangent of a number a that is not negative. It uses the series around the multiple of 1/4 that is nearest to a, or to 1/a if a > 1.
 func atanOf(a float64) float64 {
 	t := a
 	if a > 1 {

@@ -1,6 +1,6 @@
 package vulkan
 
-// High returns the higher half of a product.
+// High returns the upper 64 bits of the product of x and y.
 func High(x, y uint64) uint64 {
 	a, b, c, d := x>>32, x&0xffffffff, y>>32, y&0xffffffff
 	m := a*d + b*d>>32

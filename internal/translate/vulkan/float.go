@@ -8,7 +8,7 @@ func infinity() float64 { return math.Float64frombits(0x7ff0000000000000) }
 
 func nan() float64 { return math.Float64frombits(0x7ff8000000000001) }
 
-// zeros returns how many of the highest bits of a number other than 0 are 0.
+// zeros returns the number of leading zero bits of a number that is not 0.
 func zeros(x uint64) (n int64) {
 	for s := uint64(32); s > 0; s >>= 1 {
 		if x>>((64-s)&63) == 0 {
@@ -19,7 +19,7 @@ func zeros(x uint64) (n int64) {
 	return n
 }
 
-// exponent returns the biased exponent of a finite number. For a subnormal number it is below 1.
+// exponent returns the biased exponent of a finite number. For a subnormal number, the exponent is below 1.
 func exponent(x float64) int64 {
 	e := int64(math.Float64bits(x) >> 52 & 0x7ff)
 	if e == 0 {
@@ -28,7 +28,7 @@ func exponent(x float64) int64 {
 	return e
 }
 
-// significand returns the significand of a finite number, with the highest bit at 52.
+// significand returns the significand of a finite number. The highest bit that is set is bit 52.
 func significand(x float64) uint64 {
 	m := math.Float64bits(x) << 12 >> 12
 	if math.Float64bits(x)>>52&0x7ff != 0 {
@@ -52,7 +52,8 @@ func scaled(x float64, k int64) float64 {
 	return x * math.Float64frombits(uint64(min(max(k, -1022), 1023)+1023)<<52)
 }
 
-// FMA is math.FMA. Both terms are 128 bits wide with the highest bit at 125, and what is shifted out is kept in the lowest bit.
+// FMA is math.FMA. The product x*y and z are integers of 128 bits whose highest set bit is bit 125. If a shift loses bits that are not 0, the lowest bit is
+// set.
 func FMA(x, y, z float64) float64 {
 	if x == 0 || y == 0 || !finite(x) || !finite(y) {
 		return x*y + z
@@ -109,7 +110,7 @@ func FMA(x, y, z float64) float64 {
 	return rounded(sign, pe, ph, pl)
 }
 
-// rounded returns the number with a sign, an exponent and 128 bits.
+// rounded returns the float64 nearest to the number with a sign, an exponent and a significand of 128 bits.
 func rounded(sign uint64, e int64, high, low uint64) float64 {
 	if high == 0 {
 		high, low = low, 0
@@ -227,7 +228,7 @@ func Remainder(x, y float64) float64 {
 	return math.Float64frombits(math.Float64bits(r) ^ math.Float64bits(x)&(1<<63))
 }
 
-// ComplexQuotient divides a+bi by c+di, in the steps of complex128div in Go's package runtime.
+// ComplexQuotient divides a+bi by c+di, in the same steps as complex128div in Go's package runtime.
 func ComplexQuotient(a, b, c, d float64) (re, im float64) {
 	if math.Abs(c) >= math.Abs(d) {
 		ratio := d / c

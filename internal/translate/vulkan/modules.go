@@ -1,8 +1,8 @@
 // Package vulkan makes the modules of kernels for Vulkan. Package spirv prints them.
 //
-// The other files of this package have the functions that Vulkan lacks, or that its drivers compute with errors that are too large. They are Go, and are
-// built and printed as functions that kernels call: a function with the name of one in package math takes its place. Each file imports package math only. A
-// new function of package math: here, and in ir.Functions.
+// The other files of this package have the functions that Vulkan lacks, or that its drivers compute with errors that are too large. They are written in Go, and
+// are built and printed like other functions that kernels call. A function that has the same name as one in package math replaces it. Each file imports only
+// package math. A new function of package math goes into this package and into ir.Functions.
 package vulkan
 
 import (
@@ -25,8 +25,8 @@ import (
 
 // Modules are the modules of one kernel.
 type Modules struct {
-	Plain, Checked *module.Module // the second reports indexes out of range
-	Watched        *module.Module // reports whether the device has ended a loop; nil if it cannot
+	Plain, Checked *module.Module // Checked reports indexes out of range
+	Watched        *module.Module // reports whether the device has ended a loop; nil if no device can end a loop of the kernel
 }
 
 // ModulesOf makes the modules of a kernel.
@@ -55,7 +55,7 @@ var sources embed.FS
 // functions are the functions that Vulkan lacks.
 var functions = sync.OnceValues(func() (*ir.Program, error) { return built(func(text string) string { return text }) })
 
-// built builds the functions. changed returns the text that replaces that of a file, for tests.
+// built builds the functions that Vulkan lacks. The function changed returns the text that replaces a file's text, for tests.
 func built(changed func(text string) string) (*ir.Program, error) {
 	fset := token.NewFileSet()
 	var files []*ast.File
@@ -77,7 +77,7 @@ func built(changed func(text string) string) (*ir.Program, error) {
 	return build.Functions(load.Check(fset, "vulkan", files, mathematics{}))
 }
 
-// mathematics imports package math with the functions that have a translation, so that no compiled package is needed.
+// mathematics is an importer for package math. Its package math has only the functions that have a translation, so no compiled package is needed.
 type mathematics struct{}
 
 func (mathematics) Import(path string) (*types.Package, error) {

@@ -2,7 +2,7 @@ package vulkan
 
 import "math"
 
-// expOf returns exp(x + low), by the series of exp around the nearest multiple of log 2.
+// expOf returns exp(x + low), by the series of exp around the multiple of log(2) that is nearest to x.
 func expOf(x, low float64) float64 {
 	if x != x {
 		return x
@@ -51,7 +51,7 @@ func Expm1(x float64) float64 {
 	return expOf(x, 0) - 1
 }
 
-// split returns a positive number as f * 2**k, with f between the square roots of 1/2 and 2, and f's logarithm.
+// split returns a positive number as f * 2**k, and the logarithm of f. The number f is between the square root of 1/2 and the square root of 2.
 func split(x float64) (f, k, log float64) {
 	e := exponent(x) - 1023
 	f = math.Float64frombits(significand(x)<<12>>12 | 0x3ff<<52)
@@ -75,7 +75,7 @@ func logOf(x float64) float64 {
 
 func hasLog(x float64) bool { return x > 0 && finite(x) }
 
-// noLog returns the logarithm of an x that hasLog excludes: -Inf, NaN or x itself.
+// noLog returns math.Log(x) for a number x for which hasLog is false: -Inf, NaN or x itself.
 func noLog(x float64) float64 {
 	if x == 0 {
 		return -infinity()
@@ -244,7 +244,7 @@ func bell(a float64) float64 {
 	return expOf(-s, -FMA(a, a, -s))
 }
 
-// erfcOf computes erfc by a continued fraction, from 0.75 on.
+// erfcOf returns erfc(x) for x >= 0.75, by a continued fraction.
 func erfcOf(x float64) float64 {
 	if x > 27.3 {
 		return 0
@@ -284,7 +284,7 @@ func Erfc(x float64) float64 {
 	return erfcOf(x)
 }
 
-// Pow is math.Pow. The logarithm of x, as a sum of two numbers, is multiplied by y.
+// Pow is math.Pow. It multiplies y by the logarithm of x, which it computes as a sum of two numbers.
 func Pow(x, y float64) float64 {
 	a, inf := math.Abs(x), infinity()
 	whole := math.Trunc(y) == y

@@ -2,10 +2,11 @@ package vulkan
 
 import "math"
 
-// This file computes quotients and roots of float32 on devices that do not round them correctly. In this package quotients and roots of float32 are the
-// driver's. Integers correct these estimates, which may be off by 30 units in the last place.
+// This file computes quotients and roots of float32 on devices that do not round them correctly. In this package, quotients and roots of float32 are computed
+// by the driver. These are estimates, which may be off by 30 units in the last place. Integer arithmetic corrects them.
 
-// wide returns the bits of a positive number. Below the smallest normal number it goes on with exponents that float32 does not have.
+// wide returns the bits of a positive float32, given its bits x. For a subnormal number it returns the bits of a normalized number, whose exponent is below
+// those of float32.
 func wide(x uint32) int32 {
 	if x < 0x800000 {
 		x = math.Float32bits(float32(int32(x))) - 0x4a800000
@@ -33,7 +34,7 @@ func Quotient32(x, y float32) float32 {
 		p <<= 1
 		e--
 	}
-	// p * 2**23 is z * q + r. The lowest bits of the product are enough for r, which is small.
+	// p * 2**23 = z * q + r. The lowest 32 bits of the products are enough to compute r, because r is small.
 	by := 1 / float32(int32(q))
 	z := uint32(int32(float32(int32(p)) * by * 8388608))
 	r := int32(p<<23 - z*q)
@@ -44,7 +45,7 @@ func Quotient32(x, y float32) float32 {
 		r += int32(q)
 		z--
 	}
-	// Two more bits say whether at least half a unit is left, and whether anything is. A subnormal number keeps fewer bits.
+	// Two more bits of z say whether the remainder is at least half of a unit, and whether it is other than 0. A subnormal result keeps fewer bits.
 	z <<= 2
 	if 2*r >= int32(q) {
 		z |= 2
@@ -77,7 +78,7 @@ func Root32(x float32) float32 {
 	m := wide(a)
 	e := m >> 23
 	p := (uint32(m)&0x7fffff | 0x800000) << (uint32(^e) & 1)
-	// p * 2**23 is z * z + r.
+	// p * 2**23 = z * z + r.
 	z := int32(float32(math.Sqrt(float64(float32(int32(p)) * 8388608))))
 	r := int32(p<<23 - uint32(z)*uint32(z))
 	step := int32(float32(math.RoundToEven(float64(float32(r) / float32(2*z)))))
