@@ -2,7 +2,7 @@ package ir
 
 import "go/token"
 
-// Builder adds statements to a function. Pos and Syntax are those of the statements and values that it makes.
+// Builder adds statements to a function. The statements and values that it makes get its Pos and Syntax.
 type Builder struct {
 	F      *Function
 	Pos    token.Pos
@@ -46,7 +46,7 @@ func (b *Builder) Value(op Op, t *Type, args ...*Value) *Value {
 	return v
 }
 
-// Const returns a constant: a bool, int64, uint64, float64 or complex128, as the type needs.
+// Const returns a constant of a type. The type says which Go type x must have: bool, int64, uint64, float64 or complex128.
 func (b *Builder) Const(t *Type, x any) *Value {
 	v := b.Value(Const, t)
 	v.Const = x
@@ -77,7 +77,7 @@ func (b *Builder) Zero(t *Type) *Value {
 	return b.Value(Composite, t)
 }
 
-// Again returns a value that can be used in another statement: a bound value itself, or else a copy. The value has no operands.
+// Again returns a value that can be used in another statement. If v is bound, it is v itself. Otherwise it is a copy, and v must have no operands.
 func (b *Builder) Again(v *Value) *Value {
 	if v.Bound {
 		return v
@@ -101,7 +101,7 @@ func (b *Builder) Frozen(p *Place) *Place {
 // AgainAt returns a copy of a place that Frozen returned, to use it in another statement.
 func (b *Builder) AgainAt(p *Place) *Place { return p.mapped(b.Again) }
 
-// mapped returns a place with other indexes.
+// mapped returns a copy of a place with the indexes that the function index returns for its indexes.
 func (p *Place) mapped(index func(*Value) *Value) *Place {
 	q := *p
 	q.Path = nil
@@ -131,7 +131,7 @@ func (b *Builder) Extent(op Op, p *Param) *Value {
 	return v
 }
 
-// Load returns what is at a place.
+// Load returns a value that reads a place.
 func (b *Builder) Load(p *Place) *Value {
 	v := b.Value(Load, p.Type)
 	v.Place = p
@@ -172,7 +172,7 @@ func (b *Builder) Store(to *Place, v *Value) {
 	s.Place, s.Value = to, v
 }
 
-// Part returns a field of a place, or an element if index is not nil, or a cell of a matrix if col is not nil.
+// Part returns a part of a place: a cell of a matrix if col is not nil, otherwise an element if index is not nil, and otherwise a field.
 func (p *Place) Part(field int, index, col *Value) *Place {
 	q := *p
 	q.Path = append(p.Path[:len(p.Path):len(p.Path)], Part{Field: field, Index: index, Col: col})

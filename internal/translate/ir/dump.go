@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// String returns the program as text. It reads like Go with := for each let; constants that are no int, bool or float64 have their type after a colon.
+// String returns the program as text. The text reads like Go, with := for each let. A constant that is not an int, bool or float64 has its type after a colon.
 func (p *Program) String() string {
 	var b strings.Builder
 	for i, f := range p.Functions {
@@ -65,7 +65,7 @@ func (d *dumper) line(format string, args ...any) {
 	fmt.Fprintf(&d.b, strings.Repeat("\t", d.depth)+format+"\n", args...)
 }
 
-// name returns the name of something, which nothing else in the function has.
+// name returns a name for a parameter, local, bound value or label. The name is unique in the function.
 func (d *dumper) name(of any, like string) string {
 	if n, ok := d.names[of]; ok {
 		return n

@@ -2,7 +2,7 @@ package ir
 
 import "go/token"
 
-// Program is the kernels of a package, and the functions that they call.
+// Program has the kernels of a package, and the functions that they call.
 type Program struct {
 	Functions []*Function // callees before their callers
 	Position  func(token.Pos) token.Position
@@ -10,18 +10,18 @@ type Program struct {
 
 // Function is a kernel, or a function that kernels call.
 type Function struct {
-	Name    string // in Go. Several functions may have it: one is built for each list of type arguments and each kind of memory
+	Name    string // the name in Go. Several functions may have it, as one is built for each list of type arguments and each kind of memory
 	Kernel  bool
 	Params  []*Param
 	Results []*Type
 	Locals  []*Local
 	Body    *Region
-	Syntax  any // what it was built from, a *ast.FuncDecl
+	Syntax  any // the *ast.FuncDecl from which it was built
 
 	values int
 }
 
-// Param is a parameter. It does not change: a parameter that the Go function assigns to is copied into a local.
+// Param is a parameter. Its value does not change. If the Go function assigns to a parameter, the parameter is copied into a local.
 type Param struct {
 	Name  string
 	Type  *Type
@@ -32,14 +32,14 @@ type Param struct {
 
 // Local is a variable that changes, or that the threads of a block share.
 type Local struct {
-	Name  string // in Go; empty for one that was added
+	Name  string // the name in Go; empty for a local that the translation adds
 	Type  *Type
 	Space Space // Private or Shared. A shared local is zero when a block begins
 	Index int   // among the function's locals
 	Pos   token.Pos
 }
 
-// Region is a list of statements. Its values are used in it, or in regions inside it.
+// Region is a list of statements. Its bound values can be used in it, and in regions inside it.
 type Region struct{ List []*Stmt }
 
 // Action says what a statement does.
@@ -48,12 +48,12 @@ type Action uint8
 // The kinds of statements, with the fields of [Stmt] that they use.
 const (
 	Let      Action = iota // evaluates Value once, here; later statements use the result
-	Store                  // Place = Value. The indexes are evaluated first, then the value; then the indexes are checked
+	Store                  // Place = Value. First the indexes are evaluated, then the value is, and then the indexes are checked
 	If                     // if Value { Then } else { Else }
 	Loop                   // for { Head; if !Value { break }; Then; Step }. With Count instead: for Count { Then }
 	Switch                 // Clauses
-	Break                  // leaves Target, a loop or a switch around
-	Continue               // goes on with the step of Target, a loop around
+	Break                  // leaves Target, an enclosing loop or switch
+	Continue               // goes on with the step of Target, an enclosing loop
 	Return                 // Values
 	Barrier                // waits for all threads of the block
 )
@@ -62,7 +62,7 @@ var actions = [...]string{"let", "store", "if", "loop", "switch", "break", "cont
 
 func (a Action) String() string { return actions[a] }
 
-// Stmt is a statement. A Go statement may have become several.
+// Stmt is a statement. One Go statement may become several statements.
 type Stmt struct {
 	Do     Action
 	Pos    token.Pos
@@ -76,11 +76,11 @@ type Stmt struct {
 	Count      *Count  // of a loop that counts, which has neither Value nor Head nor Step
 	Clauses    []*Clause
 	Target     *Stmt
-	Label      string // in Go, of a loop or switch
+	Label      string // the label in Go of a loop or switch
 }
 
-// Count is how a loop counts: for Index := From; Index Op End; Index += By { }. From and End are evaluated once. Index does not change within a
-// round. The sum wraps as in Go.
+// Count says how a loop counts: "for Index := From; Index Op End; Index += By { }". From and End are evaluated once. Index does not change within a round. The
+// sum Index + By wraps around as in Go.
 type Count struct {
 	Index     *Value
 	From, End *Value
@@ -88,7 +88,7 @@ type Count struct {
 	By        int64
 }
 
-// Clause is a clause of a switch. The tests of all clauses are made in order, until one is true; then the body of its clause runs. If none is,
+// Clause is a clause of a switch. The tests of all clauses are made in order, until one is true. Then the body of that test's clause runs. If no test is true,
 // the body of the clause without tests runs.
 type Clause struct {
 	Tests []Test
@@ -102,26 +102,26 @@ type Test struct {
 	Cond *Value
 }
 
-// Value is something that is computed. It does not change. If a [Let] or a [Count] defines it (Bound is true), it is evaluated there, and any number
-// of statements use it. Otherwise it is a part of one statement, is evaluated with it, and is used once.
+// Value is the result of a computation. It does not change. If a [Let] or a [Count] defines the value (Bound is true), it is evaluated there, and any number of
+// statements can use it. Otherwise the value is a part of one statement, is evaluated with that statement, and is used once.
 type Value struct {
-	ID    int // from 0 to Function.NumValues, for tables of what is known about values
+	ID    int // at least 0 and below Function.NumValues, for tables of what is known about values
 	Op    Op
 	Type  *Type // nil for a call of a function without results
 	Args  []*Value
-	Name  string // the Go variable that it is, if it is one
+	Name  string // the name of its Go variable, if it has one
 	Pos   token.Pos
 	Bound bool
 
 	Const any       // of Const: a bool, int64, uint64, float64 or complex128
-	Of    string    // of Go and Atomic: the function's name, such as math.Sqrt and Add
-	Which []int     // of Composite: the elements or fields that Args are; the others are zero. Of Extract: the field. Of the grid: the dimension
+	Of    string    // of Go and Atomic: the function's name, such as math.Sqrt or Add
+	Which []int     // of Composite: the elements or fields that Args are, while all others are zero. Of Extract: the field. Of InGrid to AllBlocks: the dimension
 	Param *Param    // of Argument, Len, Rows and Cols
 	Place *Place    // of Load, Address and Atomic
 	Call  *Function // of Call
 }
 
-// Place is where a value is stored: a local, an element of a parameter, or what a parameter points to, and then a part of that.
+// Place is where a value is stored: a local, an element of a parameter, the target of a pointer parameter, or a part of one of these.
 type Place struct {
 	Local *Local
 	Param *Param // if Local is nil
@@ -132,8 +132,8 @@ type Place struct {
 // Part is one step from a place to a part of it.
 type Part struct {
 	Field      int
-	Index, Col *Value    // Index is not nil for an element; for one of a matrix Index is the row and Col the column
-	Pos        token.Pos // of the index in the source. The index may be a value that is bound elsewhere and has another position. Pos may be missing
+	Index, Col *Value    // Index is not nil for an element. For an element of a matrix, Index is the row and Col is the column
+	Pos        token.Pos // the position of the index in the source; a bound index may have another position itself. Pos may be missing
 }
 
 // Space returns the kind of memory that a place is in.
@@ -155,7 +155,7 @@ func (p *Place) root() *Type {
 	return p.Param.Type
 }
 
-// within returns the type of a part of a type, or nil.
+// within returns the type of the part s of a place of type t, or nil if there is no such part.
 func (s Part) within(t *Type) *Type {
 	if t.Kind == Slice || t.Kind == Matrix {
 		return t.Elem
@@ -184,7 +184,7 @@ func (v *Value) Operands() []*Value {
 	return append(v.Place.Indexes(), v.Args...)
 }
 
-// Operands returns the values that a statement itself uses, in the order of their evaluation, without those of the regions in it.
+// Operands returns the values that a statement itself uses, in the order of their evaluation. It leaves out values that only the statement's regions use.
 func (s *Stmt) Operands() (all []*Value) {
 	if s.Place != nil {
 		all = s.Place.Indexes()
@@ -217,7 +217,8 @@ func (s *Stmt) Regions() (all []*Region) {
 	return all[:n]
 }
 
-// Visit calls f for each statement of a region and the regions inside it, and value for each value that they compute, operands first. Either may be nil.
+// Visit calls f for each statement of a region and of the regions inside it. It calls the function value for each value that these statements compute, operands
+// first. Either function may be nil.
 func (r *Region) Visit(f func(*Stmt), value func(*Value)) {
 	if r == nil {
 		return

@@ -10,25 +10,25 @@ import (
 // Op is an operation that computes a value.
 type Op uint8
 
-// The operations. Arithmetic on integers wraps at the type's width, and each operation on floats is rounded by itself.
+// The operations. Arithmetic on integers wraps around at the type's width, and each operation on floats is rounded by itself.
 const (
 	Const    Op = iota
-	Argument    // the value of a parameter. A slice, matrix or pointer only as an argument of a call
+	Argument    // the value of a parameter. If it is a slice, matrix or pointer, it is only an argument of a call
 	Counter     // the index of a loop that counts
 	Len         // of a slice
 	Rows        // of a matrix
 	Cols
 	InGrid    // the thread's place in the grid, along a dimension: Global of grid.Thread
-	InBlock   // its place in its block: Local
-	BlockOf   // the place of its block: Block
-	Threads   // of a block: Size
-	AllBlocks // of the grid: Blocks
+	InBlock   // the thread's place in its block: Local
+	BlockOf   // the place of the thread's block in the grid: Block
+	Threads   // how many threads a block has: Size
+	AllBlocks // how many blocks the grid has: Blocks
 
 	Neg
 	Not        // of a bool
 	Complement // of an integer's bits
 	Convert    // to another type of numbers
-	Round      // the explicit conversion of a float or complex number to its own type: an operation on it and one before are not fused
+	Round      // the explicit conversion of a float or complex number to its own type: operations before and after it are not fused
 	Real
 	Imag
 
@@ -41,13 +41,13 @@ const (
 	Or
 	Xor
 	AndNot
-	Shl // the count is any integer; a negative one panics
+	Shl // the count is any integer; a negative count panics
 	Shr
-	Min // of two numbers, as the builtin function
+	Min // of two numbers, like the built-in function
 	Max
 	Complex // of two floats
 
-	Eq // of two values of a type, also of structures and arrays
+	Eq // of two values of the same type, which may be a structure or an array
 	Ne
 	Lt // of two real numbers
 	Le
@@ -56,14 +56,14 @@ const (
 
 	Both      // x && y: y is evaluated only if x is true
 	Either    // x || y: y is evaluated only if x is false
-	Go        // a function of packages math, math/bits and math/cmplx that [Functions] has
-	Composite // a structure or array of its elements
-	Extract   // an element or a field of a value; the second operand is the index of an element
+	Go        // a function of package math, math/bits or math/cmplx that [Functions] has
+	Composite // a structure or array with given fields or elements
+	Extract   // an element or a field of a value; if it is an element, the second operand is its index
 
-	Load    // what is at a place
+	Load    // the value that is stored at a place
 	Address // a pointer to a place, only as an argument of a call
-	Atomic  // an atomic operation on a place. Its value is what the place held before. Only directly in a Let
-	Call    // the results of a function; a tuple if there are several. Only directly in a Let
+	Atomic  // an atomic operation on a place. Its value is what the place held before. It occurs only directly in a Let
+	Call    // the result of a function; if there are several results, a tuple of these. It occurs only directly in a Let
 )
 
 var ops = [...]string{"const", "argument", "counter", "len", "rows", "cols", "Global", "Local", "Block", "Size", "Blocks",
@@ -80,10 +80,10 @@ func (o Op) Compares() bool { return o >= Eq && o <= Ge }
 // Binary reports whether an operation computes a value of the type of its two operands.
 func (o Op) Binary() bool { return o >= Add && o <= Max && o != Shl && o != Shr }
 
-// Atomics are the atomic operations, and how many operands each has.
+// Atomics has the atomic operations, each with the number of its operands.
 var Atomics = map[string]int{"Add": 1, "Min": 1, "Max": 1, "And": 1, "Or": 1, "Xor": 1, "Exchange": 1, "CompareExchange": 2}
 
-// Functions are the functions of Go that have a translation.
+// Functions has the functions of Go's packages math, math/bits and math/cmplx that have a translation.
 var Functions = map[string]any{
 	"math.Sqrt": math.Sqrt, "math.Floor": math.Floor, "math.Ceil": math.Ceil, "math.Trunc": math.Trunc, "math.Abs": math.Abs, "math.Copysign": math.Copysign,
 	"math.Round": math.Round, "math.RoundToEven": math.RoundToEven, "math.Mod": math.Mod, "math.Remainder": math.Remainder, "math.Exp": math.Exp,
@@ -112,7 +112,8 @@ var Functions = map[string]any{
 var reflected = map[reflect.Kind]Kind{reflect.Bool: Bool, reflect.Int: Int, reflect.Uint: Uint, reflect.Uint8: U8, reflect.Uint16: U16, reflect.Uint32: U32,
 	reflect.Uint64: U64, reflect.Float32: F32, reflect.Float64: F64, reflect.Complex128: C128}
 
-// Signature returns the types of the operands and of the result of a function that [Functions] has. The result is a tuple if there are several.
+// Signature returns the types of the operands and of the result of a function that [Functions] has. If there are several results, the type of the result is a
+// tuple.
 func Signature(name string) (params []*Type, result *Type, ok bool) {
 	f, ok := Functions[name]
 	if !ok {

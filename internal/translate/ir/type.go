@@ -9,7 +9,7 @@ import (
 // Kind is the kind of a type.
 type Kind uint8
 
-// The kinds of types. Int and Uint are kinds of their own, although they have 64 bits: a target may choose another width for them.
+// The kinds of types. Int and Uint are separate kinds, although they have 64 bits, because a target may choose another width for them.
 const (
 	Bool Kind = iota
 	I8
@@ -29,7 +29,7 @@ const (
 	Array   // Len elements of type Elem
 	Struct  // Fields
 	Tuple   // Fields without names: the results of a call
-	Pointer // to an Elem in Space; only for parameters, and for arguments in calls
+	Pointer // to an Elem in Space; only for parameters, and for arguments of calls
 	Slice   // of Elem in Space; only for parameters
 	Matrix  // rows and columns of Elem in Space; only for parameters
 )
@@ -42,8 +42,8 @@ type Space uint8
 
 // The kinds of memory.
 const (
-	Private Space = iota // of one thread
-	Shared               // of the threads of a block
+	Private Space = iota // memory of one thread
+	Shared               // memory that the threads of a block share
 	Global               // a buffer
 )
 
@@ -54,14 +54,14 @@ func (s Space) String() string { return spaces[s] }
 // Type is the type of a value or a place. Types are compared by [Type.Same].
 type Type struct {
 	Kind   Kind
-	Name   string // of a structure, in Go; it may be empty, and is only for printers
+	Name   string // the name in Go of a structure; it may be empty, and only printers use it
 	Elem   *Type
 	Len    int64
 	Fields []Field
 	Space  Space
 }
 
-// Field is a field of a structure or tuple. Fields called _ are not compared by ==.
+// Field is a field of a structure or tuple. The operator == does not compare fields that are named _.
 type Field struct {
 	Name string
 	Type *Type
@@ -86,8 +86,8 @@ func TupleOf(results ...*Type) *Type {
 	return t
 }
 
-// Same reports whether two types have the same values. Names of structures do not matter: a conversion between structures with the same
-// fields changes nothing.
+// Same reports whether two types have the same values. Names of structures do not matter, since a conversion between structures with the same fields changes
+// nothing.
 func (t *Type) Same(u *Type) bool {
 	if t == u || t == nil || u == nil {
 		return t == u
@@ -139,7 +139,7 @@ func (t *Type) Part() *Type {
 // Memory reports whether t refers to memory: a pointer, slice or matrix. Such types are for parameters only.
 func (t *Type) Memory() bool { return t.Kind >= Pointer }
 
-// Inner returns the type of an element of an array, or of a field of a structure or tuple. It is nil if there is none.
+// Inner returns the type of an element of an array, or of a field of a structure or tuple. If there is no such part, it returns nil.
 func (t *Type) Inner(field int) *Type {
 	switch {
 	case t.Kind == Array:
@@ -150,7 +150,7 @@ func (t *Type) Inner(field int) *Type {
 	return nil
 }
 
-// Has reports whether holds is true of a type, or of a type that is a part of it.
+// Has reports whether the function holds returns true for a type, or for a type that is a part of it.
 func (t *Type) Has(holds func(*Type) bool) bool {
 	return holds(t) || t.Elem != nil && t.Elem.Has(holds) || slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Type.Has(holds) })
 }
@@ -184,7 +184,7 @@ func (t *Type) String() string {
 	return kinds[t.Kind]
 }
 
-// Size returns how many bytes a value of the type has in Go, where an int has 64 bits. Types that refer to memory have none.
+// Size returns how many bytes a value of the type has in Go, where an int has 64 bits. For types that refer to memory, it returns 0.
 func (t *Type) Size() int64 {
 	size, _ := t.layout()
 	return size
@@ -209,7 +209,7 @@ func (t *Type) layout() (size, align int64) {
 			n, a := f.Type.layout()
 			size, align, last = (size+a-1)/a*a+n, max(align, a), n
 		}
-		if last == 0 && size > 0 { // as in Go, so that the address of an empty last field is inside the structure
+		if last == 0 && size > 0 { // as in Go: the address of an empty last field must be inside the structure
 			size++
 		}
 		return (size + align - 1) / align * align, align

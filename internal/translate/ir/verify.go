@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Verify returns an error if the program breaks a rule of the package. Tests call it after build.
+// Verify returns an error if the program breaks a rule of the package. Tests call Verify after package build.
 func (p *Program) Verify() error {
 	known := map[*Function]bool{}
 	for _, f := range p.Functions {
@@ -33,10 +33,10 @@ func must(holds bool, format string, args ...any) {
 
 type verifier struct {
 	f      *Function
-	known  map[*Function]bool // the functions before this one
-	scope  map[*Value]bool    // bound values that may be used here
+	known  map[*Function]bool // the functions before the current one
+	scope  map[*Value]bool    // bound values that the current statement may use
 	ids    map[int]*Value
-	around []*Stmt // loops and switches
+	around []*Stmt // the enclosing loops and switches
 	at     *Stmt
 }
 
@@ -57,10 +57,10 @@ func (v *verifier) function() (err error) {
 	return nil
 }
 
-// region checks a region, whose values are unknown after it.
+// region checks a region. The values of the region go out of scope after it.
 func (v *verifier) region(r *Region) { v.regionThen(r, func() {}) }
 
-// regionThen checks a region and then calls then, before the values of the region go out of scope.
+// regionThen checks a region. It calls the function then before the values of the region go out of scope.
 func (v *verifier) regionThen(r *Region, then func()) {
 	var here []*Value
 	if r != nil {
@@ -177,7 +177,7 @@ func (v *verifier) use(x *Value) *Type {
 	return x.Type
 }
 
-// computed checks a value where it is computed. let tells that it is the value of a let, and not only a part of one.
+// computed checks a value where it is computed. The parameter let says that the value is the value of a let, and not only a part of it.
 func (v *verifier) computed(x *Value, let bool) {
 	must(x.Op != Counter, "a counter that no loop has")
 	must(let || x.Op != Call && x.Op != Atomic, "%s: it is not the value of a let", x.Op)
@@ -217,7 +217,7 @@ func (v *verifier) call(x *Value) {
 	must(x.Type.Same(want), "call of %s: its result is a %s", f.Name, x.Type)
 }
 
-// Result returns the type of a call's value: that of the result, a tuple if there are several, or nil if there are none.
+// Result returns the type of the value of a call: the type of the result, a tuple type if there are several results, or nil if there are none.
 func (f *Function) Result() *Type {
 	switch len(f.Results) {
 	case 0:

@@ -1,6 +1,6 @@
 package ir
 
-// verify checks the types of an operation, whose operands are checked.
+// verify checks the types of an operation. Its operands are checked already.
 func (x *Value) verify(v *verifier) {
 	n := len(x.Args)
 	arg := func(i int) *Type {
@@ -93,7 +93,7 @@ func (x *Value) unary(of *Type) bool {
 	return of.Complex() && x.Type.Same(of.Part())
 }
 
-// arithmetic reports whether a type has an operation on two operands.
+// arithmetic reports whether the type of a value has the value's operation on two operands.
 func (x *Value) arithmetic() bool {
 	switch x.Op {
 	case Add, Sub, Mul, Div:
