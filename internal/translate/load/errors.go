@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Error is one thing that has no translation, or one error of the compiler.
+// Error is the refusal of one thing that has no translation, or one error of the compiler.
 type Error struct {
 	Pos  token.Position
 	Text string
@@ -31,7 +31,7 @@ func (p *Package) ErrorAt(pos token.Pos, format string, args ...any) *Error {
 	return &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
 }
 
-// Sorted returns errors in the order of their positions, each once, or nil if there are none.
+// Sorted returns errors in the order of their positions, without duplicates. If there are none, it returns nil.
 func Sorted(list []Error) error {
 	if len(list) == 0 {
 		return nil

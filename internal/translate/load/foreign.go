@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// listed is what the go command says of a package.
+// listed is what the go command says about a package.
 type listed struct {
 	Dir, Name, ImportPath, Export             string
 	GoFiles, CgoFiles                         []string
@@ -18,7 +18,7 @@ type listed struct {
 	Error                                     *struct{ Err string }
 }
 
-// others are the packages that kernels may call functions of: those that the packages with kernels import, apart from Go's own.
+// others has the packages whose functions kernels may call: the packages that packages with kernels import, except the standard library.
 type others struct {
 	fset    *token.FileSet
 	imports types.Importer
@@ -27,7 +27,7 @@ type others struct {
 	loaded  map[string]*Package // by import path; nil if there is no source
 }
 
-// load returns a package with its source, or nil if there is no source, or none without cgo.
+// load returns a package with its source. It returns nil if the package has no source files, or only files that use cgo.
 func (s *others) load(path string) *Package {
 	if s == nil {
 		return nil
@@ -63,8 +63,8 @@ func (s *others) load(path string) *Package {
 	return p
 }
 
-// Home returns the package of a function, with its source, and the function there. The package is nil if it has no source. An importing package has its own
-// *types.Func of the function, made from the compiler's export data; Home returns the one that belongs to the source.
+// Home returns the package of a function, with its source, and the function in that package. If the package has no source, both results are nil. An importing
+// package has its own *types.Func of the function, made from the compiler's export data. Home returns the *types.Func that belongs to the source.
 func (p *Package) Home(obj *types.Func) (*Package, *types.Func) {
 	if obj.Pkg() == nil || obj.Pkg() == p.Types {
 		return p, obj

@@ -5,16 +5,16 @@ import (
 	"go/types"
 )
 
-// GridPath is the import path of package grid. The translation knows its functions by their names.
+// GridPath is the import path of package grid. The translation recognizes the functions of package grid by their names.
 const GridPath = "github.com/go-halyard/halyard/kernel/grid"
 
-// GridType reports whether t is a type of package grid with that name.
+// GridType reports whether t is the type of package grid with the given name.
 func GridType(t types.Type, name string) bool {
 	n, ok := types.Unalias(t).(*types.Named)
 	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == GridPath && n.Obj().Name() == name
 }
 
-// MatrixOf returns the type of the elements of a grid.Matrix or a grid.OutMatrix, nil for another type.
+// MatrixOf returns the type of the elements of a grid.Matrix or a grid.OutMatrix. For another type it returns nil.
 func MatrixOf(t types.Type) types.Type {
 	n, ok := types.Unalias(t).(*types.Named)
 	if !ok || n.TypeArgs().Len() != 1 || !GridType(n, "Matrix") && !GridType(n, "OutMatrix") {
@@ -23,7 +23,8 @@ func MatrixOf(t types.Type) types.Type {
 	return n.TypeArgs().At(0)
 }
 
-// Callee returns the name of the called function, and the receiver if it is a method.
+// Callee returns the name of the called function. For a selector it also returns the expression before the dot, which is the receiver of a method or the name
+// of a package.
 func Callee(fun ast.Expr) (*ast.Ident, ast.Expr) {
 	switch x := fun.(type) {
 	case *ast.Ident:
@@ -38,7 +39,7 @@ func Callee(fun ast.Expr) (*ast.Ident, ast.Expr) {
 	return nil, nil
 }
 
-// Calls reports whether an expression is a call of a function or method of package grid.
+// Calls reports whether an expression is a call of the function or method of package grid with the given name.
 func (p *Package) Calls(e ast.Expr, name string) bool {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok {

@@ -23,13 +23,13 @@ func (p *Package) Kernels() []*ast.FuncDecl {
 	return found
 }
 
-// Mark returns the line that marks a kernel, and the words of the list that follows.
+// Mark returns the line that marks a kernel, and the words after the mark in that line.
 func Mark(kernel *ast.FuncDecl) (*ast.Comment, []string) {
 	mark := kernel.Doc.List[slices.IndexFunc(kernel.Doc.List, isMark)]
 	return mark, strings.Fields(mark.Text[len(Marker):])
 }
 
-// Instances returns the lists of type arguments for which a kernel is translated: an empty one for a function that is not generic.
+// Instances returns the lists of type arguments for which a kernel is translated. For a function that is not generic, it returns a single empty list.
 func (p *Package) Instances(kernel *ast.FuncDecl) (all [][]types.Type, why *Error) {
 	mark, words := Mark(kernel)
 	if len(words) == 0 {
@@ -49,7 +49,7 @@ func (p *Package) Instances(kernel *ast.FuncDecl) (all [][]types.Type, why *Erro
 	return all, nil
 }
 
-// Import returns a package that the module of p imports, or nil if its source is not there.
+// Import returns a package that a package with kernels imports, or nil if the source is not available.
 func (p *Package) Import(path string) *Package { return p.others.load(path) }
 
 // Outside reports whether a position is in a declaration of constants, types or imports.
