@@ -166,8 +166,8 @@ func (b *Bounds) natural(v *ir.Value) bool {
 	return false
 }
 
-// from reports whether v is known to be >= least and not to wrap around. The parameter least is 0 or 1. So that v does not wrap around, it may be a sum or
-// product of small integers, of which there are at most as many as the parameter numbers says.
+// from reports whether v is known to be >= least and not to wrap around. The parameter least is 0 or 1. If v is a sum or product, its operands are small
+// integers, and there are at most as many as the parameter numbers says.
 func (b *Bounds) from(v *ir.Value, least int64, numbers int) bool {
 	if n, ok := Constant(v); ok {
 		return n >= least && n <= largest

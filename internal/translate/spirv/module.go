@@ -43,7 +43,7 @@ func (e *emitter) function(f *ir.Function, c *build.Code) *function {
 // mostPushed is how many bytes of push constants every device takes. Longer lists of arguments are passed in memory, as backends/vulkan describes.
 const mostPushed = 128
 
-// kernel prints the kernel. Pointers among its arguments are addresses. See arguments for where they are.
+// kernel prints the kernel. For where its arguments are, see the type arguments. Pointers are passed as addresses.
 func (e *emitter) kernel(k *ir.Function) {
 	for d := range e.threads {
 		e.threads[d] = e.m.Global(build.OpSpecConstant, e.m.Int(32), 1)
