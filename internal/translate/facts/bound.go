@@ -86,7 +86,7 @@ const largest = 1 << 15
 // mostLocal is how many threads a block has at most on the devices whose drivers end loops.
 const mostLocal = 1024
 
-// argument returns the upper bound of the launch's argument at position of behind the first one of a parameter: 0 is the parameter itself, 1 its length.
+// argument returns an upper bound of a parameter, if the parameter called of is 0. Otherwise it returns one of the length, the rows or the columns.
 func (b *Bounds) argument(m *ir.Param, of int) (Bound, bool) {
 	if most, ok := b.passed[m]; ok {
 		return most, true
@@ -196,7 +196,7 @@ func (b *Bounds) from(v *ir.Value, least int64, numbers int) bool {
 	return false
 }
 
-// atLeast answers the question of the function from for more operations. A length counts as at least 1: a loop that steps by a length of 0 never ends.
+// atLeast does the same as the method from, but for more operations. A length counts as at least 1: a loop that steps by a length of 0 never ends.
 func (b *Bounds) atLeast(v *ir.Value, least int64) bool {
 	switch v.Op {
 	case ir.Len:

@@ -13,7 +13,7 @@ type Effects struct {
 	Dims     int  // how many dimensions of the grid it uses
 }
 
-// EffectsOf returns the effects of a function. The map of has the effects of the functions that it calls.
+// EffectsOf returns the effects of a function. The effects of the functions that it calls are in the map named of.
 func EffectsOf(f *ir.Function, of map[*ir.Function]*Effects) *Effects {
 	e := &Effects{Params: make([]Use, len(f.Params))}
 	use := func(p *ir.Param, u Use) {

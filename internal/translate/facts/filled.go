@@ -39,8 +39,8 @@ func Filled(k *ir.Function, array *ir.Local) (dims []int, ok bool) {
 	return nil, false
 }
 
-// filledFirst reports whether all other uses of the array come after the store and are inside the region that the parameter in names. That region has the store
-// and the barrier. Before the barrier, threads must use only their own elements, and must not return, break or continue.
+// filledFirst reports whether all other uses of the array come after the store and are inside one region, which is passed as in. The region has the store and
+// the barrier. Before the barrier, threads must use only their own elements, and must not return, break or continue.
 func filledFirst(k *ir.Function, in *ir.Region, store, barrier *ir.Stmt, dims []int) bool {
 	begun, met, right, uses := false, false, true, 0
 	use := func(p *ir.Place) {

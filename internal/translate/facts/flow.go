@@ -51,8 +51,8 @@ func changes(r *ir.Region, l *ir.Local) (found bool) {
 // depth of nesting: Mesa's driver for processors allows 80 levels.
 const MostLadder = 16
 
-// Ladder returns a long chain of conditions, each in the else of the one before, as the clauses of a switch. For a short chain it returns nil. If the function
-// joins allows it, the statements in front of a condition belong to the condition's clause.
+// Ladder returns a long chain of conditions, each in the else of the one before, as the clauses of a switch. For a short chain it returns nil. If joins(head,
+// next) is true, the statements in front of a condition belong to the condition's clause.
 func Ladder(s *ir.Stmt, joins func(head []*ir.Stmt, next *ir.Stmt) bool) (clauses []*ir.Clause) {
 	var head *ir.Region
 	for {

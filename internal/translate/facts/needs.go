@@ -11,7 +11,7 @@ import (
 // not valid.
 type Needs struct {
 	Dims     int       // how many dimensions of the grid it uses
-	DimsAt   token.Pos // where it first uses the highest of them
+	DimsAt   token.Pos // where it first uses the last of these dimensions
 	Atomic64 token.Pos // an atomic operation of 64 bits
 	Float64  token.Pos // a parameter that has a float64, or else a statement that computes with one
 	Inexact  token.Pos // a function of package math on float32 whose result is not exact
@@ -21,7 +21,7 @@ type Needs struct {
 var ExactMath = map[string]bool{"Sqrt": true, "Floor": true, "Ceil": true, "Trunc": true, "Abs": true, "Copysign": true, "Round": true, "RoundToEven": true,
 	"Max": true, "Min": true}
 
-// NeedsOf finds what a function needs. The map of has the needs of the functions that it calls.
+// NeedsOf finds what a function needs. The needs of the functions that it calls are in the map named of.
 func NeedsOf(f *ir.Function, of map[*ir.Function]Needs) Needs {
 	var n Needs
 	first := func(at *token.Pos, pos token.Pos) {

@@ -88,8 +88,9 @@ func (w *walk) merge(m early, c, d int) {
 	}
 }
 
-// branch follows an if. If one branch of the if leaves the region, the statements behind the if run only after the other branch. If that is the first branch
-// and the if has no else, left has the accesses of the first branch: the statements behind the if are like an else, and the function region merges the two.
+// branch follows an if. If one branch of the if leaves the region, the statements behind the if run only after the other branch. If the first branch leaves the
+// region and the if has no else, the result left has the accesses of that branch: the statements behind the if are like an else, and the function region merges
+// the two.
 func (w *walk) branch(s *ir.Stmt) (left early, ended bool) {
 	c := w.condition(s.Value)
 	w.steps++
@@ -414,7 +415,7 @@ func (w *walk) round(t *ir.Type, from Sum, op ir.Op, by Sum, compares ir.Op, end
 	return nil, false
 }
 
-// choice follows a switch. Behind the switch, only what was known before it is known.
+// choice follows a switch. Behind the switch, the walk knows at most what it knew before the switch.
 func (w *walk) choice(s *ir.Stmt) {
 	falls := false
 	for _, c := range s.Clauses {

@@ -101,11 +101,11 @@ func SamePlace(p, q *ir.Place, stays func(*ir.Place) bool) bool {
 	})
 }
 
-// changing is an argument stays of [SameValue] that assumes that every place changes.
+// changing is an argument for the parameter stays of [SameValue]. It assumes that every place changes.
 func changing(*ir.Place) bool { return false }
 
-// SameValue reports whether v and w are the same value, or are computed alike from what does not change within a round of the loops around both. The function
-// stays reports that the contents of a place do not change.
+// SameValue reports whether v and w are the same value, or are computed alike from what does not change within a round of the loops around both. stays(p)
+// reports that the contents of the place p do not change.
 func SameValue(v, w *ir.Value, stays func(*ir.Place) bool) bool {
 	switch {
 	case v == w || v == nil || w == nil:
