@@ -116,7 +116,7 @@ func (f *values) length(e *ast.CallExpr, name string) *ir.Value {
 			return f.Extent(ir.Len, f.slice(e.Args[0]).param)
 		}
 		refuse(e.Pos(), "cap has no translation; use len")
-	case *types.Array: // Go does not treat the length as a constant if the expression has a call, and then makes the call
+	case *types.Array: // if the expression has a call, Go makes the call and does not treat the length as a constant
 		f.discard(e.Args[0])
 		return f.Int(ir.Basic(ir.Int), t.Len())
 	case *types.Pointer:

@@ -227,7 +227,7 @@ func (f *values) shift(op ir.Op, n *ir.Type, x *ir.Value, count ast.Expr) *ir.Va
 	return f.Value(op, n, x, f.expr(count))
 }
 
-// arithmetic returns the result of an operator on two values of a type. An error is reported at the position of the expression at.
+// arithmetic returns the result of an operator on two values of a type. An error is reported at the position of the expression that is passed as at.
 func (f *values) arithmetic(op ir.Op, n *ir.Type, left, right *ir.Value, at ast.Expr) *ir.Value {
 	if n.Kind == ir.Bool || !n.Integer() && (op == ir.Rem || op >= ir.And && op <= ir.AndNot) {
 		refuse(at.Pos(), "operator %s has no translation", op)

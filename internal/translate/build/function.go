@@ -22,8 +22,8 @@ type function struct {
 	made    *ir.Function
 	spaces  []ir.Space   // the kinds of memory that its parameters point to
 	given   []types.Type // type arguments
-	results []types.Type // in Go
-	named   []*variable  // results with names
+	results []types.Type // the Go types of the results
+	named   []*variable  // the variables of results that have names
 	busy    bool         // it is being built
 	broken  bool         // it has errors
 	jumps   []jump
@@ -160,7 +160,7 @@ func (f *function) trim() {
 	f.made.Body.List = list
 }
 
-// declare adds a variable, whose first value is the parameter is.
+// declare adds a variable with a first value, which is passed as is.
 func (f *function) declare(obj types.Object, t types.Type, is *ir.Value) *variable {
 	v := &variable{typ: t}
 	f.vars[obj] = v

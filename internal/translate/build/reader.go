@@ -186,7 +186,7 @@ func (r *reader) matrix(e ast.Expr) *variable {
 	return nil
 }
 
-// refOf returns the matrix whose method Ref a call is of. If the call is another one, ok is false.
+// refOf returns the matrix m if a call is m.Ref(i, j). For another call, ok is false.
 func (r *reader) refOf(e *ast.CallExpr) (v *variable, ok bool) {
 	sel, isSel := ast.Unparen(e.Fun).(*ast.SelectorExpr)
 	if !isSel || sel.Sel.Name != "Ref" || r.info().Selections[sel] == nil || !r.isMatrix(sel.X) {
@@ -283,7 +283,8 @@ func (r *reader) steps(s ast.Stmt, obj types.Object) (by int64, ok bool) {
 	return 0, false
 }
 
-// steady reports whether an expression has the same value whenever it is evaluated. The expression must not panic, and must not depend on the variable without.
+// steady reports whether an expression has the same value whenever it is evaluated. The expression must not panic, and must not depend on the variable that is
+// passed as without.
 func (r *reader) steady(e ast.Expr, without types.Object) bool {
 	if r.info().Types[e].Value != nil {
 		return true

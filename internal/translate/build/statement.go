@@ -148,7 +148,7 @@ func (f *function) assignAll(s *ast.AssignStmt) {
 				values = append(values, f.exprAs(r, f.lhsType(s.Lhs[i])))
 			}
 		}
-		fresh := true // if each name is new, no value can use a name
+		fresh := true // all names are new, so no value can use one of them
 		for _, p := range places {
 			fresh = fresh && p == nil
 		}
