@@ -53,7 +53,7 @@ func (f *flow) enter(s *ir.Stmt) *construct {
 	return l
 }
 
-// phi returns a value of a loop. It is the value first in the first round, and the value next in all later rounds.
+// phi returns a value of a loop. In the first round it is the value passed as first, and in all later rounds the value passed as next.
 func (f *flow) phi(typ, first, next isa.ID, l *construct) isa.ID {
 	return f.c.Op(build.OpPhi, typ, first, l.before, next, l.next)
 }
@@ -137,7 +137,7 @@ func (f *flow) flag(to forward) *isa.ID {
 // leave prints a jump to the end of an enclosing construct, or to the next round of a loop. SPIR-V allows a direct jump out of the innermost construct and out
 // of the innermost loop. For others, the code sets a flag and jumps to the end of an inner construct, where [flow.after] tests the flag.
 func (f *flow) leave(to *construct, next bool) {
-	via := (*construct)(nil) // the innermost loop inside the construct to; if there is none, the innermost construct
+	via := (*construct)(nil) // the innermost loop inside the target; if there is none, the innermost construct
 	for i := len(f.constructs) - 1; f.constructs[i] != to; i-- {
 		k := f.constructs[i]
 		if via == nil || k.loop {
@@ -172,7 +172,7 @@ func (f *flow) leave(to *construct, next bool) {
 	f.c.Do(build.OpBranch, via.merge)
 }
 
-// either prints two values. The kernel evaluates only one of them, and either returns the ID of the result.
+// either prints two values, of which the kernel evaluates only one. It returns an ID for the value that is evaluated.
 func (f *flow) either(cond, typ isa.ID, yes, no func() isa.ID) isa.ID {
 	var values [4]isa.ID // each value, and the block that it comes from
 	f.conditional(cond, func() { values[0], values[1] = yes(), f.c.Block() }, func() { values[2], values[3] = no(), f.c.Block() })

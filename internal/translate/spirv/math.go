@@ -35,7 +35,7 @@ func (f *numbers) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 		if t.Kind == ir.F32 {
 			return f.lacking("Round32", args...)
 		}
-	case "Max", "Min": // in package math, -Inf and Inf win over NaN
+	case "Max", "Min": // in package math, Inf wins over NaN in Max, and -Inf in Min
 		op, inf := ir.Max, f.unknownConst(t, math.Inf(1))
 		if name == "Min" {
 			op, inf = ir.Min, f.unknownConst(t, math.Inf(-1))

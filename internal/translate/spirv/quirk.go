@@ -55,7 +55,7 @@ func (f *code) unknownNumber(c uint64) isa.ID {
 // mostUnknown is the size, in bytes, of the largest arrays and structures whose zero value is made of hidden zeros. Drivers do not analyze larger values.
 const mostUnknown = 256
 
-// zero returns the zero value of a type. zeroAs also returns that of a part of a structure or an array. Such a part may have another type in SPIR-V.
+// zero returns the zero value of a type. zeroAs does so for a part of a structure or an array, which may have another type in SPIR-V.
 func (f *numbers) zero(t *ir.Type) isa.ID { return f.zeroAs(t, f.emitter.value) }
 
 func (f *numbers) zeroAs(t *ir.Type, typ func(*ir.Type) isa.ID) isa.ID {
@@ -116,7 +116,7 @@ func (f *numbers) root32(x isa.ID) isa.ID {
 	}, x)
 }
 
-// rounded returns a condition: the device rounds quotients and roots of float32 correctly.
+// rounded returns a bool of the module that says whether the device rounds quotients and roots of float32 correctly.
 func (f *code) rounded() isa.ID {
 	if f.rounding == 0 {
 		f.rounding = f.m.Global(build.OpSpecConstant, f.m.Int(32), 0)

@@ -84,7 +84,7 @@ func (f *numbers) report(kind uint64, site isa.ID, numbers ...isa.ID) {
 	}, nil)
 }
 
-// first prints code that writes the kind of a report, unless there is a report already. It returns a condition: the kind was written.
+// first prints code that writes the kind of a report, unless there is a report already. It returns a bool of the module that says whether the kind was written.
 func (f *numbers) first(kind uint64) isa.ID {
 	was := f.atomically(0, build.OpAtomicCompareExchange, ir.Basic(ir.U32), f.pointer(f.word(0)), f.m.Const(32, 0), f.m.Const(32, kind))
 	return f.c.Op(build.OpIEqual, f.m.Bool(), was, f.m.Const(32, 0))

@@ -154,7 +154,7 @@ func hasFloat(t *ir.Type) bool {
 // layout returns the SPIR-V type of a type in a buffer or among the push constants, with Go's layout.
 func (e *emitter) layout(t *ir.Type, storage uint32) isa.ID {
 	switch {
-	case t.Kind == ir.Pointer: // to any type, as spirv-val treats what the pointer points to as push constants too
+	case t.Kind == ir.Pointer: // a pointer to any type: spirv-val applies the rules for push constants to the target type, too
 		return e.m.Pointer(isa.PhysicalStorage, e.m.Int(32))
 	case t.Kind == ir.Bool || t.Integer():
 		bits := max(t.Bits(), 8)
