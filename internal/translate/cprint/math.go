@@ -47,7 +47,7 @@ func (f *values) mathCall(name string, n number, args []*ir.Value) text {
 		return f.supply(name, fmt.Sprintf("FUNCTION "+body, n.c, name), n.needs())
 	}
 	switch name {
-	case "Max", "Min": // the infinity wins over NaN
+	case "Max", "Min": // Inf wins over NaN in Max, and -Inf in Min
 		inf := n.literal("1.0")
 		if name == "Min" {
 			inf = "-" + inf
