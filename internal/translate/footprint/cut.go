@@ -29,9 +29,9 @@ func (t *Footprint) cuts() {
 	}
 }
 
-// uncut says why a grid cannot be cut in a dimension. The reason is empty if it can be cut. Then threads at different places of the dimension use different
-// elements of each slice that is written. Also, all elements of a thread come after those of the previous thread, so that the ranges of two parts do not
-// overlap.
+// uncut says why a grid cannot be cut in a dimension. The reason is empty if the grid can be cut. For that, threads at different places of the dimension must
+// use different elements of each slice that is written. Also, all elements of a thread must come after those of the previous thread, so that the ranges of two
+// parts do not overlap.
 func (t *Footprint) uncut(d int) reason {
 	var written []*ir.Param
 	for _, m := range t.w.Slices() {

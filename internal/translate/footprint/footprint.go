@@ -146,8 +146,8 @@ func unbounded(n *node) bool {
 	return n.text == anything
 }
 
-// filling is a set of writes. Each thread makes all of them. For each choice of numbers for the atoms, the writes set consecutive elements, as many as the
-// field each says.
+// filling is a set of writes. Each thread makes all of them. For each choice of numbers for the atoms, the writes set consecutive elements. The field each is
+// the number of these elements.
 type filling struct {
 	each  int64
 	atoms []*facts.Atom

@@ -111,7 +111,7 @@ func (e *intervals) of(p facts.Sum, known []facts.Known) *node {
 	return e.plain(p, known)
 }
 
-// plain returns the interval of a sum as the method of does, but does not use conditions on sums of several products.
+// plain returns the interval of a sum, like [intervals.of], but does not use conditions on sums of several products.
 func (e *intervals) plain(p facts.Sum, known []facts.Known) *node {
 	if n, ok := p.Constant(); ok {
 		return e.only(n)
