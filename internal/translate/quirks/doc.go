@@ -18,7 +18,7 @@
 //   - a field of [Table], and a rule that sets the field, with its reason, in one of these files. A rule that looks at a single value needs no field: it is a
 //     function that the printer calls, such as [Minus].
 //   - a macro in kernel/prelude that avoids the fault for the compiler that has the fault, and does nothing for other compilers.
-//   - the place in package cprint that prints the macro. The type values of that package embeds the table, so f.Stored is [Table].Stored.
+//   - the place in package cprint that prints the macro. The type named values in that package embeds the table, so f.Stored is [Table].Stored.
 //   - a test that shows the fault on the driver that has it, so that the rule can be removed once the driver is fixed.
 //
 // A quirk of a Vulkan driver goes into quirk.go of package spirv.
