@@ -77,7 +77,8 @@ func (b *Builder) Zero(t *Type) *Value {
 	return b.Value(Composite, t)
 }
 
-// Again returns a value that can be used in another statement. If v is bound, it is v itself. Otherwise it is a copy, and v must have no operands.
+// Again returns a value that can be used in another statement. If v is bound, Again returns v itself. Otherwise it returns a copy of v, which must have no
+// operands.
 func (b *Builder) Again(v *Value) *Value {
 	if v.Bound {
 		return v
@@ -101,7 +102,7 @@ func (b *Builder) Frozen(p *Place) *Place {
 // AgainAt returns a copy of a place that Frozen returned, to use it in another statement.
 func (b *Builder) AgainAt(p *Place) *Place { return p.mapped(b.Again) }
 
-// mapped returns a copy of a place with the indexes that the function index returns for its indexes.
+// mapped returns a copy of a place in which index(v) replaces each index v.
 func (p *Place) mapped(index func(*Value) *Value) *Place {
 	q := *p
 	q.Path = nil
@@ -138,7 +139,7 @@ func (b *Builder) Load(p *Place) *Value {
 	return v
 }
 
-// Extract returns a field of a value, or an element if index is not nil.
+// Extract returns a part of a value: an element if index is not nil, and otherwise a field.
 func (b *Builder) Extract(of *Value, field int, index *Value) *Value {
 	v := b.Value(Extract, of.Type.Inner(field), of)
 	if index != nil {

@@ -115,7 +115,7 @@ type Value struct {
 
 	Const any       // of Const: a bool, int64, uint64, float64 or complex128
 	Of    string    // of Go and Atomic: the function's name, such as math.Sqrt or Add
-	Which []int     // of Composite: the elements or fields that Args are, while all others are zero. Of Extract: the field. Of InGrid to AllBlocks: the dimension
+	Which []int     // of Composite: the elements or fields whose values are Args; all others are zero. Of Extract: the field. Of InGrid to AllBlocks: the dimension
 	Param *Param    // of Argument, Len, Rows and Cols
 	Place *Place    // of Load, Address and Atomic
 	Call  *Function // of Call
@@ -217,8 +217,8 @@ func (s *Stmt) Regions() (all []*Region) {
 	return all[:n]
 }
 
-// Visit calls f for each statement of a region and of the regions inside it. It calls the function value for each value that these statements compute, operands
-// first. Either function may be nil.
+// Visit calls f for each statement of a region and of the regions inside it. It calls its second argument for each value that these statements compute,
+// operands first. Either function may be nil.
 func (r *Region) Visit(f func(*Stmt), value func(*Value)) {
 	if r == nil {
 		return

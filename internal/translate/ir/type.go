@@ -150,7 +150,7 @@ func (t *Type) Inner(field int) *Type {
 	return nil
 }
 
-// Has reports whether the function holds returns true for a type, or for a type that is a part of it.
+// Has reports whether holds(u) is true for a type u that is t itself or a part of t.
 func (t *Type) Has(holds func(*Type) bool) bool {
 	return holds(t) || t.Elem != nil && t.Elem.Has(holds) || slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Type.Has(holds) })
 }

@@ -22,7 +22,7 @@ func (p *Program) Verify() error {
 	return nil
 }
 
-// broken is the panic of a rule that does not hold.
+// broken is the value of a panic for a rule that does not hold.
 type broken struct{ error }
 
 func must(holds bool, format string, args ...any) {
@@ -60,7 +60,7 @@ func (v *verifier) function() (err error) {
 // region checks a region. The values of the region go out of scope after it.
 func (v *verifier) region(r *Region) { v.regionThen(r, func() {}) }
 
-// regionThen checks a region. It calls the function then before the values of the region go out of scope.
+// regionThen checks a region. Before the values of the region go out of scope, it calls the function that is passed as then.
 func (v *verifier) regionThen(r *Region, then func()) {
 	var here []*Value
 	if r != nil {
