@@ -207,7 +207,7 @@ func (w *roundCounter) halves(c counting) bool {
 	case ir.Div, ir.Shr: // a negative number that is shifted stays negative
 		end, ok := Constant(c.end)
 		return ok && (c.compares == ir.Gt && end >= 0 || c.compares == ir.Ge && end > 0)
-	case ir.Mul, ir.Shl: // for a constant end, see simulated; any other end must have an upper bound
+	case ir.Mul, ir.Shl: // a number that wraps around may be small again; constant ends are left to simulated
 		_, isConstant := Constant(c.end)
 		_, ok := w.Most(c.end)
 		return ok && !isConstant && c.from != nil && w.from(c.from, 1, 1) && (c.compares == ir.Lt || c.compares == ir.Le)
