@@ -356,7 +356,7 @@ func (f *values) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args []
 		}
 		t = u.Field(i).Type()
 	}
-	if _, ok := t.Underlying().(*types.Interface); ok { // also if a type parameter has the method
+	if _, ok := t.Underlying().(*types.Interface); ok { // also if the method is one of a type parameter
 		refuse(e.Pos(), dynamic)
 	}
 	if n, ok := types.Unalias(t).(*types.Named); ok {

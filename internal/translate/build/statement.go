@@ -80,7 +80,7 @@ func (f *function) refuseStatement(s ast.Stmt) {
 	refuse(s.Pos(), "this statement has no translation")
 }
 
-// evaluate adds a let for a value that is not used, if computing the value may panic.
+// evaluate adds a let for a value that is not used, because computing the value may panic. Constants, variables and the like need no let.
 func (f *values) evaluate(v *ir.Value) {
 	if v.Op > ir.AllBlocks && (v.Op != ir.Load || len(v.Place.Path) > 0) && (v.Op != ir.Extract || !v.Args[0].Bound) {
 		f.Let(v)
