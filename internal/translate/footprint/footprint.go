@@ -94,7 +94,7 @@ func (t *Footprint) touches(e *intervals, m *ir.Param) (fields []touch) {
 	return fields
 }
 
-// union returns an interval that has all accesses, or nil if there are none.
+// union returns an interval that has the indexes of all accesses, or nil if there are no accesses.
 func (e *intervals) union(all []facts.Access) (union *node) {
 	var parts []*node
 	for i, a := range all {
