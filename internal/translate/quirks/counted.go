@@ -59,7 +59,7 @@ func counts(v, index *ir.Value) bool {
 	return false
 }
 
-// rounds returns how many rounds a loop takes, or math.MaxInt32 if this number is not a known constant.
+// rounds returns how many rounds a loop takes at most, or math.MaxInt32 if this number is not a known constant.
 func rounds(loop *ir.Stmt) int {
 	if n, ok := facts.ConstantRounds(loop); ok && loop.Count != nil && loop.Count.Index.Type.Signed() {
 		return int(n)
