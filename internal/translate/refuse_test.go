@@ -67,7 +67,17 @@ var refused = []struct{ text, want string }{
 	{"_ = unsafe.Pointer(‹&y[0])", "a pointer can only be a parameter"},
 	{"y[0] = ‹many(1, 2, 3)", "a variadic function has no translation; name each"},
 	{"y[0] = recurse(3)", "recurse calls itself; write a loop"},
-	{"‹fmt.Println()", "fmt.Println is a function of another package"},
+	{"‹fmt.Println()", "fmt.Println is a function of another package; write into a buffer"},
+	{"y[0] = ‹rand.Int32()", "math/rand/v2.Int32 is a function of another package; use package kernel/grid/rand"},
+	{"y[0] = ‹rand.New(rand.NewPCG(1, 2)).Int32()", "is a function of another package; use package kernel/grid/rand"},
+	{"‹slices.Sort(y)", "slices.Sort is a function of another package; call algo.Sort"},
+	{"y[0] = ‹slices.Max(y)", "slices.Max is a function of another package; write one in this package"},
+	{"‹sort.Slice(y, nil)", "sort.Slice is a function of another package; call algo.Sort"},
+	{"x = ‹append(x, 1)", "append has no translation"},
+	{"y[0] = first(‹append(x, 1))", "append has no translation"},
+	{"for range ‹append(x, 1) {}", "append has no translation"},
+	{"y[0] = ‹append(x, 1)[0]", "append has no translation"},
+	{"y[0] = int32(len(‹append(x, 1)))", "append has no translation"},
 	{"_ = ‹math.Gamma(1)", "math.Gamma has no translation"},
 	{"_ = ‹cmplx.Sqrt(1)", "cmplx.Sqrt has no translation; write a function that computes it"},
 	{"_, _ = ‹bits.Div64(1, 2, 3)", "bits.Div64 has no translation"},
@@ -98,7 +108,7 @@ var refused = []struct{ text, want string }{
 	{"//top func k2(t grid.Thread, ‹y [][2]uintptr) {}", "[2]uintptr[0] is a uintptr; an element of a buffer has numbers"},
 	{"//top func k2(t grid.Thread, ‹y []struct{}) {}", "a structure without fields has no translation"},
 	{"//top func k2(t grid.Thread, ‹y [][0]int8) {}", "an array without elements has no translation"},
-	{"//top func k2(t grid.Thread, ‹y [][]int32) {}", "a slice of slices has no translation"},
+	{"//top func k2(t grid.Thread, ‹y [][]int32) {}", "a slice of slices has no translation; use a grid.Matrix"},
 	{"//top func k2(t grid.Thread, ‹y [513]float64) {}", "y has 4104 bytes, and a kernel's arguments have at most 4088 in all; pass it in a slice"},
 	{"//top func k2(t grid.Thread, x []int32, ‹y [510]float64) {}", "the arguments up to y have 4096 bytes, and a kernel's arguments have at most 4088 in all"},
 	{"//top func k2(t grid.Thread, ‹y *int32) {}", "a kernel cannot have a pointer parameter"},
@@ -131,6 +141,9 @@ import (
 	"math"
 	"math/bits"
 	"math/cmplx"
+	"math/rand/v2"
+	"slices"
+	"sort"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -140,6 +153,9 @@ var _ = fmt.Sprint
 var _ = math.Pi
 var _ = bits.Len
 var _ = cmplx.Abs
+var _ = rand.Int32
+var _ = slices.Max[[]int32]
+var _ = sort.Ints
 var _ unsafe.Pointer
 
 type one struct{ v int32 }
@@ -199,7 +215,7 @@ func TestAllRefusalsAreReported(t *testing.T) {
 	var all load.Errors
 	require.ErrorAs(t, err, &all)
 	require.Len(t, all, 3)
-	assert.Equal(t, []int{39, 40, 42}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
+	assert.Equal(t, []int{45, 46, 48}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
 
 	// What uses a variable whose declaration is refused is not refused, too.
 	_, err = translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\ta, b := grid.Shared[[4]int32](t), grid.Shared[[4]int32](t)\n\ta[0] = b[0]\n}\n")

@@ -84,7 +84,7 @@ func (f *values) builtin(e *ast.CallExpr, name string) *ir.Value {
 		}
 		return value
 	case "append", "make", "copy", "clear", "delete", "new":
-		refuse(e.Pos(), "%s has no translation; use arrays of fixed size, and loops", name)
+		refuse(e.Pos(), noMemory, name)
 	case "panic", "recover":
 		refuse(e.Pos(), "%s has no translation; write an error code into a buffer", name)
 	case "print", "println":
@@ -289,7 +289,7 @@ func (f *values) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv 
 		list = append(list, a)
 	}
 	if home, _ := f.p.pkg.Home(obj); home == nil {
-		refuse(e.Pos(), "%s is a function of another package; write one in this package, and call that", obj.FullName())
+		refuseForeign(e.Pos(), obj)
 	}
 	if e.Ellipsis.IsValid() || sig.Variadic() {
 		refuse(e.Pos(), "a variadic function has no translation; name each parameter")

@@ -51,7 +51,7 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space
 	decl := p.decls[obj.Origin()]
 	switch {
 	case decl == nil && obj.Pkg() != nil && obj.Pkg() != p.pkg.Types:
-		refuse(pos, "%s is a function of another package; write one in this package, and call that", obj.FullName())
+		refuseForeign(pos, obj)
 	case decl == nil || decl.Body == nil:
 		refuse(pos, "%s has no body in Go; write one", obj.Name())
 	case p.pkg.Constrained(decl.Pos()):

@@ -170,10 +170,23 @@ func (r *reader) slice(e ast.Expr) *variable {
 		refuse(e.Pos(), "a part of a slice has no translation; use the whole with other indexes, or launch with a slice of the buffer")
 	case *ast.CompositeLit:
 		refuse(e.Pos(), "a slice that a kernel makes has no translation; use an array of fixed size")
+	case *ast.CallExpr:
+		r.refuseBuiltin(x)
 	}
 	refuseAs(e.Pos(), r.typeOf(e))
 	return nil
 }
+
+// refuseBuiltin refuses a call of a function of Go, such as append, by its name.
+func (r *reader) refuseBuiltin(e ast.Expr) {
+	if call, ok := ast.Unparen(e).(*ast.CallExpr); ok && r.info().Types[call.Fun].IsBuiltin() {
+		if id, ok := ast.Unparen(call.Fun).(*ast.Ident); ok {
+			refuse(e.Pos(), noMemory, id.Name)
+		}
+	}
+}
+
+const noMemory = "%s has no translation; use arrays of fixed size, and loops"
 
 // matrix returns the variable of an expression that must be the name of a matrix.
 func (r *reader) matrix(e ast.Expr) *variable {

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
+	"go/types"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
@@ -117,6 +118,9 @@ func (f *function) assign(s *ast.AssignStmt) {
 	case blank(s.Lhs[0]):
 		f.discard(s.Rhs[0])
 	case s.Tok == token.ASSIGN:
+		if _, ok := f.typeOf(s.Lhs[0]).Underlying().(*types.Slice); ok {
+			f.refuseBuiltin(s.Rhs[0])
+		}
 		at := f.place(s.Lhs[0])
 		f.Store(at, f.exprAs(s.Rhs[0], f.typeOf(s.Lhs[0])))
 	default:

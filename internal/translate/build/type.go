@@ -145,7 +145,7 @@ func why(t types.Type) string {
 		return "an interface has no translation; use a concrete type, or a generic function"
 	case *types.Slice:
 		if _, ok := u.Elem().Underlying().(*types.Slice); ok {
-			return "a slice of slices has no translation; use one slice and compute the index"
+			return "a slice of slices has no translation; use a grid.Matrix, or one slice and compute the index"
 		}
 		return "a slice can only be a parameter; use the parameter, or an array of fixed size"
 	case *types.Pointer:
