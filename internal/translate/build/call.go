@@ -39,6 +39,14 @@ func (f *values) call(e *ast.CallExpr) []*ir.Value {
 	if f.info().Selections[sel] == nil {
 		recv = nil // the part before the dot is the name of a package
 	}
+	args := e.Args
+	if s := f.info().Selections[sel]; s != nil && s.Kind() == types.MethodExpr {
+		_, several := f.typeOf(args[0]).(*types.Tuple)
+		if _, pointer := s.Recv().Underlying().(*types.Pointer); pointer || several || obj.Pkg() != nil && obj.Pkg().Path() == load.GridPath {
+			refuse(e.Pos(), "a method expression has no translation here; call the method of a variable")
+		}
+		recv, args = args[0], args[1:]
+	}
 	if obj.Pkg() != nil {
 		switch path := obj.Pkg().Path(); path {
 		case load.GridPath:
@@ -47,7 +55,7 @@ func (f *values) call(e *ast.CallExpr) []*ir.Value {
 			return f.goCall(e, obj.Pkg().Name(), obj.Name())
 		}
 	}
-	return f.userCall(e, obj, id, recv)
+	return f.userCall(e, obj, id, recv, args)
 }
 
 // one returns v as the only result of a call. If v is nil, the call has no result.
@@ -210,7 +218,7 @@ func (f *values) goCall(e *ast.CallExpr, pkg, name string) []*ir.Value {
 		refuse(e.Pos(), "this call has no translation")
 	}
 	var args []*ir.Value
-	for i, p := range f.arguments(e, sig) {
+	for i, p := range f.arguments(e, e.Args, sig) {
 		if p.value == nil {
 			p.value = f.exprAs(p.expr, sig.Params().At(i).Type())
 		}
@@ -248,10 +256,10 @@ type argument struct {
 }
 
 // arguments returns the arguments of a call without its receiver. For f(g()), where g has several results, it builds the call of g.
-func (f *values) arguments(e *ast.CallExpr, sig *types.Signature) (list []argument) {
+func (f *values) arguments(e *ast.CallExpr, args []ast.Expr, sig *types.Signature) (list []argument) {
 	params := sig.Params()
-	if len(e.Args) == 1 && params.Len() > 1 {
-		call, ok := ast.Unparen(e.Args[0]).(*ast.CallExpr)
+	if len(args) == 1 && params.Len() > 1 {
+		call, ok := ast.Unparen(args[0]).(*ast.CallExpr)
 		if !ok {
 			refuse(e.Pos(), "this call has no translation")
 		}
@@ -260,14 +268,14 @@ func (f *values) arguments(e *ast.CallExpr, sig *types.Signature) (list []argume
 		}
 		return list
 	}
-	for i, x := range e.Args {
+	for i, x := range args {
 		list = append(list, argument{expr: x, typ: f.substitute(params.At(i).Type())})
 	}
 	return list
 }
 
-// userCall builds a call of a function that is written in Go.
-func (f *values) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv ast.Expr) []*ir.Value {
+// userCall builds a call of a function that is written in Go. Its arguments without the receiver are params.
+func (f *values) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv ast.Expr, params []ast.Expr) []*ir.Value {
 	if f.p.kernels[obj] {
 		refuse(e.Pos(), "%s is a kernel, and a kernel cannot call a kernel; move the common code into a function", obj.Name())
 	}
@@ -294,7 +302,7 @@ func (f *values) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv 
 	if e.Ellipsis.IsValid() || sig.Variadic() {
 		refuse(e.Pos(), "a variadic function has no translation; name each parameter")
 	}
-	return f.resultsOf(f.called(e, obj, args, append(list, f.arguments(e, sig)...)))
+	return f.resultsOf(f.called(e, obj, args, append(list, f.arguments(e, params, sig)...)))
 }
 
 // called builds the call of obj with a list of arguments.
@@ -337,14 +345,11 @@ func (f *values) called(e *ast.CallExpr, obj *types.Func, args []types.Type, lis
 // method returns the method that is called, its receiver, and its type arguments.
 func (f *values) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args []types.Type) (*types.Func, argument, []types.Type) {
 	s := f.info().Selections[ast.Unparen(e.Fun).(*ast.SelectorExpr)]
-	if s.Kind() != types.MethodVal {
-		refuse(e.Pos(), "a method expression has no translation; call the method of a value")
-	}
 	const dynamic = "an interface has no translation; use a concrete type, or a generic function"
 	if _, ok := obj.Origin().Signature().Recv().Type().Underlying().(*types.Interface); ok {
 		refuse(e.Pos(), dynamic)
 	}
-	t := f.typeOf(recv)
+	t := f.substitute(s.Recv())
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
 	}
