@@ -77,6 +77,8 @@ var refused = []struct{ text, want string }{
 	{"for range ‹append(x, 1) {}", "append has no translation"},
 	{"y[0] = ‹append(x, 1)[0]", "append has no translation"},
 	{"y[0] = int32(len(‹append(x, 1)))", "append has no translation"},
+	{"y[0] = one.get(‹)", "not enough arguments in call to one.get"},
+	{"y[0] = ‹one.plus(pairOf())", "a method expression has no translation here; call the method of a variable"},
 	{"y[0] = ‹(*one).get(nil)", "a method expression has no translation here; call the method of a variable"},
 	{"y[0] = int32(‹grid.Thread.Global(t, 0))", "a method expression has no translation here; call the method of a variable"},
 	{"_ = ‹math.Gamma(1)", "math.Gamma has no translation"},
@@ -162,6 +164,8 @@ var _ unsafe.Pointer
 type one struct{ v int32 }
 
 func (o one) get() int32 { return o.v }
+func (o one) plus(x int32) int32 { return o.v + x }
+func pairOf() (o one, x int32) { return }
 
 var variable int32
 var table [4]int32
@@ -216,7 +220,7 @@ func TestAllRefusalsAreReported(t *testing.T) {
 	var all load.Errors
 	require.ErrorAs(t, err, &all)
 	require.Len(t, all, 3)
-	assert.Equal(t, []int{45, 46, 48}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
+	assert.Equal(t, []int{47, 48, 50}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
 
 	// What uses a variable whose declaration is refused is not refused, too.
 	_, err = translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\ta, b := grid.Shared[[4]int32](t), grid.Shared[[4]int32](t)\n\ta[0] = b[0]\n}\n")

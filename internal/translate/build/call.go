@@ -41,7 +41,10 @@ func (f *values) call(e *ast.CallExpr) []*ir.Value {
 	}
 	args := e.Args
 	if s := f.info().Selections[sel]; s != nil && s.Kind() == types.MethodExpr {
-		_, several := f.typeOf(args[0]).(*types.Tuple)
+		several := len(args) == 0
+		if !several {
+			_, several = f.typeOf(args[0]).(*types.Tuple)
+		}
 		if _, pointer := s.Recv().Underlying().(*types.Pointer); pointer || several || obj.Pkg() != nil && obj.Pkg().Path() == load.GridPath {
 			refuse(e.Pos(), "a method expression has no translation here; call the method of a variable")
 		}
