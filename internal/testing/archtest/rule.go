@@ -82,6 +82,7 @@ var Rules = []Rule{
 	{"internal/testing/everydevice", []string{"..."}, "tests are written as programs are"},
 	{"internal/testing/around", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
 	{"internal/testing/divided", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
+	{"internal/testing/generic", []string{"hal", "kernel", "kernel/grid"}, "kernels are written as in any program"},
 	{"internal/testing/limits", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
 	{"internal/testing/random", []string{"hal", "kernel", "kernel/grid", "kernel/grid/rand"}, "kernels are written as in any program"},
 	{"internal/testing/small", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
