@@ -2,7 +2,8 @@
 //
 //   - function.go builds a function, and parameter.go its parameters. A function is built once for each list of type arguments, and for each kind of memory
 //     that its pointers point to.
-//   - generic.go finds the types for which a generic kernel is built, and decides switches over them.
+//   - generic.go finds the types for which a generic kernel is built.
+//   - program.go has the state while functions are built, and refusals.
 //   - statement.go and loop.go build statements. expression.go, call.go and place.go build values and places. type.go builds types.
 //   - reader.go answers questions about the Go syntax: what a name means, which variables change, which expressions have the same value whenever they are
 //     evaluated.
@@ -17,31 +18,13 @@
 package build
 
 import (
-	"fmt"
 	"go/ast"
-	"go/token"
 	"go/types"
-	"slices"
 
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
-
-// program has the kernels of a package, and the functions that they call.
-type program struct {
-	own       *load.Package          // the package with the kernels
-	pkg       *load.Package          // the package of the function that is being built
-	known     map[*load.Package]bool // packages whose functions are in decls
-	errs      []load.Error
-	context   *types.Context // for instantiating generic types
-	decls     map[*types.Func]*ast.FuncDecl
-	kernels   map[*types.Func]bool
-	functions map[*types.Func][]*function
-	types     map[types.Type]*ir.Type
-	effects   map[*ir.Function]*facts.Effects
-	made      *ir.Program
-}
 
 // Program builds the kernels of a package, and the functions that they call. It returns nil for a package without kernels. If something has
 // no translation, the error is a [load.Errors].
@@ -117,40 +100,4 @@ func (p *program) kernel(decl *ast.FuncDecl, args []types.Type) *function {
 		refuse(decl.Name.Pos(), "this declaration has no translation")
 	}
 	return p.function(obj, args, nil, decl.Pos())
-}
-
-// refusal is the value of a panic that ends the translation of a statement.
-type refusal struct {
-	pos  token.Pos
-	text string
-}
-
-func refuse(pos token.Pos, format string, args ...any) {
-	panic(refusal{pos, fmt.Sprintf(format, args...)})
-}
-
-// refuseAs refuses an expression or a variable because of its type t.
-func refuseAs(pos token.Pos, t types.Type) { refuse(pos, "%s", why(t)) }
-
-// try calls f. If f panics with a refusal, try notes the error.
-func (p *program) try(f func()) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case refusal:
-			if r.text != "" {
-				p.note(r.pos, r.text)
-			}
-		default:
-			panic(r)
-		}
-	}()
-	f()
-}
-
-func (p *program) note(pos token.Pos, text string) {
-	e := load.Error{Pos: p.pkg.Fset.Position(pos), Text: text}
-	if !slices.Contains(p.errs, e) {
-		p.errs = append(p.errs, e)
-	}
 }

@@ -140,9 +140,6 @@ func (f *values) length(e *ast.CallExpr, name string) *ir.Value {
 	return nil
 }
 
-// places are the methods of grid.Thread that return numbers.
-var places = map[string]ir.Op{"Global": ir.InGrid, "Local": ir.InBlock, "Block": ir.BlockOf, "Size": ir.Threads, "Blocks": ir.AllBlocks}
-
 // gridCall builds calls of package grid.
 func (f *values) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir.Value {
 	name := obj.Name()
@@ -470,4 +467,14 @@ func (f *function) declareShared() {
 			f.vars[obj] = &variable{kind: shared, typ: t, local: l}
 		})
 	}
+}
+
+// discard evaluates an expression whose value is not used.
+func (f *values) discard(e ast.Expr) {
+	if f.info().Types[e].Value != nil {
+		return
+	}
+	v := f.expr(e)
+	f.p.typ(f.typeOf(e), e.Pos())
+	f.evaluate(v)
 }

@@ -149,12 +149,6 @@ func (f *values) unary(e *ast.UnaryExpr) *ir.Value {
 	return f.Value(op, n, f.exprAs(e.X, f.typeOf(e)))
 }
 
-var operators = map[token.Token]ir.Op{
-	token.ADD: ir.Add, token.SUB: ir.Sub, token.MUL: ir.Mul, token.QUO: ir.Div, token.REM: ir.Rem, token.AND: ir.And, token.OR: ir.Or, token.XOR: ir.Xor,
-	token.AND_NOT: ir.AndNot, token.SHL: ir.Shl, token.SHR: ir.Shr,
-	token.EQL: ir.Eq, token.NEQ: ir.Ne, token.LSS: ir.Lt, token.LEQ: ir.Le, token.GTR: ir.Gt, token.GEQ: ir.Ge, token.LAND: ir.Both, token.LOR: ir.Either,
-}
-
 func (f *values) binary(e *ast.BinaryExpr) *ir.Value {
 	op, ok := operators[e.Op]
 	t := f.typeOf(e)

@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
-	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/load"
@@ -33,27 +32,6 @@ func (p *program) called(obj *types.Func, args []types.Type, spaces []ir.Space, 
 		refuse(pos, "%s, which is called here, has no translation: %v", obj.FullName(), bad[0])
 	}
 	return f
-}
-
-// instead says what to write instead of functions of Go's packages.
-var instead = map[string]string{
-	"fmt": "write into a buffer", "log": "write into a buffer", "sort": "call algo.Sort, of package kernel/algo, outside of the kernel",
-	"math/rand": "use package kernel/grid/rand", "math/rand/v2": "use package kernel/grid/rand",
-}
-
-// refuseForeign refuses a function of a package that has no translation.
-func refuseForeign(pos token.Pos, obj *types.Func) {
-	what := "write one in this package, and call that"
-	if obj.Pkg() != nil {
-		path := obj.Pkg().Path()
-		if path == "slices" && strings.HasPrefix(obj.Name(), "Sort") {
-			path = "sort"
-		}
-		if known := instead[path]; known != "" {
-			what = known
-		}
-	}
-	refuse(pos, "%s is a function of another package; %s", obj.FullName(), what)
 }
 
 // declare adds the functions of a package to decls.

@@ -10,31 +10,6 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// values builds values and places.
-type values struct {
-	reader
-	*ir.Builder
-}
-
-// function is a function for certain type arguments and kinds of memory.
-type function struct {
-	values
-	made    *ir.Function
-	spaces  []ir.Space   // the kinds of memory that its parameters point to
-	given   []types.Type // type arguments
-	results []types.Type // the Go types of the results
-	named   []*variable  // the variables of results that have names
-	busy    bool         // it is being built
-	broken  bool         // it has errors
-	jumps   []jump
-}
-
-// jump is a loop or a switch around the statement that is being built.
-type jump struct {
-	label string
-	stmt  *ir.Stmt
-}
-
 // function builds a function, or returns the one that is built already. The slice spaces has the kinds of memory that its parameters point to.
 func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space, pos token.Pos) *function {
 	for _, f := range p.functions[obj.Origin()] {
@@ -158,24 +133,4 @@ func (f *function) trim() {
 		list = list[:n-1]
 	}
 	f.made.Body.List = list
-}
-
-// declare adds a variable with a first value, which is passed as is.
-func (f *function) declare(obj types.Object, t types.Type, is *ir.Value) *variable {
-	v := &variable{typ: t}
-	f.vars[obj] = v
-	switch {
-	case f.changes[obj] > 0:
-		v.local = f.Local(obj.Name(), f.p.typ(t, obj.Pos()), ir.Private)
-		f.Store(v.local.At(), is)
-	case is.Bound: // a call's result, or another variable
-		if is.Name == "" {
-			is.Name = obj.Name()
-		}
-		v.is = is
-	default:
-		is.Name = obj.Name()
-		v.is = f.Let(is)
-	}
-	return v
 }

@@ -4,8 +4,6 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
@@ -78,65 +76,4 @@ func mentions(t types.Type, of *types.TypeParam) bool {
 		return slices.ContainsFunc(slices.Collect(t.Variables()), func(v *types.Var) bool { return mentions(v.Type(), of) })
 	}
 	return false
-}
-
-// suffix returns the end of the name of the kernel that is built for a list of type arguments.
-func (p *program) suffix(args []types.Type) (all string) {
-	for _, t := range args {
-		name := types.TypeString(t, types.RelativeTo(p.own.Types))
-		all += "_" + strings.Map(func(r rune) rune {
-			if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-				return '_'
-			}
-			return r
-		}, name)
-	}
-	return all
-}
-
-// typeSwitch builds the one clause of a switch over the type of a value whose type is a type parameter.
-func (f *function) typeSwitch(s *ast.TypeSwitchStmt) {
-	const only = "an interface has no translation; use a concrete type, or a generic function, in which switch any(x).(type) decides for a type parameter"
-	var asserted ast.Expr
-	switch a := s.Assign.(type) {
-	case *ast.ExprStmt:
-		asserted = a.X
-	case *ast.AssignStmt:
-		asserted = a.Rhs[0]
-	}
-	x, ok := ast.Unparen(asserted).(*ast.TypeAssertExpr)
-	if !ok || s.Init != nil {
-		refuse(s.Pos(), only)
-	}
-	made, ok := ast.Unparen(x.X).(*ast.CallExpr)
-	if !ok || len(made.Args) != 1 || !f.info().Types[made.Fun].IsType() {
-		refuse(s.Pos(), only)
-	}
-	if _, ok := types.Unalias(f.info().TypeOf(made.Args[0])).(*types.TypeParam); !ok {
-		refuse(s.Pos(), only)
-	}
-	t := f.typeOf(made.Args[0])
-	var chosen *ast.CaseClause
-	for _, c := range s.Body.List {
-		c := c.(*ast.CaseClause)
-		if c.List == nil && chosen == nil || slices.ContainsFunc(c.List, func(e ast.Expr) bool {
-			return f.info().Types[e].IsType() && types.Identical(f.typeOf(e), t)
-		}) {
-			chosen = c
-			if c.List != nil {
-				break
-			}
-		}
-	}
-	if chosen == nil {
-		return
-	}
-	if v := f.info().Implicits[chosen]; v != nil && len(chosen.List) == 1 {
-		f.declare(v, t, f.exprAs(made.Args[0], t))
-	} else {
-		f.discard(made.Args[0])
-	}
-	f.jumps = append(f.jumps, jump{})
-	f.statements(chosen.Body)
-	f.jumps = f.jumps[:len(f.jumps)-1]
 }

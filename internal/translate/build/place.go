@@ -199,3 +199,23 @@ func (f *values) matrixCall(e *ast.CallExpr, method string, recv ast.Expr) *ir.V
 	refuse(e.Pos(), "method %s of grid.Matrix has no translation", method)
 	return nil
 }
+
+// declare adds a variable with a first value, which is passed as is.
+func (f *function) declare(obj types.Object, t types.Type, is *ir.Value) *variable {
+	v := &variable{typ: t}
+	f.vars[obj] = v
+	switch {
+	case f.changes[obj] > 0:
+		v.local = f.Local(obj.Name(), f.p.typ(t, obj.Pos()), ir.Private)
+		f.Store(v.local.At(), is)
+	case is.Bound: // a call's result, or another variable
+		if is.Name == "" {
+			is.Name = obj.Name()
+		}
+		v.is = is
+	default:
+		is.Name = obj.Name()
+		v.is = f.Let(is)
+	}
+	return v
+}

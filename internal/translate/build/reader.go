@@ -10,39 +10,6 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
-// kind is the form of a Go variable.
-type kind int
-
-const (
-	value   kind = iota // an ir.Value if it does not change, else an ir.Local
-	slice               // a parameter
-	pointer             // a parameter
-	shared              // a Go pointer to shared memory, which is a local
-	thread              // the grid.Thread; package ir has no such variable, but operations such as ir.InGrid
-	matrix              // a parameter
-)
-
-// variable is what represents a Go variable.
-type variable struct {
-	kind  kind
-	typ   types.Type
-	param *ir.Param
-	local *ir.Local
-	is    *ir.Value // the value of a variable that does not change; nil for a parameter and a local
-}
-
-// reader reads the Go syntax of a function, for certain type arguments.
-type reader struct {
-	p        *program
-	decl     *ast.FuncDecl
-	kernel   bool
-	args     map[*types.TypeParam]types.Type
-	replaced map[*types.Named]bool // types that substitute is replacing now
-	bytes    int64                 // the bytes of a kernel's arguments so far
-	vars     map[types.Object]*variable
-	changes  map[types.Object]int // how often a variable is changed after its declaration; taking its address counts as a change
-}
-
 func (r *reader) info() *types.Info { return r.p.pkg.Info }
 
 // typeOf returns the type of an expression, with the function's type arguments.
@@ -336,3 +303,12 @@ func (r *reader) steadyCall(e *ast.CallExpr, without types.Object) bool {
 	v := r.vars[r.object(sel.X)]
 	return v != nil && (v.kind == thread && places[sel.Sel.Name] != 0 || v.kind == matrix && (sel.Sel.Name == "Rows" || sel.Sel.Name == "Cols"))
 }
+
+var operators = map[token.Token]ir.Op{
+	token.ADD: ir.Add, token.SUB: ir.Sub, token.MUL: ir.Mul, token.QUO: ir.Div, token.REM: ir.Rem, token.AND: ir.And, token.OR: ir.Or, token.XOR: ir.Xor,
+	token.AND_NOT: ir.AndNot, token.SHL: ir.Shl, token.SHR: ir.Shr,
+	token.EQL: ir.Eq, token.NEQ: ir.Ne, token.LSS: ir.Lt, token.LEQ: ir.Le, token.GTR: ir.Gt, token.GEQ: ir.Ge, token.LAND: ir.Both, token.LOR: ir.Either,
+}
+
+// places are the methods of grid.Thread that return numbers.
+var places = map[string]ir.Op{"Global": ir.InGrid, "Local": ir.InBlock, "Block": ir.BlockOf, "Size": ir.Threads, "Blocks": ir.AllBlocks}

@@ -88,16 +88,6 @@ func (f *values) evaluate(v *ir.Value) {
 	}
 }
 
-// discard evaluates an expression whose value is not used.
-func (f *values) discard(e ast.Expr) {
-	if f.info().Types[e].Value != nil {
-		return
-	}
-	v := f.expr(e)
-	f.p.typ(f.typeOf(e), e.Pos())
-	f.evaluate(v)
-}
-
 // assign builds assignments and short declarations.
 func (f *function) assign(s *ast.AssignStmt) {
 	if s.Tok != token.ASSIGN && s.Tok != token.DEFINE {

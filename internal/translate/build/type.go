@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"strings"
+	"unicode"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/load"
@@ -159,4 +161,21 @@ func why(t types.Type) string {
 		}
 	}
 	return fmt.Sprintf("type %s has no translation; use numbers of fixed width, and structures and arrays of them", t)
+}
+
+// refuseAs refuses an expression or a variable because of its type t.
+func refuseAs(pos token.Pos, t types.Type) { refuse(pos, "%s", why(t)) }
+
+// suffix returns the end of the name of the kernel that is built for a list of type arguments.
+func (p *program) suffix(args []types.Type) (all string) {
+	for _, t := range args {
+		name := types.TypeString(t, types.RelativeTo(p.own.Types))
+		all += "_" + strings.Map(func(r rune) rune {
+			if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+				return '_'
+			}
+			return r
+		}, name)
+	}
+	return all
 }

@@ -2,7 +2,7 @@
 // which grid the kernel runs. It reads a kernel's facts, and prints Go.
 //
 //   - footprint.go writes the Go function that computes what the threads of a box touch. intervals.go writes the operations of grid.Interval in that function.
-//   - cut.go finds along which dimensions a grid can be cut into parts that run at several places. proof.go compares the elements of different threads.
+//   - footprint.go also finds along which dimensions a grid can be cut into parts that run at several places. proof.go compares the elements of different threads.
 //   - said.go tells people what a kernel touches.
 //   - over.go finds the grid. steps.go bounds the work of a thread.
 //

@@ -33,7 +33,7 @@
 //
 // A new operation:
 //
-//   - op.go: an [Op] with a name in the table ops. Value.verify in verify_value.go: its types. thread.compute in interp/value.go: its meaning.
+//   - op.go: an [Op] with a name in the table ops. Value.verify in verify.go: its types. thread.compute in interp/value.go: its meaning.
 //   - A case of values.computed in cprint/expression.go, and of values.compute in spirv/value.go. Packages facts and footprint need a case if something is
 //     known of the operation's result.
 //

@@ -26,11 +26,6 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// ErrorAt returns an error at a position.
-func (p *Package) ErrorAt(pos token.Pos, format string, args ...any) *Error {
-	return &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
-}
-
 // Sorted returns errors in the order of their positions, without duplicates. If there are none, it returns nil.
 func Sorted(list []Error) error {
 	if len(list) == 0 {

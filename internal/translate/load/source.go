@@ -74,3 +74,8 @@ func (p *Package) Line(pos token.Pos) string {
 	at := p.Fset.Position(pos)
 	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
 }
+
+// ErrorAt returns an error at a position.
+func (p *Package) ErrorAt(pos token.Pos, format string, args ...any) *Error {
+	return &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
+}

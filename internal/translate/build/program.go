@@ -1,0 +1,141 @@
+package build
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/load"
+)
+
+// program has the kernels of a package, and the functions that they call.
+type program struct {
+	own       *load.Package          // the package with the kernels
+	pkg       *load.Package          // the package of the function that is being built
+	known     map[*load.Package]bool // packages whose functions are in decls
+	errs      []load.Error
+	context   *types.Context // for instantiating generic types
+	decls     map[*types.Func]*ast.FuncDecl
+	kernels   map[*types.Func]bool
+	functions map[*types.Func][]*function
+	types     map[types.Type]*ir.Type
+	effects   map[*ir.Function]*facts.Effects
+	made      *ir.Program
+}
+
+// kind is the form of a Go variable.
+type kind int
+
+const (
+	value   kind = iota // an ir.Value if it does not change, else an ir.Local
+	slice               // a parameter
+	pointer             // a parameter
+	shared              // a Go pointer to shared memory, which is a local
+	thread              // the grid.Thread; package ir has no such variable, but operations such as ir.InGrid
+	matrix              // a parameter
+)
+
+// variable is what represents a Go variable.
+type variable struct {
+	kind  kind
+	typ   types.Type
+	param *ir.Param
+	local *ir.Local
+	is    *ir.Value // the value of a variable that does not change; nil for a parameter and a local
+}
+
+// reader reads the Go syntax of a function, for certain type arguments.
+type reader struct {
+	p        *program
+	decl     *ast.FuncDecl
+	kernel   bool
+	args     map[*types.TypeParam]types.Type
+	replaced map[*types.Named]bool // types that substitute is replacing now
+	bytes    int64                 // the bytes of a kernel's arguments so far
+	vars     map[types.Object]*variable
+	changes  map[types.Object]int // how often a variable is changed after its declaration; taking its address counts as a change
+}
+
+// values builds values and places.
+type values struct {
+	reader
+	*ir.Builder
+}
+
+// function is a function for certain type arguments and kinds of memory.
+type function struct {
+	values
+	made    *ir.Function
+	spaces  []ir.Space   // the kinds of memory that its parameters point to
+	given   []types.Type // type arguments
+	results []types.Type // the Go types of the results
+	named   []*variable  // the variables of results that have names
+	busy    bool         // it is being built
+	broken  bool         // it has errors
+	jumps   []jump
+}
+
+// jump is a loop or a switch around the statement that is being built.
+type jump struct {
+	label string
+	stmt  *ir.Stmt
+}
+
+// refusal is the value of a panic that ends the translation of a statement.
+type refusal struct {
+	pos  token.Pos
+	text string
+}
+
+func refuse(pos token.Pos, format string, args ...any) {
+	panic(refusal{pos, fmt.Sprintf(format, args...)})
+}
+
+// try calls f. If f panics with a refusal, try notes the error.
+func (p *program) try(f func()) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case refusal:
+			if r.text != "" {
+				p.note(r.pos, r.text)
+			}
+		default:
+			panic(r)
+		}
+	}()
+	f()
+}
+
+func (p *program) note(pos token.Pos, text string) {
+	e := load.Error{Pos: p.pkg.Fset.Position(pos), Text: text}
+	if !slices.Contains(p.errs, e) {
+		p.errs = append(p.errs, e)
+	}
+}
+
+// instead says what to write instead of functions of Go's packages.
+var instead = map[string]string{
+	"fmt": "write into a buffer", "log": "write into a buffer", "sort": "call algo.Sort, of package kernel/algo, outside of the kernel",
+	"math/rand": "use package kernel/grid/rand", "math/rand/v2": "use package kernel/grid/rand",
+}
+
+// refuseForeign refuses a function of a package that has no translation.
+func refuseForeign(pos token.Pos, obj *types.Func) {
+	what := "write one in this package, and call that"
+	if obj.Pkg() != nil {
+		path := obj.Pkg().Path()
+		if path == "slices" && strings.HasPrefix(obj.Name(), "Sort") {
+			path = "sort"
+		}
+		if known := instead[path]; known != "" {
+			what = known
+		}
+	}
+	refuse(pos, "%s is a function of another package; %s", obj.FullName(), what)
+}
