@@ -232,7 +232,7 @@ func (f *values) goCall(e *ast.CallExpr, pkg, name string) []*ir.Value {
 	return f.resultsOf(f.Let(v))
 }
 
-// resultsOf returns the results of a bound call.
+// resultsOf returns the results of a call that a let has bound, a value for each.
 func (f *values) resultsOf(v *ir.Value) (all []*ir.Value) {
 	switch {
 	case v.Type == nil:
@@ -361,7 +361,7 @@ func (f *values) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args []
 		}
 		t = u.Field(i).Type()
 	}
-	if _, ok := t.Underlying().(*types.Interface); ok { // also if the method is one of a type parameter
+	if _, ok := t.Underlying().(*types.Interface); ok { // the underlying type of a type parameter is an interface, too
 		refuse(e.Pos(), dynamic)
 	}
 	if n, ok := types.Unalias(t).(*types.Named); ok {

@@ -126,7 +126,8 @@ func (f *function) body() {
 	}
 }
 
-// trim leaves out barriers at a kernel's end. No statement follows them, and threads that have returned earlier would have to come to such a barrier.
+// trim leaves out barriers at a kernel's end. They are not needed, because no statement follows them, and threads that have returned earlier would never come
+// to them.
 func (f *function) trim() {
 	list := f.made.Body.List
 	for n := len(list); n > 0 && (list[n-1].Do == ir.Barrier || list[n-1].Do == ir.Return); n-- {

@@ -3,7 +3,7 @@
 // [Print] prints a program of package ir. There is one text for all dialects: names such as GLOBAL, BARRIER and ATOMIC_ADD are macros, which the headers in
 // kernel/prelude define for each dialect. Go names get a prefix, so that no name is a word of a dialect: see mangle.
 //
-//   - program.go puts the text together. Parts that need what some devices lack are between #if lines. printer.go has the state of the printer.
+//   - program.go puts the text together. A part of the text that needs a feature of the device is between #if lines. printer.go has the state of the printer.
 //   - function.go prints the head of a function, and finds where its variables are declared.
 //   - statement.go prints statements. Loops and conditions keep the form that the representation has, because the rules of package quirks were found for this
 //     form.

@@ -62,7 +62,7 @@ func (f *values) computed(v *ir.Value) text {
 
 // inGrid returns one of the numbers for the thread's place in the grid, or for the grid's size. Each is a u64 in C.
 func (f *values) inGrid(v *ir.Value) text {
-	f.checks = f.checks || v.Op == ir.InGrid || v.Op == ir.BlockOf || v.Op == ir.AllBlocks // the macros of these operations may use the last parameter
+	f.checks = f.checks || v.Op == ir.InGrid || v.Op == ir.BlockOf || v.Op == ir.AllBlocks // the macros of these operations may use the function's last parameter, GO_FAULTS
 	word := map[ir.Op]string{ir.InGrid: "INDEX", ir.InBlock: "THREAD", ir.BlockOf: "BLOCK", ir.Threads: "THREADS", ir.AllBlocks: "BLOCKS"}[v.Op]
 	return called(word, atom(strconv.Itoa(v.Which[0])))
 }

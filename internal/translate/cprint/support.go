@@ -7,7 +7,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// needLocal adds the macro for pointers to shared memory. CUDA and HIP have no qualifier for such parameters, so the macro is empty there.
+// needLocal adds the macro for pointers to shared memory. CUDA and HIP have no qualifier for such pointers, so the macro is empty there.
 func (p *printer) needLocal() {
 	p.supply("GO_LOCAL", "#ifdef HALYARD_OPENCL\n#define GO_LOCAL LOCAL\n#else\n#define GO_LOCAL\n#endif", 0)
 }
@@ -191,7 +191,7 @@ func (p *printer) combined(op string, n number) string {
 	return "old " + map[string]string{"ADD": "+", "AND": "&", "OR": "|", "XOR": "^"}[op] + " v"
 }
 
-// native returns the call of an operation that CUDA or HIP has, and the condition of an #if under which it has the operation.
+// native returns the call of an atomic operation that is built into CUDA or HIP, and the condition of an #if that is true where the operation is built in.
 func native(op string, n number) (call, where string) {
 	const anywhere = "defined(HALYARD_CUDA) || defined(HALYARD_HIP)"
 	name := map[string]string{"ADD": "atomicAdd", "MIN": "atomicMin", "MAX": "atomicMax", "AND": "atomicAnd", "OR": "atomicOr", "XOR": "atomicXor"}[op]

@@ -18,5 +18,5 @@
 // A new operation: a case of walk.compute in reach_value.go. Without a case, the result of the operation can be anything. Variance.compute in varies.go needs a
 // case only if the result can differ between threads although the operands do not.
 //
-// A new fact: a file of its own, when a printer asks for it.
+// A new fact: a file of its own. A fact is added only when a printer needs it.
 package facts

@@ -35,7 +35,7 @@ func ReachOf(p *ir.Program, f *ir.Function, effects map[*ir.Function]*Effects) *
 	return r
 }
 
-// region follows statements, and reports whether one of them leaves the region.
+// region walks through the statements of a region, and reports whether one of them leaves the region.
 func (w *walk) region(r *ir.Region) (ended bool) {
 	if r == nil {
 		return false
@@ -450,7 +450,7 @@ func (w *walk) choice(s *ir.Stmt) {
 	}
 }
 
-// call follows a call.
+// call walks through the function that v calls.
 func (w *walk) call(v *ir.Value) val {
 	in := newFrame(v.Call)
 	for i, a := range v.Args {

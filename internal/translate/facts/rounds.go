@@ -113,7 +113,7 @@ func (w *roundCounter) value(v *ir.Value) Bound {
 	return total
 }
 
-// loop returns the rounds of a loop and of the loops in it. The end of a loop counts as a round.
+// loop returns the rounds of a loop and of the loops in it. The test that ends a loop counts as one more round.
 func (w *roundCounter) loop(s, before *ir.Stmt) Bound {
 	if !w.looped.From.IsValid() {
 		w.looped.From = s.Pos

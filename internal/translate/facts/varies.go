@@ -119,7 +119,7 @@ func (v *Variance) statement(s *ir.Stmt, by Varies, around []*ir.Stmt) {
 	}
 }
 
-// loop goes through a loop. If threads take different numbers of rounds, what the loop changes differs between them afterwards.
+// loop goes through a loop. If threads take different numbers of rounds, a variable that the loop changes may differ between the threads after the loop.
 func (v *Variance) loop(s *ir.Stmt, by Varies, around []*ir.Stmt) {
 	by = max(by, v.left[s])
 	if c := s.Count; c != nil {

@@ -271,8 +271,8 @@ func place(a facts.Access) string {
 	return fmt.Sprintf("%s:%d", a.Pos.Filename[strings.LastIndexAny(a.Pos.Filename, `/\`)+1:], a.Pos.Line)
 }
 
-// apart says why threads with different numbers for the atom g may use the same elements of m. The reason is empty if they cannot. The parameter name is the
-// name of g.
+// apart says why threads with different numbers for the atom g may use the same elements of m. The reason is empty if they cannot. The parameter `name` is what
+// messages call g.
 func (t *Footprint) apart(m *ir.Param, all []facts.Access, g *facts.Atom, name string) reason {
 	for _, a := range all {
 		if a.Atomic {

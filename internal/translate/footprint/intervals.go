@@ -233,7 +233,7 @@ func (e *intervals) result(a *facts.Atom, known []facts.Known) (n *node) {
 
 var methods = map[ir.Op]string{ir.Lt: "Below", ir.Le: "UpTo", ir.Gt: "Above", ir.Ge: "From", ir.Eq: "And", ir.Ne: "Not"}
 
-// bounded returns n limited by the conditions on q in known. The node n is the interval of q.
+// bounded returns the node n, limited by the conditions in the list `known` that are about q. The node n is the interval of q.
 func (e *intervals) bounded(n *node, q facts.Sum, known []facts.Known) *node {
 	e.depth++
 	defer func() { e.depth-- }()

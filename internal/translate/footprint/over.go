@@ -33,7 +33,7 @@ func Over(f *ir.Function, effects map[*ir.Function]*facts.Effects, names []strin
 	o.region(f.Body.List)
 	var texts []string
 	for _, e := range o.ends[:effects[f].Dims] {
-		if e.below && !hidden { // such as len(y)-1 if y is empty
+		if e.below && !hidden { // the end may be negative, as len(y)-1 is if y is empty
 			e.text = "max(0, " + e.text + ")"
 		}
 		texts = append(texts, e.text)

@@ -142,7 +142,7 @@ func (c *counter) store(s *ir.Stmt, in *ir.Function) {
 // implicit reports whether a value in a statement has no text of its own in Go.
 func implicit(v *ir.Value, s *ir.Stmt) bool { return v.Pos == s.Pos }
 
-// loop counts a loop. There is a bound only if the loop's variable goes up to a bounded end, or takes values that are known.
+// loop adds the steps of a loop. There is a bound only if the loop's variable goes up to a bounded end, or takes values that are known.
 func (c *counter) loop(s, before *ir.Stmt, in *ir.Function) {
 	each := &counter{Bounds: c.Bounds, calls: c.calls, round: s.Syntax}
 	each.add(2)

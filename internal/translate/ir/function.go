@@ -115,7 +115,7 @@ type Value struct {
 
 	Const any       // of Const: a bool, int64, uint64, float64 or complex128
 	Of    string    // of Go and Atomic: the function's name, such as math.Sqrt or Add
-	Which []int     // of Composite: the elements or fields whose values are Args; all others are zero. Of Extract: the field. Of InGrid to AllBlocks: the dimension
+	Which []int     // of Composite: the elements or fields whose values are Args; all others are zero. Of Extract: the field. Of the operations from InGrid to AllBlocks: the dimension
 	Param *Param    // of Argument, Len, Rows and Cols
 	Place *Place    // of Load, Address and Atomic
 	Call  *Function // of Call

@@ -63,8 +63,9 @@ func (s *others) load(path string) *Package {
 	return p
 }
 
-// Home returns the package of a function, with its source, and the function in that package. If the package has no source, both results are nil. An importing
-// package has its own *types.Func of the function, made from the compiler's export data. Home returns the *types.Func that belongs to the source.
+// Home loads the package that declares a function from its source, and returns it with its own object for the function. If the package has no source, both
+// results are nil. An importing package has its own *types.Func of the function, made from the compiler's export data. Home returns the *types.Func that
+// belongs to the source.
 func (p *Package) Home(obj *types.Func) (*Package, *types.Func) {
 	if obj.Pkg() == nil || obj.Pkg() == p.Types {
 		return p, obj

@@ -38,7 +38,7 @@ type Package struct {
 	Errors []types.Error
 
 	Orphans []string // generated files that belong to no kernel
-	Vectors []string // generated files with vector code; an orphan if no kernel has vector code any more
+	Vectors []string // generated files with vector code, which are orphans if no kernel has vector code any more
 
 	others      *others         // the packages that it imports; nil if it was loaded without the go command
 	constrained map[string]bool // files that only some builds have

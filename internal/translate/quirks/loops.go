@@ -134,9 +134,9 @@ func (q *pass) ordered(loop *ir.Stmt) (needs bool) {
 	return needs
 }
 
-// guardOf returns the guard of a kernel, or nil. A kernel with a guard is printed twice: without the guard's condition, for blocks whose threads are all below
-// the end, and with the condition, for the other blocks. Compilers for processors vectorize the threads in the text without the condition. A kernel with shared
-// memory is printed once, because all threads must clear that memory first.
+// guardOf returns the guard of a kernel, or nil. A kernel with a guard is printed twice. The text without the guard's condition is for blocks whose threads are
+// all below Guard.End, the text with it for the other blocks. Compilers for processors vectorize the threads in the text without the condition. A kernel with
+// shared memory is printed once, because all threads must clear that memory first.
 func guardOf(f *ir.Function, effects *facts.Effects) *Guard {
 	list, copies := f.Body.List, 0
 	for copies < len(list) && list[copies].Do == ir.Store && list[copies].Value.Op == ir.Argument {

@@ -58,7 +58,7 @@ func (f *flow) phi(typ, first, next isa.ID, l *construct) isa.ID {
 	return f.c.Op(build.OpPhi, typ, first, l.before, next, l.next)
 }
 
-// test prints the code that ends the loop if a condition is not true. A condition of 0 is always true.
+// test prints the code that ends the loop if a condition is not true. If cond is 0, there is no condition.
 func (f *flow) test(l *construct, cond isa.ID) {
 	f.c.Do(build.OpLoopMerge, l.merge, l.next, 0)
 	f.body(l, cond)

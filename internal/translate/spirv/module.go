@@ -140,7 +140,7 @@ func (f *function) buffer(p *ir.Param, i int) *place {
 	return &place{typ: p.Type.Elem, storage: isa.PhysicalStorage, base: at, list: true}
 }
 
-// print prints a function whose ID the method want has returned.
+// print prints a function that emitter.want has given an ID.
 func (e *emitter) print(w wanted) {
 	in := e.function(w.f, w.code)
 	in.driver = w.driver

@@ -11,8 +11,8 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// The kinds of reports. Package kernel reads a report: its first word is the kind, and its second word is the site. Numbers of two words each follow. Only the
-// first report is kept.
+// The kinds of reports. Package kernel reads a report: its first word is the kind, and its second word is the site. The numbers of the report follow, two words
+// for each. Only the first report is kept.
 const (
 	outOfRange = 1 + iota
 	cellOutOfRange
@@ -24,7 +24,7 @@ const (
 func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
 	i64 := ir.Basic(ir.Int)
 	index = f.resized(index, v.Type, i64)
-	if f.Reports != Bounds || !pos.IsValid() { // an index that the pass in share.go has added is in range
+	if f.Reports != Bounds || !pos.IsValid() { // an index without a position comes from the pass in share.go, and is in range
 		return index
 	}
 	u64 := f.m.Int(64)
@@ -37,7 +37,7 @@ func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
 	}, index, n, f.site(pos))
 }
 
-// checkedIn checks an index of an array of n elements, as the method checked does. Its result may have 32 bits.
+// checkedIn is like checked, for an index of an array of n elements. Its result may have 32 bits.
 func (f *values) checkedIn(v *ir.Value, index isa.ID, n int64, pos token.Pos) isa.ID {
 	if f.Reports != Bounds || !pos.IsValid() {
 		return index

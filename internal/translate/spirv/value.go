@@ -304,8 +304,8 @@ func upTo(v *ir.Value) (most uint64, known bool) {
 }
 
 // operands returns the two operands of an operation. If one operand is a float constant other than 0 and the other operand is not a constant, the constant need
-// not be hidden, since the driver cannot compute the result: see the method unknown. A large constant of 64 bits that is compared must be hidden: see the
-// method number.
+// not be hidden, since the driver cannot compute the result: see the method unknown. A constant that does not fit in 32 bits must be hidden from the driver's
+// compiler where it is compared: see number.
 func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 	known := func(a, other *ir.Value) (isa.ID, bool) {
 		if v.Op.Compares() && a.Op == ir.Const && a.Type.Integer() && width(a.Type) == 64 && int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const)) {
