@@ -70,3 +70,27 @@ func TestTypeThatIsNotListed(t *testing.T) {
 	require.ErrorAs(t, err, &typed)
 	assert.ErrorContains(t, err, "the kernel is not for float64 float32; kernels.go:66 lists float32,Level Level,float64")
 }
+
+// A generic kernel is cut for several devices, and repeats in a step, as others do.
+func TestDevicesAndSteps(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "2")
+	q := halyard.Open(t.Context(), "host:1", "host:2")
+	const n = 1 << 16
+	from := make([]Level, n)
+	for i := range from {
+		from[i] = Level(i)
+	}
+	x, y, b := halyard.From(q, from), halyard.New[Level](q, n), halyard.New[uint64](q, n)
+	step := q.Record(func(q *halyard.Queue) {
+		Scale(q, Level(2), x, y, b)
+		Scale(q, Level(3), y, x, b)
+	})
+	step.Run()
+	step.Run()
+	values := x.Values()
+	require.NoError(t, q.Close())
+	for i, v := range values {
+		once := 3*(2*Level(i)+1) + 1
+		require.Equal(t, 3*(2*once+1)+1, v, i)
+	}
+}
