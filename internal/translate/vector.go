@@ -973,7 +973,11 @@ func (p *Package) simd(all []*vectors) ([]byte, error) {
 	var hooks [2]string // the second are those that need that Go does not fuse
 	for _, v := range all {
 		if v != nil {
-			maps.Copy(needed, v.imports)
+			for name, path := range v.imports {
+				if mentions(v.text, name) { // else what needs it is not used
+					needed[name] = path
+				}
+			}
 			i := 0
 			if v.fused {
 				i = 1

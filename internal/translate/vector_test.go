@@ -180,6 +180,38 @@ func i64(v uint64) int64 { return int64(v) }
 func u64(v uint64) uint64 { return v }
 `
 
+// The file with vectors imports package math only where vectors need it: Go does not compile a file with an import that it does not use.
+func TestImportsOfVectors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		use     string
+		imports bool
+	}{{"_ = b", false}, {"y[i] += b", true}} {
+		made, err := translated(t, `package p
+
+import (
+	"math"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+//halyard:kernel
+func f(t grid.Thread, a float32, x, y []float32) {
+	i := t.Global(0)
+	if i >= len(y) {
+		return
+	}
+	b := float32(math.Log(float64(a)))
+	`+c.use+`
+	y[i] = x[i]*2 + y[i]
+}
+`)
+		require.NoError(t, err)
+		require.NotEmpty(t, made.SIMD)
+		assert.Equal(t, c.imports, strings.Contains(string(made.SIMD), `"math"`), c.use)
+	}
+}
+
 // A kernel whose indexes are the thread's place plus a number of the row has vectors. For others the first thing that keeps them from it is told.
 func TestWhatHasVectors(t *testing.T) {
 	t.Parallel()
