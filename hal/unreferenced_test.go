@@ -27,7 +27,9 @@ func callsOnGarbage(t *testing.T, b driver.Backend, ordinal int, image hal.Image
 	// These stay open: what is made of them alone has no other reference.
 	lasting := stream()
 	bytes := memory(lasting.Device())
-	defer func() { require.NoError(t, hal.CloseAll(lasting, bytes)) }()
+	defer func() { // of the device too, which would else close while another test runs
+		require.NoError(t, hal.CloseAll(lasting.Device(), lasting, bytes))
+	}()
 	event := func() *hal.Event { return must(lasting.Record(hal.WithTiming()))(t) }
 	module := func(d *hal.Device) *hal.Module { return must(d.Load(image))(t) }
 	kernel := func(m *hal.Module) *hal.Kernel { return must(m.Kernel(name))(t) }
