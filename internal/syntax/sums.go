@@ -33,7 +33,7 @@ func Sums(src []byte) map[string]string {
 		_, kind, text := s.Scan()
 		switch kind {
 		case token.COMMENT:
-			if list, ok := strings.CutPrefix(text, "//halyard:kernel "); ok && depth == 0 && strings.TrimSpace(list) != "" {
+			if list, ok := strings.CutPrefix(text, "//halyard:kernel"); ok && depth == 0 && strings.TrimSpace(list) != "" {
 				mark = []word{{kind, strings.Join(strings.Fields(list), " ")}}
 			}
 			continue

@@ -359,7 +359,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 		if typed != "" {
 			chosen, of = p.chosen(f, kernels, vars), "chosen"
 		}
-		launcher, explicit := launchers[launched], explicitArgs(typed, f)
+		launcher, explicit := launchers[launched], explicitArgs(f)
 		fmt.Fprintf(&b, "\n// %s launches %s on a queue, %s.\nfunc %[1]s%[7]s(q kernel.Queue%[4]s) {\n"+
 			"\tif ctx, s, over, ok := q.Launching(%[2]q, %[5]s); ok {\n\t\terr := kernel.ErrUnfinished\n"+
 			"\t\tdefer func() { q.Launched(err) }()\n\t\terr = %[1]sOn%[8]s(ctx, s, over%[6]s)\n\t}\n}\n",
@@ -397,9 +397,9 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	return nil
 }
 
-// explicitArgs returns the names of a kernel's type parameters in brackets: "[T]" of "[T grid.Number]".
-func explicitArgs(typed string, f *function) string {
-	if typed == "" {
+// explicitArgs returns the names of a kernel's type parameters in brackets, "" if it has none: "[T]" of "[T grid.Number]".
+func explicitArgs(f *function) string {
+	if f.decl.Type.TypeParams == nil {
 		return ""
 	}
 	var names []string

@@ -82,7 +82,7 @@ func (w *rowWriter) phases() *rows {
 			fmt.Fprintf(&b, "}\n\nvar %s grid.Pool[%s]\n\n", pool, kept)
 		} else {
 			b.WriteString("}\n\n")
-			params = fmt.Sprintf(", %s *grid.Pool[%s%s]%s", pool, kept, explicitArgs(typed, w.f), params)
+			params = fmt.Sprintf(", %s *grid.Pool[%s%s]%s", pool, kept, explicitArgs(w.f), params)
 		}
 	}
 	fmt.Fprintf(&b, "// %s runs %s for a block: the code between two barriers runs for one thread after the other.\n//\n//go:noinline\n", name, w.f.decl.Name.Name)

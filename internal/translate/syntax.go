@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"slices"
 
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
@@ -87,21 +86,9 @@ func (p *Package) list(kernel *ast.FuncDecl) []ast.Stmt {
 
 // open returns the first place in a function where the type of an expression depends on a type parameter, token.NoPos if there is none.
 func (p *Package) open(decl *ast.FuncDecl) (at token.Pos) {
-	var depends func(t types.Type) bool
-	depends = func(t types.Type) bool {
-		switch t := types.Unalias(t).(type) {
-		case *types.TypeParam:
-			return true
-		case *types.Named:
-			return slices.ContainsFunc(slices.Collect(t.TypeArgs().Types()), depends)
-		case interface{ Elem() types.Type }: // an array, a pointer, a slice
-			return depends(t.Elem())
-		}
-		return false
-	}
 	ast.Inspect(decl, func(n ast.Node) bool {
 		if e, ok := n.(ast.Expr); ok && !at.IsValid() {
-			if t := p.Info.TypeOf(e); t != nil && depends(t) {
+			if t := p.Info.TypeOf(e); t != nil && load.Mentions(t, func(*types.TypeParam) bool { return true }) {
 				at = e.Pos()
 			}
 		}

@@ -32,7 +32,7 @@ func (p *program) instances(decl *ast.FuncDecl) [][]types.Type {
 	}
 	sig := obj.Signature()
 	for t := range sig.TypeParams().TypeParams() {
-		if !mentions(sig.Params(), t) {
+		if !load.Mentions(sig.Params(), func(in *types.TypeParam) bool { return in == t }) {
 			refuse(t.Obj().Pos(), "no parameter of this kernel has type %s, so a launch could not infer it; add a parameter", t)
 		}
 	}
@@ -59,21 +59,4 @@ func (p *program) instances(decl *ast.FuncDecl) [][]types.Type {
 		}
 	}
 	return all
-}
-
-// mentions reports whether a type has a type parameter in it.
-func mentions(t types.Type, of *types.TypeParam) bool {
-	switch t := types.Unalias(t).(type) {
-	case *types.TypeParam:
-		return t == of
-	case *types.Named:
-		return slices.ContainsFunc(slices.Collect(t.TypeArgs().Types()), func(a types.Type) bool { return mentions(a, of) })
-	case *types.Slice:
-		return mentions(t.Elem(), of)
-	case *types.Array:
-		return mentions(t.Elem(), of)
-	case *types.Tuple:
-		return slices.ContainsFunc(slices.Collect(t.Variables()), func(v *types.Var) bool { return mentions(v.Type(), of) })
-	}
-	return false
 }

@@ -79,3 +79,19 @@ func (p *Package) Line(pos token.Pos) string {
 func (p *Package) ErrorAt(pos token.Pos, format string, args ...any) *Error {
 	return &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
 }
+
+// Mentions reports whether a type has a type parameter in it for which fits returns true.
+func Mentions(t types.Type, fits func(*types.TypeParam) bool) bool {
+	inside := func(t types.Type) bool { return Mentions(t, fits) }
+	switch t := types.Unalias(t).(type) {
+	case *types.TypeParam:
+		return fits(t)
+	case *types.Named:
+		return slices.ContainsFunc(slices.Collect(t.TypeArgs().Types()), inside)
+	case interface{ Elem() types.Type }: // an array, a pointer, a slice
+		return inside(t.Elem())
+	case *types.Tuple:
+		return slices.ContainsFunc(slices.Collect(t.Variables()), func(v *types.Var) bool { return inside(v.Type()) })
+	}
+	return false
+}
