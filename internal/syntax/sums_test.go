@@ -99,7 +99,9 @@ func TestSumsOfWhatIsNoGo(t *testing.T) {
 
 // The types that the mark of a kernel lists count, and nothing else of its comment does.
 func TestSumsChangeWithTheTypesOfAMark(t *testing.T) {
-	of := func(comment string) string { return Sums([]byte("package p\n\n" + comment + "\nfunc f[T any](x T) {}\n"))["f"] }
+	of := func(comment string) string {
+		return Sums([]byte("package p\n\n" + comment + "\nfunc f[T any](x T) {}\n"))["f"]
+	}
 	plain, list := of("//halyard:kernel"), of("//halyard:kernel int32 float32")
 	require.Equal(t, of(""), plain)
 	require.NotEqual(t, plain, list)
