@@ -100,17 +100,6 @@ func (r *Reach) Wire(m *ir.Param) (wire int) {
 	return wire
 }
 
-// Wires returns how many arguments of a launch pass a parameter of a type.
-func Wires(t *ir.Type) int {
-	switch t.Kind {
-	case ir.Matrix:
-		return 3
-	case ir.Slice:
-		return 2
-	}
-	return 1
-}
-
 func (r *Reach) atom(a Atom) *Atom {
 	a.ID = len(r.Atoms)
 	a.Same = a.Kind == IsSize || a.Kind == IsBlocks || a.Kind == IsArgument || a.Kind == IsResult && a.Op != "Or" &&

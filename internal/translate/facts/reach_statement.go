@@ -267,9 +267,6 @@ func (w *walk) count(s *ir.Stmt) {
 	w.after(s, known, path)
 }
 
-// implicit reports whether Go has no text for a value in a statement, such as the 0 at which a range begins.
-func implicit(v *ir.Value, s *ir.Stmt) bool { return v.Pos == s.Pos }
-
 // rounds follows the body of a loop. The parameter every says that the counter takes each number from the first to the end.
 func (w *walk) rounds(s *ir.Stmt, every bool) {
 	last := &w.path[len(w.path)-1]

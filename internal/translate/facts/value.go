@@ -127,3 +127,17 @@ func negated(op ir.Op) ir.Op {
 func Mirrored(op ir.Op) ir.Op {
 	return map[ir.Op]ir.Op{ir.Lt: ir.Gt, ir.Gt: ir.Lt, ir.Le: ir.Ge, ir.Ge: ir.Le, ir.Eq: ir.Eq, ir.Ne: ir.Ne}[op]
 }
+
+// implicit reports whether Go has no text for a value in a statement, such as the 0 at which a range begins.
+func implicit(v *ir.Value, s *ir.Stmt) bool { return v.Pos == s.Pos }
+
+// Wires returns how many arguments of a launch pass a parameter of a type.
+func Wires(t *ir.Type) int {
+	switch t.Kind {
+	case ir.Matrix:
+		return 3
+	case ir.Slice:
+		return 2
+	}
+	return 1
+}

@@ -2,30 +2,11 @@ package load
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"os"
 	"path/filepath"
 	"strings"
 )
-
-// listed is what the go command says about a package.
-type listed struct {
-	Dir, Name, ImportPath, Export             string
-	GoFiles, CgoFiles                         []string
-	TestGoFiles, XTestGoFiles, IgnoredGoFiles []string
-	DepOnly, Standard                         bool
-	Error                                     *struct{ Err string }
-}
-
-// others has the packages whose functions kernels may call: the packages that packages with kernels import, except the standard library.
-type others struct {
-	fset    *token.FileSet
-	imports types.Importer
-	dir     string              // where the go command ran
-	listed  map[string]*listed  // by import path
-	loaded  map[string]*Package // by import path; nil if there is no source
-}
 
 // load returns a package with its source. It returns nil if the package has no source files, or only files that use cgo.
 func (s *others) load(path string) *Package {
@@ -62,6 +43,9 @@ func (s *others) load(path string) *Package {
 	s.loaded[path] = p
 	return p
 }
+
+// Import returns a package that a package with kernels imports, or nil if the source is not available.
+func (p *Package) Import(path string) *Package { return p.others.load(path) }
 
 // Home loads the package that declares a function from its source, and returns it with its own object for the function. If the package has no source, both
 // results are nil. An importing package has its own *types.Func of the function, made from the compiler's export data. Home returns the *types.Func that

@@ -49,9 +49,6 @@ func (p *Package) Instances(kernel *ast.FuncDecl) (all [][]types.Type, why *Erro
 	return all, nil
 }
 
-// Import returns a package that a package with kernels imports, or nil if the source is not available.
-func (p *Package) Import(path string) *Package { return p.others.load(path) }
-
 // Outside reports whether a position is in a declaration of constants, types or imports.
 func (p *Package) Outside(pos token.Pos) bool {
 	for _, file := range p.Files {
@@ -73,11 +70,6 @@ func (p *Package) Constrained(pos token.Pos) bool {
 func (p *Package) Line(pos token.Pos) string {
 	at := p.Fset.Position(pos)
 	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
-}
-
-// ErrorAt returns an error at a position.
-func (p *Package) ErrorAt(pos token.Pos, format string, args ...any) *Error {
-	return &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
 }
 
 // Mentions reports whether a type has a type parameter in it for which fits returns true.

@@ -16,16 +16,6 @@ func (f *function) call(v *ir.Value) []isa.ID {
 	return f.results(v.Call, f.want(v.Call, f.driver), f.exprs(v.Args))
 }
 
-// keptParam returns a variable with the value of a parameter, if the parameter's elements are read by an index that is not constant. Otherwise it returns nil.
-func (f *function) keptParam(p *ir.Param, value isa.ID) *place {
-	if !f.stays(f.frame.f).params[p] {
-		return nil
-	}
-	at := f.variable(p.Type)
-	f.store(at, value)
-	return at
-}
-
 // writtenOut inlines a function: it prints the function's statements at the call.
 func (f *function) writtenOut(v *ir.Value) []isa.ID {
 	g := v.Call

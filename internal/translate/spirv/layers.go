@@ -5,74 +5,8 @@ import (
 
 	isa "github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
-	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
-
-// Reports is what a module reports.
-type Reports int
-
-// What a module can report.
-const (
-	Nothing Reports = iota
-	Rounds          // whether the device has ended a loop
-	Bounds          // what Rounds reports, and indexes out of range
-)
-
-// Options are the options of a module.
-type Options struct {
-	Entry   string      // the name of the entry point
-	Lacking *ir.Program // the functions that Vulkan lacks, by their names in Go
-	Reports Reports
-	Loops   bool     // the kernel has loops that a device may end
-	Sites   []string // the lines of indexes that are checked, as file:line
-}
-
-// emitter makes one module.
-type emitter struct {
-	Options
-	program   *ir.Program
-	m         *build.Module
-	effects   map[*ir.Function]*facts.Effects
-	types     map[string]isa.ID // structures, arrays and blocks, by their keys: see key
-	entry     isa.ID            // the kernel
-	functions map[*ir.Function]isa.ID
-	wanted    []wanted          // functions that are not printed yet
-	helpers   map[string]isa.ID // functions that the printer adds
-	inputs    map[uint32]isa.ID // built-in variables that the device sets
-	threads   [3]isa.ID         // the threads of a block in each dimension; a launch chooses them
-	rounding  isa.ID            // a constant that a launch chooses: whether the device rounds quotients and roots of float32 correctly
-	uses      []isa.ID          // variables outside functions
-	words     bool              // floats in memory that a block shares are kept as integers, because there are atomic operations on them
-	coherent  bool              // threads meet at barriers
-	arguments arguments
-	kept      map[*ir.Function]*stays
-}
-
-// arguments are the kernel's arguments. They are members of the block of push constants, or of memory whose address the block has.
-type arguments struct {
-	base    isa.ID
-	storage uint32
-	list    *ir.Type
-	pointer isa.ID // the type of pointers to the list, if it is in memory
-}
-
-// global returns a new variable outside functions.
-func (e *emitter) global(storage uint32, typ isa.ID) isa.ID {
-	id := e.m.Global(isa.OpVariable, e.m.Pointer(storage, typ), storage)
-	e.uses = append(e.uses, id)
-	return id
-}
-
-// input returns a variable of three numbers that the device provides.
-func (e *emitter) input(builtin uint32) isa.ID {
-	if e.inputs[builtin] == 0 {
-		id := e.global(build.Input, e.m.Type(isa.OpTypeVector, e.m.Int(32), 3))
-		e.m.Decorate(id, isa.BuiltIn, builtin)
-		e.inputs[builtin] = id
-	}
-	return e.inputs[builtin]
-}
 
 // A function of the module is printed in layers. Each layer knows the layers before it.
 type (
@@ -95,49 +29,10 @@ type (
 
 	// numbers has operations on values that are printed already.
 	numbers struct{ *memory }
-
-	// values prints values of Go.
-	values struct {
-		*numbers
-		frame *frame // the frame of the innermost Go function that is printed
-	}
-
-	// function prints statements of Go.
-	function struct {
-		*values
-		looped bool // a loop or a call has been printed
-	}
 )
 
 func (e *emitter) numbers(c *build.Code) *numbers {
 	return &numbers{&memory{&flow{code: &code{emitter: e, c: c, early: map[string]isa.ID{}}}}}
-}
-
-// frame is a Go function that is printed, either as a function of the module or inlined.
-type frame struct {
-	f       *ir.Function
-	values  []isa.ID   // the results of bound values, by the values' IDs
-	tuples  [][]isa.ID // the same for calls with several results
-	kept    []*place   // bound values that are also in a variable, because their elements are read by an index
-	locals  []*place
-	params  []param
-	inlined bool       // it is printed at the call, and is not a function of the module
-	around  *construct // of an inlined function: the construct that a return leaves; nil if only the last statement is a return
-	at      []*place   // of an inlined function: variables in which a return stores the results
-	results []isa.ID   // the results of an inlined function
-}
-
-// param is the argument of a parameter.
-type param struct {
-	value     isa.ID
-	read      func() isa.ID // returns the value of a kernel's argument
-	place     *place        // the memory that the argument refers to, or the variable that has its value
-	rows, col isa.ID        // the length of a slice; the rows and columns of a matrix
-}
-
-func newFrame(f *ir.Function) *frame {
-	n := f.NumValues()
-	return &frame{f: f, values: make([]isa.ID, n), tuples: make([][]isa.ID, n), kept: make([]*place, n), locals: make([]*place, len(f.Locals))}
 }
 
 // once returns the value for a key. The function computes that value at its start, once for each key.
@@ -162,14 +57,6 @@ func (f *numbers) results(g *ir.Function, id isa.ID, args []isa.ID) []isa.ID {
 		each = append(each, f.c.Op(build.OpCompositeExtract, f.emitter.value(r.Type), all, uint32(i)))
 	}
 	return each
-}
-
-// wanted is a function that the module calls, and that is printed later.
-type wanted struct {
-	f      *ir.Function
-	code   *build.Code
-	given  []isa.ID // its parameters
-	driver bool     // the function is one of package vulkan
 }
 
 // want returns the ID of a function, which must have no parameters that refer to memory. The module has the function once, and it is printed later.

@@ -36,7 +36,7 @@ func sharesFloats(f *ir.Function) (found bool) {
 	return found
 }
 
-func (e *emitter) function(f *ir.Function, c *build.Code) *function {
+func (e *emitter) begin(f *ir.Function, c *build.Code) *function {
 	return &function{values: &values{e.numbers(c), newFrame(f)}}
 }
 
@@ -55,7 +55,7 @@ func (e *emitter) kernel(k *ir.Function) {
 	code, _ := e.m.Function(e.m.Type(build.OpTypeVoid))
 	shared := share(k)
 	e.effects[shared] = e.effects[k]
-	f := e.function(shared, code)
+	f := e.begin(shared, code)
 	f.parameters(shared)
 	f.region(shared.Body)
 	f.end()
@@ -142,17 +142,17 @@ func (f *function) buffer(p *ir.Param, i int) *place {
 
 // print prints a function that emitter.want has given an ID.
 func (e *emitter) print(w wanted) {
-	in := e.function(w.f, w.code)
+	in := e.begin(w.f, w.body)
 	in.driver = w.driver
 	for i, p := range w.f.Params {
 		in.frame.params = append(in.frame.params, param{value: w.given[i], place: in.keptParam(p, w.given[i])})
 	}
 	in.region(w.f.Body)
 	if len(w.f.Results) == 0 {
-		w.code.Do(build.OpReturn)
+		w.body.Do(build.OpReturn)
 	} else {
-		w.code.Do(build.OpUnreachable)
+		w.body.Do(build.OpUnreachable)
 	}
-	w.code.End()
-	e.m.Name(w.code.ID, w.f.Name)
+	w.body.End()
+	e.m.Name(w.body.ID, w.f.Name)
 }

@@ -162,12 +162,6 @@ func (p *place) inside(f *memory, t *ir.Type, index isa.ID, number int) *place {
 	return &part
 }
 
-// stays has the values of a function that are kept in variables, because an index that is not constant reads their elements.
-type stays struct {
-	values map[*ir.Value]bool
-	params map[*ir.Param]bool
-}
-
 func (e *emitter) stays(of *ir.Function) *stays {
 	if e.kept[of] == nil {
 		s := &stays{map[*ir.Value]bool{}, map[*ir.Param]bool{}}

@@ -80,7 +80,7 @@ func (c *clearer) clear(l *ir.Local, me, all *ir.Value, dims []int) {
 				index = c.Let(index)
 				at = at.Part(0, index, nil)
 				if dims != nil {
-					without = c.either(without, c.Value(ir.Ge, ir.Basic(ir.Bool), index, c.place(ir.Threads, dims[n])))
+					without = c.or(without, c.Value(ir.Ge, ir.Basic(ir.Bool), index, c.place(ir.Threads, dims[n])))
 				}
 			}
 			c.when(without, func() { c.Store(at, c.Zero(elem)) })
@@ -88,12 +88,12 @@ func (c *clearer) clear(l *ir.Local, me, all *ir.Value, dims []int) {
 	}
 	var fewer *ir.Value
 	for n, d := range dims {
-		fewer = c.either(fewer, c.Value(ir.Lt, ir.Basic(ir.Bool), c.place(ir.Threads, d), c.Int(unsigned, lens[n])))
+		fewer = c.or(fewer, c.Value(ir.Lt, ir.Basic(ir.Bool), c.place(ir.Threads, d), c.Int(unsigned, lens[n])))
 	}
 	c.when(fewer, loop)
 }
 
-func (c *clearer) either(x, y *ir.Value) *ir.Value {
+func (c *clearer) or(x, y *ir.Value) *ir.Value {
 	if x == nil {
 		return y
 	}
