@@ -320,10 +320,8 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) = h_mine;
 	BARRIER();
 	if (h_me < 8) {
-		if (GO_EACH) {
-			GO_ORDERED for (i64 h_k = (i64)((u64)h_me + 8); h_k < 64; h_k += 8) {
-				h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]);
-			}
+		GO_ORDERED for (i64 h_k = (i64)((u64)h_me + 8); h_k < 64; h_k += 8) {
+			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]);
 		}
 		GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = h_mine;
 	}
@@ -955,7 +953,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:959
+//line main_kernels.go:957
 			}
 			x = to - 1
 			continue
@@ -979,7 +977,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:983
+//line main_kernels.go:981
 	}
 }
 
@@ -1013,7 +1011,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_, _, _ = tx, ty, tz
 //line cg.go:43
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1017
+//line main_kernels.go:1015
 					mines[tx] = mine
 				}
 			}
@@ -1047,7 +1045,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:45
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1051
+//line main_kernels.go:1049
 							mines[tx] = mine
 						}
 					}
@@ -1067,7 +1065,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1071
+//line main_kernels.go:1069
 						mines[tx] = mine
 					}
 				}
@@ -1086,7 +1084,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:47
 					part[me] = mine
-//line main_kernels.go:1090
+//line main_kernels.go:1088
 				}
 			}
 		}
@@ -1107,7 +1105,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					part[me] = mine
 				}
-//line main_kernels.go:1111
+//line main_kernels.go:1109
 				mines[tx] = mine
 			}
 		}
@@ -1128,7 +1126,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1132
+//line main_kernels.go:1130
 			}
 		}
 	}
@@ -1163,7 +1161,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1167
+//line main_kernels.go:1165
 			}
 			x_ = to - 1
 			continue
@@ -1173,7 +1171,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1177
+//line main_kernels.go:1175
 	}
 }
 
@@ -1202,7 +1200,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1206
+//line main_kernels.go:1204
 				}
 				{
 					at := at + 1
@@ -1212,7 +1210,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1216
+//line main_kernels.go:1214
 				}
 			}
 			if at < count {
@@ -1222,7 +1220,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1226
+//line main_kernels.go:1224
 			}
 			x = to - 1
 			continue
@@ -1231,7 +1229,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1235
+//line main_kernels.go:1233
 	}
 }
 
@@ -1280,7 +1278,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1284
+//line main_kernels.go:1282
 			}
 			x = to_ - 1
 			continue
@@ -1298,7 +1296,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1302
+//line main_kernels.go:1300
 	}
 }
 
@@ -1324,7 +1322,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1328
+//line main_kernels.go:1326
 	}
 }
 
@@ -1349,7 +1347,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1353
+//line main_kernels.go:1351
 	}
 }
 
@@ -1378,7 +1376,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1382
+//line main_kernels.go:1380
 				}
 				{
 					at := at + 1
@@ -1388,7 +1386,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1392
+//line main_kernels.go:1390
 				}
 			}
 			if at < count {
@@ -1398,7 +1396,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1402
+//line main_kernels.go:1400
 			}
 			x = to - 1
 			continue
@@ -1407,7 +1405,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1411
+//line main_kernels.go:1409
 	}
 }
 
@@ -1436,7 +1434,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1440
+//line main_kernels.go:1438
 				}
 				{
 					at := at + 1
@@ -1446,7 +1444,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1450
+//line main_kernels.go:1448
 				}
 			}
 			if at < count {
@@ -1456,7 +1454,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1460
+//line main_kernels.go:1458
 			}
 			x = to - 1
 			continue
@@ -1465,7 +1463,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1469
+//line main_kernels.go:1467
 	}
 }
 
@@ -1496,7 +1494,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1500
+//line main_kernels.go:1498
 				}
 				{
 					at := at + 1
@@ -1506,7 +1504,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1510
+//line main_kernels.go:1508
 				}
 			}
 			if at < count {
@@ -1516,7 +1514,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1520
+//line main_kernels.go:1518
 			}
 			x = to - 1
 			continue
@@ -1525,7 +1523,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1529
+//line main_kernels.go:1527
 	}
 }
 
@@ -1556,7 +1554,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1560
+//line main_kernels.go:1558
 				}
 				{
 					at := at + 1
@@ -1566,7 +1564,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1570
+//line main_kernels.go:1568
 				}
 			}
 			if at < count {
@@ -1576,7 +1574,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1580
+//line main_kernels.go:1578
 			}
 			x = to - 1
 			continue
@@ -1585,7 +1583,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1589
+//line main_kernels.go:1587
 	}
 }
 
@@ -1616,7 +1614,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1620
+//line main_kernels.go:1618
 				}
 				{
 					at := at + 1
@@ -1626,7 +1624,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1630
+//line main_kernels.go:1628
 				}
 			}
 			if at < count {
@@ -1636,7 +1634,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1640
+//line main_kernels.go:1638
 			}
 			x = to - 1
 			continue
@@ -1645,7 +1643,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1649
+//line main_kernels.go:1647
 	}
 }
 
@@ -1679,7 +1677,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_, _, _ = tx, ty, tz
 //line stream.go:53
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1683
+//line main_kernels.go:1681
 					mines[tx] = mine
 				}
 			}
@@ -1713,7 +1711,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1717
+//line main_kernels.go:1715
 							mines[tx] = mine
 						}
 					}
@@ -1733,7 +1731,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1737
+//line main_kernels.go:1735
 						mines[tx] = mine
 					}
 				}
@@ -1752,7 +1750,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1756
+//line main_kernels.go:1754
 				}
 			}
 		}
@@ -1773,7 +1771,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1777
+//line main_kernels.go:1775
 			}
 		}
 	}

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("dff493007d06d620", map[string]kernel.Code{
+	kernels.Compiled("9bfd47cb864a5288", map[string]kernel.Code{
 		"add": {Words: `
 KUMRAgERAuMpEQILEQIKDgPkKQEPCAUI676FowZkDywyEAYIEQEBAQUEBxNnRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhI
 BQ0EIyBIBQ0FIyhHAw0CRwQRBghHAxICSAUSACMARwQsCxpHBDILG0cDQSoVBAEgADIEAQIBMgQBAwQFJQQBFwQFAQMzBgUGAgMEEwIHIQMKByAEC+UpARUE

@@ -179,10 +179,8 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 	}
 	i64 h_me = (i64)THREAD(0);
 	f32 h_mine = 0.0f;
-	if (GO_EACH) {
-		GO_ORDERED for (i64 h_j = h_me; h_j < h_sums_n; h_j += 64) {
-			h_mine = h_mine + h_sums[GO_AT(h_j, h_sums_n, 10)];
-		}
+	GO_ORDERED for (i64 h_j = h_me; h_j < h_sums_n; h_j += 64) {
+		h_mine = h_mine + h_sums[GO_AT(h_j, h_sums_n, 10)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 11)]) = h_mine;
 	i64 h_half = 32;
@@ -423,7 +421,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:427
+//line cg_kernels.go:425
 			}
 			x = to - 1
 			continue
@@ -448,7 +446,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:452
+//line cg_kernels.go:450
 	}
 }
 
@@ -482,7 +480,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_, _, _ = tx, ty, tz
 //line kernels.go:38
 					mine := float32(0)
-//line cg_kernels.go:486
+//line cg_kernels.go:484
 					mines[tx] = mine
 				}
 			}
@@ -516,7 +514,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:40
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:520
+//line cg_kernels.go:518
 							mines[tx] = mine
 						}
 					}
@@ -536,7 +534,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:540
+//line cg_kernels.go:538
 						mines[tx] = mine
 					}
 				}
@@ -555,14 +553,14 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_ = mine
 //line kernels.go:42
 					part[me] = mine
-//line cg_kernels.go:559
+//line cg_kernels.go:557
 				}
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:566
+//line cg_kernels.go:564
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count____ := min(int(b_.Size[0]), max((half)-0, 0))
@@ -574,13 +572,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:46
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:578
+//line cg_kernels.go:576
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:584
+//line cg_kernels.go:582
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -590,7 +588,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:594
+//line cg_kernels.go:592
 			}
 		}
 	}
@@ -625,7 +623,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_, _, _ = tx, ty, tz
 //line kernels.go:60
 					mine := float32(0)
-//line cg_kernels.go:629
+//line cg_kernels.go:627
 					mines[tx] = mine
 				}
 			}
@@ -658,7 +656,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:62
 								mine += sums[j]
 							}
-//line cg_kernels.go:662
+//line cg_kernels.go:660
 							mines[tx] = mine
 						}
 					}
@@ -678,7 +676,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:682
+//line cg_kernels.go:680
 						mines[tx] = mine
 					}
 				}
@@ -697,14 +695,14 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_ = mine
 //line kernels.go:64
 					part[me] = mine
-//line cg_kernels.go:701
+//line cg_kernels.go:699
 				}
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:708
+//line cg_kernels.go:706
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count____ := min(int(b.Size[0]), max((half)-0, 0))
@@ -716,13 +714,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:68
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:720
+//line cg_kernels.go:718
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:726
+//line cg_kernels.go:724
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -732,7 +730,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:736
+//line cg_kernels.go:734
 			}
 		}
 	}
@@ -768,7 +766,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:772
+//line cg_kernels.go:770
 			}
 			x_ = to - 1
 			continue
@@ -779,7 +777,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:783
+//line cg_kernels.go:781
 	}
 }
 
@@ -807,7 +805,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:811
+//line cg_kernels.go:809
 			}
 			x = to - 1
 			continue
@@ -817,7 +815,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:821
+//line cg_kernels.go:819
 	}
 }
 

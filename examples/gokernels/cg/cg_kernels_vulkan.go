@@ -7,7 +7,7 @@ package cg
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("ec7b330e067b9a0b", map[string]kernel.Code{
+	kernels.Compiled("94c530403fe9a023", map[string]kernel.Code{
 		"advance": {Words: `
 QcMCEQIBEQLjKRECCwsG4QHHmM3iBK7m0aMGrujUgQMADgPkKQEPCgUI676Fowb2wrmbBmUPQUedARAGCBEBAQEFDRq5AQUFYtHqvaMH6cq5owezZAUEowH3
 0pGrBgBHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMjGEgFDQQjIEgFDQUjKEgFDQYjMEgFDQcjOEgFDQgjQEgFDQkjSEgFDQoj

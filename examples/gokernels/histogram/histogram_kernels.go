@@ -42,18 +42,14 @@ KERNEL void k_count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts,
 		BARRIER();
 	}
 	i64 h_i = (i64)INDEX(0);
-	if (GO_EACH) {
-		GO_ORDERED for (; h_i < h_data_n; h_i = (i64)((u64)h_i + THREADS(0) * BLOCKS(0))) {
-			ATOMIC_ADD(&h_own.a[GO_AT(h_data[GO_AT(h_i, h_data_n, 0)], 256, 0)], 1);
-		}
+	GO_ORDERED for (; h_i < h_data_n; h_i = (i64)((u64)h_i + THREADS(0) * BLOCKS(0))) {
+		ATOMIC_ADD(&h_own.a[GO_AT(h_data[GO_AT(h_i, h_data_n, 0)], 256, 0)], 1);
 	}
 	BARRIER();
 	i64 h_b = (i64)THREAD(0);
-	if (GO_EACH) {
-		GO_ORDERED for (; h_b < 256; h_b = (i64)((u64)h_b + THREADS(0))) {
-			if (GO_ONCE(h_own.a[GO_AT(h_b, 256, 1)]) != 0) {
-				ATOMIC_ADD(&h_counts[GO_AT(h_b, h_counts_n, 2)], GO_ONCE(h_own.a[GO_AT(h_b, 256, 2)]));
-			}
+	GO_ORDERED for (; h_b < 256; h_b = (i64)((u64)h_b + THREADS(0))) {
+		if (GO_ONCE(h_own.a[GO_AT(h_b, 256, 1)]) != 0) {
+			ATOMIC_ADD(&h_counts[GO_AT(h_b, h_counts_n, 2)], GO_ONCE(h_own.a[GO_AT(h_b, 256, 2)]));
 		}
 	}
 	GO_LOOPED
@@ -101,7 +97,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 				for i := (firstX + tx); i < len(data); i += int(b_.Size[0]) * int(b_.Grid[0]) {
 					grid.AtomicAdd(&own[data[i]], 1)
 				}
-//line histogram_kernels.go:105
+//line histogram_kernels.go:101
 			}
 		}
 	}
@@ -115,7 +111,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 						grid.AtomicAdd(&counts[b], own[b])
 					}
 				}
-//line histogram_kernels.go:119
+//line histogram_kernels.go:115
 			}
 		}
 	}

@@ -7,7 +7,7 @@ package histogram
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("3238f149d1d50766", map[string]kernel.Code{
+	kernels.Compiled("8da00947c7aa583a", map[string]kernel.Code{
 		"count": {Words: `
 M4EBEQIBEQLjKRECCxEC4CIRAicOA+QpAQ8KBQjrvo37BvXc0QMPKEhOZBAGCBEBAQEFBAoYS0cEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUN
 AiMQSAUNAyMYRwMNAkcEEQYBRwMSAkgFEgAjAEcEHQYERwMeAkgFHgQ0IQQeABdHBCgLG0cETgsaRwRkCxgVBAEgADIEAQIBMgQBAwQFfgQBFwQFAQMzBgUG

@@ -40,7 +40,8 @@ func hasLoops(f *ir.Function) (has bool) {
 //
 // PoCL 3.1 and 7.1 let the threads of a block share a variable if a loop stores only values in it that are the same for all threads: the loop's index,
 // constants, or other such variables. Examples are "for k := range n { last = k }" and "a, b = b, a". PoCL does not see that threads may have taken different
-// numbers of rounds. The wrong value shows if the variable is used after a barrier.
+// numbers of rounds. The wrong value shows if the variable is used after a barrier. It does not if each stored value has an element in it that is the thread's
+// own, as in "sum += x[t.Local(0)+k]".
 func (q *pass) apart(loop *ir.Stmt) string {
 	nested, leaves, waits := false, false, false
 	for _, r := range loop.Regions() {
@@ -76,24 +77,79 @@ func (q *pass) apart(loop *ir.Stmt) string {
 // usesOf returns how the statements of a region use each local.
 func usesOf(r *ir.Region) map[*ir.Local]used {
 	uses := map[*ir.Local]used{}
-	note := func(p *ir.Place, stored bool) {
-		if p != nil && p.Local != nil {
-			uses[p.Local] = used{uses[p.Local].times + 1, uses[p.Local].stored || stored}
+	r.Visit(func(s *ir.Stmt) {
+		if s.Do == ir.Store && s.Place.Local != nil {
+			u := uses[s.Place.Local]
+			u.stores = append(u.stores, s)
+			uses[s.Place.Local] = u
 		}
-	}
-	r.Visit(func(s *ir.Stmt) { note(s.Place, s.Do == ir.Store) }, func(v *ir.Value) { note(v.Place, v.Op != ir.Load) })
+	}, func(v *ir.Value) {
+		if v.Place != nil && v.Place.Local != nil {
+			u := uses[v.Place.Local]
+			u.reads, u.passed = u.reads+1, u.passed || v.Op != ir.Load
+			uses[v.Place.Local] = u
+		}
+	})
 	return uses
 }
 
-// outlives reports whether a loop stores to a variable that is used outside of it, too.
+// outlives reports whether a loop stores what PoCL takes to be the same for all threads to a variable that is read after the loop, too.
 func (q *pass) outlives(loop *ir.Stmt) bool {
 	if q.uses == nil {
-		q.uses = usesOf(q.f.Body)
+		q.uses, q.inner = usesOf(q.f.Body), map[*ir.Stmt]bool{}
+		q.f.Body.Visit(func(s *ir.Stmt) {
+			for _, r := range s.Regions() {
+				r.Visit(func(in *ir.Stmt) { q.inner[in] = q.inner[in] || s.Do == ir.Loop }, nil)
+			}
+		}, nil)
 	}
 	for l, u := range usesOf(&ir.Region{List: []*ir.Stmt{loop}}) {
-		if u.stored && l.Space == ir.Private && q.uses[l].times > u.times {
+		all := q.uses[l]
+		after := all.reads > u.reads || q.inner[loop] && len(all.stores) > len(u.stores) // the next run of an inner loop may read what this one has stored
+		if l.Space == ir.Private && after && (u.passed || slices.ContainsFunc(u.stores, func(s *ir.Stmt) bool { return !q.loaded(s.Value, loop) })) {
 			return true
 		}
+	}
+	return false
+}
+
+// loaded reports whether a value is an element that each thread has for itself, or a sum with one. No compiler takes such a value to be the same for all threads.
+func (q *pass) loaded(v *ir.Value, loop *ir.Stmt) bool {
+	switch v.Op {
+	case ir.Load:
+		path := v.Place.Path
+		return v.Place.Space() != ir.Private && len(path) > 0 && path[len(path)-1].Index != nil && path[len(path)-1].Col == nil &&
+			q.ofThread(path[len(path)-1].Index, loop)
+	case ir.Add:
+		return q.loaded(v.Args[0], loop) && plain(v.Args[1]) || plain(v.Args[0]) && q.loaded(v.Args[1], loop)
+	}
+	return false
+}
+
+// plain reports whether a value is a number or a variable.
+func plain(v *ir.Value) bool { return v.Op == ir.Const || facts.Loaded(v) != nil }
+
+// ofThread reports whether an index is the thread's place in a dimension, with numbers added that are the same for all threads. A loop's index is, if the loop
+// begins at one.
+func (q *pass) ofThread(v *ir.Value, loop *ir.Stmt) bool {
+	shared := func(v *ir.Value) bool { return q.variance().Values[v.ID] <= facts.Block }
+	switch v.Op {
+	case ir.InGrid, ir.InBlock:
+		return true
+	case ir.Counter:
+		return loop.Count != nil && loop.Count.Index == v && q.ofThread(loop.Count.From, loop)
+	case ir.Load:
+		l, _ := facts.Stepped(loop)
+		return l != nil && facts.Loaded(v) == l && !slices.ContainsFunc(q.uses[l].stores, func(s *ir.Stmt) bool {
+			return s != loop.Step.List[0] && !q.ofThread(s.Value, loop)
+		})
+	case ir.Add:
+		return q.ofThread(v.Args[0], loop) && shared(v.Args[1]) || shared(v.Args[0]) && q.ofThread(v.Args[1], loop)
+	case ir.Sub:
+		return q.ofThread(v.Args[0], loop) && shared(v.Args[1])
+	case ir.Mul:
+		n, ok := facts.Constant(v.Args[1])
+		return ok && n != 0 && n < 1<<16 && q.ofThread(v.Args[0], loop)
 	}
 	return false
 }
@@ -104,6 +160,11 @@ func (q *pass) differs(loop *ir.Stmt) bool {
 	if c := loop.Count; c != nil {
 		ends = []*ir.Value{c.From, c.End}
 	}
+	return slices.ContainsFunc(ends, func(v *ir.Value) bool { return v == nil || q.variance().Values[v.ID] > facts.Block })
+}
+
+// variance returns between which threads values of the function may differ.
+func (q *pass) variance() *facts.Variance {
 	if q.varies == nil {
 		var args []facts.Varies // the arguments of a function that is not a kernel are not known, so they may vary by thread
 		if !q.f.Kernel {
@@ -111,7 +172,7 @@ func (q *pass) differs(loop *ir.Stmt) bool {
 		}
 		q.varies = facts.VarianceOf(q.f, q.effects, args)
 	}
-	return slices.ContainsFunc(ends, func(v *ir.Value) bool { return v == nil || q.varies.Values[v.ID] > facts.Block })
+	return q.varies
 }
 
 // ordered reports whether a loop computes with floats, stores to elements, or calls a function, which may do either.

@@ -29,6 +29,7 @@ type pass struct {
 	inLoops map[*ir.Value]bool // bound values that may differ between the rounds of a loop
 	varies  *facts.Variance    // made when it is needed
 	uses    map[*ir.Local]used // uses of each local in the body, made when it is needed
+	inner   map[*ir.Stmt]bool  // statements inside loops, made with uses
 }
 
 // Guard is the condition with which a kernel excludes threads beyond an end. After copies of parameters, the kernel has one of two forms: "i := t.Global(0); if
@@ -40,8 +41,9 @@ type Guard struct {
 	Rest   []*ir.Stmt // the statements for threads below End
 }
 
-// used says how often a local is used, and whether a statement stores to it.
+// used says how often a local is read, which statements store to it, and whether its address is passed or an atomic operation changes it.
 type used struct {
-	times  int
-	stored bool
+	reads  int
+	stores []*ir.Stmt
+	passed bool
 }

@@ -119,10 +119,8 @@ KERNEL void k_total(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 h_
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	f32 h_sum = 0.0f;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-			h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
-		}
+	GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
+		h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
 	i64 h_half = 128;
@@ -276,18 +274,14 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, const GLOB
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = h_me;
-	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
-			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
-		}
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	f32 h_own = 0.0f;
-	if (GO_EACH) {
-		i64 v_3 = (i64)((u64)h_me * 8 + 8);
-		GO_ORDERED for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
-			h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
-		}
+	i64 v_3 = (i64)((u64)h_me * 8 + 8);
+	GO_ORDERED for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
 	i64 h_step = 1;
@@ -308,25 +302,21 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, const GLOB
 	if (h_before_n > 0) {
 		h_sum = h_sum + h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)];
 	}
-	if (GO_EACH) {
-		i64 v_6 = (i64)((u64)h_me * 8 + 8);
-		GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
-			f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
-			if (h_exclusive != 0) {
-				GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
-			}
-			h_sum = h_sum + h_v;
-			if (h_exclusive == 0) {
-				GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
-			}
+	i64 v_6 = (i64)((u64)h_me * 8 + 8);
+	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+		f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+		if (h_exclusive != 0) {
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+		}
+		h_sum = h_sum + h_v;
+		if (h_exclusive == 0) {
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
 		}
 	}
 	BARRIER();
 	i64 h_i_3 = h_me;
-	if (GO_EACH) {
-		GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
-			h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
-		}
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
+		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -358,7 +348,7 @@ KERNEL void k_count(u32 h_shift, const GLOBAL f32 *h_keys, i64 h_keys_n, GLOBAL 
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_EACH) {
+	if (GO_APART) {
 		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_keys_n); h_i += 256) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift);
 			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
@@ -407,11 +397,9 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f32 *h_keys, i64 h_keys_n, const
 	}
 	BARRIER();
 	u32 h_own = 0;
-	if (GO_EACH) {
-		i64 v_5 = (i64)((u64)h_me * 16 + 16);
-		for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
-			h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
-		}
+	i64 v_5 = (i64)((u64)h_me * 16 + 16);
+	for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
 	i64 h_step = 1;
@@ -426,13 +414,11 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f32 *h_keys, i64 h_keys_n, const
 	}
 	BARRIER();
 	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
-	if (GO_EACH) {
-		i64 v_8 = (i64)((u64)h_me * 16 + 16);
-		GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
-			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
-			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
-			h_sum = h_sum + h_n;
-		}
+	i64 v_8 = (i64)((u64)h_me * 16 + 16);
+	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
+		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
@@ -621,13 +607,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float32s_kernels.go:625
+//line float32s_kernels.go:611
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:631
+//line float32s_kernels.go:617
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -637,12 +623,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line float32s_kernels.go:641
+//line float32s_kernels.go:627
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:646
+//line float32s_kernels.go:632
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -652,7 +638,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float32s_kernels.go:656
+//line float32s_kernels.go:642
 			}
 		}
 	}
@@ -685,13 +671,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float32s_kernels.go:689
+//line float32s_kernels.go:675
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:695
+//line float32s_kernels.go:681
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -701,12 +687,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float32s_kernels.go:705
+//line float32s_kernels.go:691
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:710
+//line float32s_kernels.go:696
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -716,7 +702,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float32s_kernels.go:720
+//line float32s_kernels.go:706
 			}
 		}
 	}
@@ -754,7 +740,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float32s_kernels.go:758
+//line float32s_kernels.go:744
 			}
 		}
 	}
@@ -769,13 +755,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:773
+//line float32s_kernels.go:759
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:779
+//line float32s_kernels.go:765
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -788,7 +774,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float32s_kernels.go:792
+//line float32s_kernels.go:778
 					mores[tx] = more
 				}
 			}
@@ -804,12 +790,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float32s_kernels.go:808
+//line float32s_kernels.go:794
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:813
+//line float32s_kernels.go:799
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -833,7 +819,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float32s_kernels.go:837
+//line float32s_kernels.go:823
 			}
 		}
 	}
@@ -846,7 +832,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float32s_kernels.go:850
+//line float32s_kernels.go:836
 			}
 		}
 	}
@@ -870,7 +856,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float32s_kernels.go:874
+//line float32s_kernels.go:860
 			}
 		}
 	}
@@ -883,7 +869,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float32s_kernels.go:887
+//line float32s_kernels.go:873
 			}
 		}
 	}
@@ -939,7 +925,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float32s_kernels.go:943
+//line float32s_kernels.go:929
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -958,14 +944,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:962
+//line float32s_kernels.go:948
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:969
+//line float32s_kernels.go:955
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -979,7 +965,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line float32s_kernels.go:983
+//line float32s_kernels.go:969
 						mores[tx] = more
 					}
 				}
@@ -997,13 +983,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line float32s_kernels.go:1001
+//line float32s_kernels.go:987
 					}
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:1007
+//line float32s_kernels.go:993
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1020,7 +1006,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float32s_kernels.go:1024
+//line float32s_kernels.go:1010
 			}
 		}
 	}
@@ -1033,7 +1019,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float32s_kernels.go:1037
+//line float32s_kernels.go:1023
 			}
 		}
 	}
@@ -1059,7 +1045,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float32s_kernels.go:1063
+//line float32s_kernels.go:1049
 			}
 		}
 	}

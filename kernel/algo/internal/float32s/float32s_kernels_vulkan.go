@@ -7,7 +7,7 @@ package float32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("a9948dc3614757c4", map[string]kernel.Code{
+	kernels.Compiled("1c206ee1aff96876", map[string]kernel.Code{
 		"count": {Words: `
 LJgBEQIBEQLjKRECCw4D5CkBDwoFCOu+jfsG9dzRAw8oSU95EAYIEQEBAQUEChhbBQRi5NKdywZ0BQSCAe/kkasGckcEAgEARwQDAQFHBAQBAkcEBgsZSAUN
 ACMASAUNASMISAUNAiMQSAUNAyMYSAUNBCMgRwMNAkcEEQYERwMSAkgFEgAjAEcEHQQPBR4CSAUeBDohBB4AF0cEKAsbRwRPCxpHBHkLGBUEASAAMgQBAgEy

@@ -131,10 +131,8 @@ KERNEL void k_total(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums, i64 h_
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	f64 h_sum = 0.0;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-			h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
-		}
+	GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
+		h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
 	i64 h_half = 128;
@@ -288,18 +286,14 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, const GLOB
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = h_me;
-	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
-			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
-		}
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	f64 h_own = 0.0;
-	if (GO_EACH) {
-		i64 v_3 = (i64)((u64)h_me * 8 + 8);
-		GO_ORDERED for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
-			h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
-		}
+	i64 v_3 = (i64)((u64)h_me * 8 + 8);
+	GO_ORDERED for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
 	i64 h_step = 1;
@@ -320,25 +314,21 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, const GLOB
 	if (h_before_n > 0) {
 		h_sum = h_sum + h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)];
 	}
-	if (GO_EACH) {
-		i64 v_6 = (i64)((u64)h_me * 8 + 8);
-		GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
-			f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
-			if (h_exclusive != 0) {
-				GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
-			}
-			h_sum = h_sum + h_v;
-			if (h_exclusive == 0) {
-				GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
-			}
+	i64 v_6 = (i64)((u64)h_me * 8 + 8);
+	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+		f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+		if (h_exclusive != 0) {
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+		}
+		h_sum = h_sum + h_v;
+		if (h_exclusive == 0) {
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
 		}
 	}
 	BARRIER();
 	i64 h_i_3 = h_me;
-	if (GO_EACH) {
-		GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
-			h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
-		}
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
+		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -370,7 +360,7 @@ KERNEL void k_count(u32 h_shift, const GLOBAL f64 *h_keys, i64 h_keys_n, GLOBAL 
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_EACH) {
+	if (GO_APART) {
 		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_keys_n); h_i += 256) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift);
 			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
@@ -419,11 +409,9 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f64 *h_keys, i64 h_keys_n, const
 	}
 	BARRIER();
 	u32 h_own = 0;
-	if (GO_EACH) {
-		i64 v_5 = (i64)((u64)h_me * 16 + 16);
-		for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
-			h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
-		}
+	i64 v_5 = (i64)((u64)h_me * 16 + 16);
+	for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
 	i64 h_step = 1;
@@ -438,13 +426,11 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f64 *h_keys, i64 h_keys_n, const
 	}
 	BARRIER();
 	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
-	if (GO_EACH) {
-		i64 v_8 = (i64)((u64)h_me * 16 + 16);
-		GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
-			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
-			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
-			h_sum = h_sum + h_n;
-		}
+	i64 v_8 = (i64)((u64)h_me * 16 + 16);
+	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
+		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
@@ -634,13 +620,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float64s_kernels.go:638
+//line float64s_kernels.go:624
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:644
+//line float64s_kernels.go:630
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -650,12 +636,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line float64s_kernels.go:654
+//line float64s_kernels.go:640
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:659
+//line float64s_kernels.go:645
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -665,7 +651,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float64s_kernels.go:669
+//line float64s_kernels.go:655
 			}
 		}
 	}
@@ -698,13 +684,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float64s_kernels.go:702
+//line float64s_kernels.go:688
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:708
+//line float64s_kernels.go:694
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -714,12 +700,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float64s_kernels.go:718
+//line float64s_kernels.go:704
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:723
+//line float64s_kernels.go:709
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -729,7 +715,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float64s_kernels.go:733
+//line float64s_kernels.go:719
 			}
 		}
 	}
@@ -767,7 +753,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float64s_kernels.go:771
+//line float64s_kernels.go:757
 			}
 		}
 	}
@@ -782,13 +768,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:786
+//line float64s_kernels.go:772
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:792
+//line float64s_kernels.go:778
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -801,7 +787,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float64s_kernels.go:805
+//line float64s_kernels.go:791
 					mores[tx] = more
 				}
 			}
@@ -817,12 +803,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float64s_kernels.go:821
+//line float64s_kernels.go:807
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:826
+//line float64s_kernels.go:812
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -846,7 +832,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float64s_kernels.go:850
+//line float64s_kernels.go:836
 			}
 		}
 	}
@@ -859,7 +845,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float64s_kernels.go:863
+//line float64s_kernels.go:849
 			}
 		}
 	}
@@ -883,7 +869,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float64s_kernels.go:887
+//line float64s_kernels.go:873
 			}
 		}
 	}
@@ -896,7 +882,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float64s_kernels.go:900
+//line float64s_kernels.go:886
 			}
 		}
 	}
@@ -952,7 +938,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float64s_kernels.go:956
+//line float64s_kernels.go:942
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -971,14 +957,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:975
+//line float64s_kernels.go:961
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:982
+//line float64s_kernels.go:968
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -992,7 +978,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line float64s_kernels.go:996
+//line float64s_kernels.go:982
 						mores[tx] = more
 					}
 				}
@@ -1010,13 +996,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line float64s_kernels.go:1014
+//line float64s_kernels.go:1000
 					}
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:1020
+//line float64s_kernels.go:1006
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1033,7 +1019,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float64s_kernels.go:1037
+//line float64s_kernels.go:1023
 			}
 		}
 	}
@@ -1046,7 +1032,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float64s_kernels.go:1050
+//line float64s_kernels.go:1036
 			}
 		}
 	}
@@ -1072,7 +1058,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float64s_kernels.go:1076
+//line float64s_kernels.go:1062
 			}
 		}
 	}

@@ -7,7 +7,7 @@ package float64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("c16abbf00f13fa12", map[string]kernel.Code{
+	kernels.Compiled("f714063484830eb2", map[string]kernel.Code{
 		"count": {Words: `
 L5oBEQIBEQLjKRECCxECCg4D5CkBDwoFCOu+jfsG9dzRAw8oSU95EAYIEQEBAQUEChhkBQRi5NKdywZ0BQSCAe/kkasGckcEAgEARwQDAQFHBAQBAkcEBgsZ
 SAUNACMASAUNASMISAUNAiMQSAUNAyMYSAUNBCMgRwMNAkcEEQYIRwMSAkgFEgAjAEcEHQYERwMeAkgFHgQ6IQQeABdHBCgLG0cETwsaRwR5CxgVBAEgADIE

@@ -135,14 +135,14 @@ KERNEL void k_uint8s(const GLOBAL u8 *h_x, i64 h_x_n, GLOBAL u32 *h_counts, i64 
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 8192);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_EACH) {
+	if (GO_APART) {
 		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 8192), h_x_n); h_i += 256) {
 			f_count((i64)h_x[GO_AT(h_i, h_x_n, 4)], &h_own, h_counts, h_counts_n GO_PASS);
 		}
 	}
 	BARRIER();
 	i64 h_i_1 = h_me;
-	if (GO_EACH) {
+	if (GO_APART) {
 		GO_ORDERED for (; h_i_1 < go_min_i64(1024, h_counts_n); h_i_1 += 256) {
 			f_add(GO_ONCE(h_own.a[GO_AT(h_i_1, 1024, 5)]), h_i_1, h_counts, h_counts_n GO_PASS);
 		}
@@ -164,14 +164,14 @@ KERNEL void k_int32s(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL u32 *h_counts, i64
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 8192);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_EACH) {
+	if (GO_APART) {
 		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 8192), h_x_n); h_i += 256) {
 			f_count((i64)h_x[GO_AT(h_i, h_x_n, 6)], &h_own, h_counts, h_counts_n GO_PASS);
 		}
 	}
 	BARRIER();
 	i64 h_i_1 = h_me;
-	if (GO_EACH) {
+	if (GO_APART) {
 		GO_ORDERED for (; h_i_1 < go_min_i64(1024, h_counts_n); h_i_1 += 256) {
 			f_add(GO_ONCE(h_own.a[GO_AT(h_i_1, 1024, 7)]), h_i_1, h_counts, h_counts_n GO_PASS);
 		}
@@ -193,14 +193,14 @@ KERNEL void k_uint32s(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_counts, i6
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 8192);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_EACH) {
+	if (GO_APART) {
 		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 8192), h_x_n); h_i += 256) {
 			f_count((i64)h_x[GO_AT(h_i, h_x_n, 8)], &h_own, h_counts, h_counts_n GO_PASS);
 		}
 	}
 	BARRIER();
 	i64 h_i_1 = h_me;
-	if (GO_EACH) {
+	if (GO_APART) {
 		GO_ORDERED for (; h_i_1 < go_min_i64(1024, h_counts_n); h_i_1 += 256) {
 			f_add(GO_ONCE(h_own.a[GO_AT(h_i_1, 1024, 9)]), h_i_1, h_counts, h_counts_n GO_PASS);
 		}

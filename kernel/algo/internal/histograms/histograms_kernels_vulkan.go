@@ -7,7 +7,7 @@ package histograms
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("a6614370a9186fca", map[string]kernel.Code{
+	kernels.Compiled("7386cfbef9b7c658", map[string]kernel.Code{
 		"int32s": {Words: `
 LI0BEQIBEQLjKRECCw4D5CkBDwoFCOu+pfMG9ObImQcADydHTRAGCBEBAQEFDRlCRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0D
 IxhHAw0CRwQQBgRHAxECSAURACMARwQcBA8FHQJIBR0ENBwEHQAXRwQnCxtHBE0LGhUEASAAMgQBAgEyBAEDBAV5BAEXBAUBAzMGBQYCAwQTAgchAwoHIAQL

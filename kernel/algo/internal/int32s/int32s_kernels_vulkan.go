@@ -7,7 +7,7 @@ package int32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("528edb1cb7de2957", map[string]kernel.Code{
+	kernels.Compiled("8270af5d41697b12", map[string]kernel.Code{
 		"count": {Words: `
 LI4BEQIBEQLjKRECCw4D5CkBDwoFCOu+jfsG9dzRAw8nSE53EAYIEQEBAQUEChhbBQRh5NKdywZ0BQSAAe/kkasGckcEAgEARwQDAQFHBAQBAkcEBgsZSAUN
 ACMASAUNASMISAUNAiMQSAUNAyMYSAUNBCMgRwMNAkcEEAYERwMRAkgFEQAjAEcEHAQPBR0CSAUdBDohBB0AF0cEJwsbRwROCxpHBHcLGBUEASAAMgQBAgEy

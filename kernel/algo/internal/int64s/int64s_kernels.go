@@ -118,10 +118,8 @@ KERNEL void k_total(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_sums, i64 h_
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_sum = 0;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_EACH) {
-		for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-			h_sum = (i64)((u64)h_sum + (u64)h_x[GO_AT(h_i, h_x_n, 0)]);
-		}
+	for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
+		h_sum = (i64)((u64)h_sum + (u64)h_x[GO_AT(h_i, h_x_n, 0)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
 	i64 h_half = 128;
@@ -275,18 +273,14 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, const GLOB
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = h_me;
-	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
-			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
-		}
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	i64 h_own = 0;
-	if (GO_EACH) {
-		i64 v_3 = (i64)((u64)h_me * 8 + 8);
-		for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
-			h_own = (i64)((u64)h_own + (u64)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]));
-		}
+	i64 v_3 = (i64)((u64)h_me * 8 + 8);
+	for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+		h_own = (i64)((u64)h_own + (u64)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]));
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
 	i64 h_step = 1;
@@ -307,25 +301,21 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, const GLOB
 	if (h_before_n > 0) {
 		h_sum = (i64)((u64)h_sum + (u64)h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)]);
 	}
-	if (GO_EACH) {
-		i64 v_6 = (i64)((u64)h_me * 8 + 8);
-		GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
-			i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
-			if (h_exclusive != 0) {
-				GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
-			}
-			h_sum = (i64)((u64)h_sum + (u64)h_v);
-			if (h_exclusive == 0) {
-				GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
-			}
+	i64 v_6 = (i64)((u64)h_me * 8 + 8);
+	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+		i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+		if (h_exclusive != 0) {
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+		}
+		h_sum = (i64)((u64)h_sum + (u64)h_v);
+		if (h_exclusive == 0) {
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
 		}
 	}
 	BARRIER();
 	i64 h_i_3 = h_me;
-	if (GO_EACH) {
-		GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
-			h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
-		}
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
+		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -353,7 +343,7 @@ KERNEL void k_count(u32 h_shift, const GLOBAL i64 *h_keys, i64 h_keys_n, GLOBAL 
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_EACH) {
+	if (GO_APART) {
 		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_keys_n); h_i += 256) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift);
 			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
@@ -402,11 +392,9 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL i64 *h_keys, i64 h_keys_n, const
 	}
 	BARRIER();
 	u32 h_own = 0;
-	if (GO_EACH) {
-		i64 v_5 = (i64)((u64)h_me * 16 + 16);
-		for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
-			h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
-		}
+	i64 v_5 = (i64)((u64)h_me * 16 + 16);
+	for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
 	i64 h_step = 1;
@@ -421,13 +409,11 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL i64 *h_keys, i64 h_keys_n, const
 	}
 	BARRIER();
 	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
-	if (GO_EACH) {
-		i64 v_8 = (i64)((u64)h_me * 16 + 16);
-		GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
-			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
-			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
-			h_sum = h_sum + h_n;
-		}
+	i64 v_8 = (i64)((u64)h_me * 16 + 16);
+	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
+		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
@@ -616,13 +602,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line int64s_kernels.go:620
+//line int64s_kernels.go:606
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line int64s_kernels.go:626
+//line int64s_kernels.go:612
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -632,12 +618,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line int64s_kernels.go:636
+//line int64s_kernels.go:622
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:641
+//line int64s_kernels.go:627
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -647,7 +633,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line int64s_kernels.go:651
+//line int64s_kernels.go:637
 			}
 		}
 	}
@@ -680,13 +666,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line int64s_kernels.go:684
+//line int64s_kernels.go:670
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line int64s_kernels.go:690
+//line int64s_kernels.go:676
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -696,12 +682,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line int64s_kernels.go:700
+//line int64s_kernels.go:686
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:705
+//line int64s_kernels.go:691
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -711,7 +697,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line int64s_kernels.go:715
+//line int64s_kernels.go:701
 			}
 		}
 	}
@@ -749,7 +735,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line int64s_kernels.go:753
+//line int64s_kernels.go:739
 			}
 		}
 	}
@@ -764,13 +750,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line int64s_kernels.go:768
+//line int64s_kernels.go:754
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line int64s_kernels.go:774
+//line int64s_kernels.go:760
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -783,7 +769,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line int64s_kernels.go:787
+//line int64s_kernels.go:773
 					mores[tx] = more
 				}
 			}
@@ -799,12 +785,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line int64s_kernels.go:803
+//line int64s_kernels.go:789
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:808
+//line int64s_kernels.go:794
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -828,7 +814,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line int64s_kernels.go:832
+//line int64s_kernels.go:818
 			}
 		}
 	}
@@ -841,7 +827,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line int64s_kernels.go:845
+//line int64s_kernels.go:831
 			}
 		}
 	}
@@ -865,7 +851,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line int64s_kernels.go:869
+//line int64s_kernels.go:855
 			}
 		}
 	}
@@ -878,7 +864,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line int64s_kernels.go:882
+//line int64s_kernels.go:868
 			}
 		}
 	}
@@ -934,7 +920,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line int64s_kernels.go:938
+//line int64s_kernels.go:924
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -953,14 +939,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line int64s_kernels.go:957
+//line int64s_kernels.go:943
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line int64s_kernels.go:964
+//line int64s_kernels.go:950
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -974,7 +960,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line int64s_kernels.go:978
+//line int64s_kernels.go:964
 						mores[tx] = more
 					}
 				}
@@ -992,13 +978,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line int64s_kernels.go:996
+//line int64s_kernels.go:982
 					}
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:1002
+//line int64s_kernels.go:988
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1015,7 +1001,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line int64s_kernels.go:1019
+//line int64s_kernels.go:1005
 			}
 		}
 	}
@@ -1028,7 +1014,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line int64s_kernels.go:1032
+//line int64s_kernels.go:1018
 			}
 		}
 	}
@@ -1054,7 +1040,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line int64s_kernels.go:1058
+//line int64s_kernels.go:1044
 			}
 		}
 	}

@@ -7,7 +7,7 @@ package int64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("1815ac625df9b47e", map[string]kernel.Code{
+	kernels.Compiled("827e768f732b1246", map[string]kernel.Code{
 		"count": {Words: `
 LJABEQIBEQLjKRECCw4D5CkBDwoFCOu+jfsG9dzRAw8nSE54EAYIEQEBAQUEChhkBQRh5NKdywZ0BQSBAe/kkasGckcEAgEARwQDAQFHBAQBAkcEBgsZSAUN
 ACMASAUNASMISAUNAiMQSAUNAyMYSAUNBCMgRwMNAkcEEAYIRwMRAkgFEQAjAEcEHAYERwMdAkgFHQQ6IQQdABdHBCcLG0cETgsaRwR4CxgVBAEgADIEAQIB

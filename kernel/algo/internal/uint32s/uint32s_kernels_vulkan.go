@@ -7,7 +7,7 @@ package uint32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("a47c09e6873c4f42", map[string]kernel.Code{
+	kernels.Compiled("a50ed73be841d7e7", map[string]kernel.Code{
 		"count": {Words: `
 LIwBEQIBEQLjKRECCw4D5CkBDwoFCOu+jfsG9dzRAw8nSE53EAYIEQEBAQUEChhbBQRh5NKdywZ0BQSAAe/kkasGckcEAgEARwQDAQFHBAQBAkcEBgsZSAUN
 ACMASAUNASMISAUNAiMQSAUNAyMYSAUNBCMgRwMNAkcEEAYERwMRAkgFEQAjAEcEHAQPBR0CSAUdBDohBB0AF0cEJwsbRwROCxpHBHcLGBUEASAAMgQBAgEy

@@ -119,10 +119,8 @@ KERNEL void k_total(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums, i64 h_
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	u64 h_sum = 0;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_EACH) {
-		for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-			h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
-		}
+	for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
+		h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
 	i64 h_half = 128;
@@ -276,18 +274,14 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, const GLOB
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = h_me;
-	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
-			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
-		}
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	u64 h_own = 0;
-	if (GO_EACH) {
-		i64 v_3 = (i64)((u64)h_me * 8 + 8);
-		for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
-			h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
-		}
+	i64 v_3 = (i64)((u64)h_me * 8 + 8);
+	for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
 	i64 h_step = 1;
@@ -308,25 +302,21 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, const GLOB
 	if (h_before_n > 0) {
 		h_sum = h_sum + h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)];
 	}
-	if (GO_EACH) {
-		i64 v_6 = (i64)((u64)h_me * 8 + 8);
-		GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
-			u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
-			if (h_exclusive != 0) {
-				GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
-			}
-			h_sum = h_sum + h_v;
-			if (h_exclusive == 0) {
-				GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
-			}
+	i64 v_6 = (i64)((u64)h_me * 8 + 8);
+	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+		u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+		if (h_exclusive != 0) {
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+		}
+		h_sum = h_sum + h_v;
+		if (h_exclusive == 0) {
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
 		}
 	}
 	BARRIER();
 	i64 h_i_3 = h_me;
-	if (GO_EACH) {
-		GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
-			h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
-		}
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
+		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -354,7 +344,7 @@ KERNEL void k_count(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, GLOBAL 
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	if (GO_EACH) {
+	if (GO_APART) {
 		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_keys_n); h_i += 256) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift);
 			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
@@ -403,11 +393,9 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, const
 	}
 	BARRIER();
 	u32 h_own = 0;
-	if (GO_EACH) {
-		i64 v_5 = (i64)((u64)h_me * 16 + 16);
-		for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
-			h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
-		}
+	i64 v_5 = (i64)((u64)h_me * 16 + 16);
+	for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
 	i64 h_step = 1;
@@ -422,13 +410,11 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, const
 	}
 	BARRIER();
 	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
-	if (GO_EACH) {
-		i64 v_8 = (i64)((u64)h_me * 16 + 16);
-		GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
-			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
-			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
-			h_sum = h_sum + h_n;
-		}
+	i64 v_8 = (i64)((u64)h_me * 16 + 16);
+	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
+		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
@@ -617,13 +603,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line uint64s_kernels.go:621
+//line uint64s_kernels.go:607
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:627
+//line uint64s_kernels.go:613
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -633,12 +619,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line uint64s_kernels.go:637
+//line uint64s_kernels.go:623
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:642
+//line uint64s_kernels.go:628
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -648,7 +634,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line uint64s_kernels.go:652
+//line uint64s_kernels.go:638
 			}
 		}
 	}
@@ -681,13 +667,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line uint64s_kernels.go:685
+//line uint64s_kernels.go:671
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:691
+//line uint64s_kernels.go:677
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -697,12 +683,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line uint64s_kernels.go:701
+//line uint64s_kernels.go:687
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:706
+//line uint64s_kernels.go:692
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -712,7 +698,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line uint64s_kernels.go:716
+//line uint64s_kernels.go:702
 			}
 		}
 	}
@@ -750,7 +736,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line uint64s_kernels.go:754
+//line uint64s_kernels.go:740
 			}
 		}
 	}
@@ -765,13 +751,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:769
+//line uint64s_kernels.go:755
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:775
+//line uint64s_kernels.go:761
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -784,7 +770,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint64s_kernels.go:788
+//line uint64s_kernels.go:774
 					mores[tx] = more
 				}
 			}
@@ -800,12 +786,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line uint64s_kernels.go:804
+//line uint64s_kernels.go:790
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:809
+//line uint64s_kernels.go:795
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -829,7 +815,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line uint64s_kernels.go:833
+//line uint64s_kernels.go:819
 			}
 		}
 	}
@@ -842,7 +828,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line uint64s_kernels.go:846
+//line uint64s_kernels.go:832
 			}
 		}
 	}
@@ -866,7 +852,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line uint64s_kernels.go:870
+//line uint64s_kernels.go:856
 			}
 		}
 	}
@@ -879,7 +865,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line uint64s_kernels.go:883
+//line uint64s_kernels.go:869
 			}
 		}
 	}
@@ -935,7 +921,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line uint64s_kernels.go:939
+//line uint64s_kernels.go:925
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -954,14 +940,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:958
+//line uint64s_kernels.go:944
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:965
+//line uint64s_kernels.go:951
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -975,7 +961,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line uint64s_kernels.go:979
+//line uint64s_kernels.go:965
 						mores[tx] = more
 					}
 				}
@@ -993,13 +979,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line uint64s_kernels.go:997
+//line uint64s_kernels.go:983
 					}
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:1003
+//line uint64s_kernels.go:989
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1016,7 +1002,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line uint64s_kernels.go:1020
+//line uint64s_kernels.go:1006
 			}
 		}
 	}
@@ -1029,7 +1015,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line uint64s_kernels.go:1033
+//line uint64s_kernels.go:1019
 			}
 		}
 	}
@@ -1055,7 +1041,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line uint64s_kernels.go:1059
+//line uint64s_kernels.go:1045
 			}
 		}
 	}

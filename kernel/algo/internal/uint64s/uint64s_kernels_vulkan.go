@@ -7,7 +7,7 @@ package uint64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("43f4a9677df13d3c", map[string]kernel.Code{
+	kernels.Compiled("563240ca7062aee7", map[string]kernel.Code{
 		"count": {Words: `
 LI4BEQIBEQLjKRECCw4D5CkBDwoFCOu+jfsG9dzRAw8nSE54EAYIEQEBAQUEChhkBQRh5NKdywZ0BQSBAe/kkasGckcEAgEARwQDAQFHBAQBAkcEBgsZSAUN
 ACMASAUNASMISAUNAiMQSAUNAyMYSAUNBCMgRwMNAkcEEAYIRwMRAkgFEQAjAEcEHAYERwMdAkgFHQQ6IQQdABdHBCcLG0cETgsaRwR4CxgVBAEgADIEAQIB
