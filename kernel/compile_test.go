@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -263,5 +264,27 @@ func TestCloseWhileCompiling(t *testing.T) {
 	close(b.gate)
 	assert.ErrorIs(t, <-loaded, hal.ErrClosed)
 	require.NoError(t, p.Load(ctx, dev))
+	require.NoError(t, p.Close())
+}
+
+// A generic kernel is compiled with those for the same types, when it is launched. Load compiles all.
+func TestGenericKernelsAreCompiledApart(t *testing.T) {
+	b, dev, s := openCompiling(t)
+	p := kernel.New(kernel.Source{Portable: "add", Kernels: map[string]kernel.Written{
+		"add": {Code: "add"}, "add[float32]": {Code: "add", Types: 1}, "add[int32]": {Code: "add", Types: 2}, "sub[int32]": {Code: "sub", Types: 2},
+	}})
+	for i, name := range []string{"add[int32]", "add[float32]", "add"} {
+		x, y := made[uint32](t, 1), made[uint32](t, 0)
+		for range 2 {
+			require.NoError(t, p.Kernel(name).Launch(ctx, s, hal.Over(1), kernel.In(x), kernel.Out(y)))
+		}
+		assert.EqualValues(t, i+1, b.compiled.Load())
+		text, _, _ := strings.Cut(b.last.Text, "\n")
+		assert.Equal(t, fmt.Sprintf("#define GO_TYPES %d", 2-i), text)
+	}
+	require.NoError(t, p.Close())
+	t.Setenv("HALYARD_KERNEL_CACHE", "off")
+	require.NoError(t, p.Load(ctx, dev))
+	assert.EqualValues(t, 6, b.compiled.Load(), "Close unloads all, and Load loads all")
 	require.NoError(t, p.Close())
 }

@@ -33,7 +33,12 @@ type compiled struct {
 
 // Compiled gives a program its kernels for devices of Vulkan. Files that the command "halyard kernels" writes call it when the program
 // begins, in builds with the tag vulkan. of is the checksum of Source.Portable.
-func (p *Program) Compiled(of string, kernels map[string]Code) { p.vulkan = compiled{kernels, of} }
+func (p *Program) Compiled(of string, kernels map[string]Code) {
+	p.vulkan = compiled{kernels, of}
+	for _, q := range p.typed {
+		q.vulkan = p.vulkan
+	}
+}
 
 // vulkanTakes says what to do about a program without code for a device of Vulkan.
 const vulkanTakes = "; Vulkan's drivers compile no text: write the kernels in Go, run halyard kernels, and build with the tag vulkan, " +
@@ -104,6 +109,8 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 			}
 			data := modules[0]
 			switch {
+			case p.src.Kernels[name].Types != p.src.list:
+				continue
 			case !p.src.reports(dev):
 			case checkingBounds.Load():
 				data = modules[1]

@@ -82,7 +82,7 @@ type onDevice struct {
 
 // Kernel returns the kernel with that name. If the program does not have it, launches fail with an error of kind hal.ErrNotFound.
 func (p *Program) Kernel(name string) *Kernel {
-	return &Kernel{p: p, name: name, call: "Launch " + name}
+	return &Kernel{p: p.with(name), name: name, call: "Launch " + name}
 }
 
 // Of returns the kernel on a device, for [hal.Stream.Launch]. It loads the program if that has not been done.

@@ -58,6 +58,7 @@ type Source struct {
 	// additions in portable source, so that every device rounds alike.
 	Options map[hal.Language][]string
 
+	list    int  // the program has the kernels for one list of types; 0: those that are not generic
 	parts   bool // the kernels run parts of grids
 	watched bool // the kernels look at their end whether the device still runs loops
 }
@@ -80,6 +81,7 @@ type Written struct {
 	Nests   int    // how deep its conditions are nested, if that is deep
 	NestsAt string // where the deepest is
 	Private int    // bytes of the arrays and structures that are variables of a thread, if they are many
+	Types   int    // of a generic kernel: the number of its list of types
 
 	Footprint Footprint // what it touches; Of is nil if the file was written by an older command
 }
@@ -90,7 +92,7 @@ type Functions map[string]hal.Function
 // Program is a [Source] and the code that was compiled from it. It can be a package-level variable: making one compiles nothing.
 type Program struct {
 	src     Source
-	written written
+	written *written
 	vulkan  compiled
 
 	mu    sync.Mutex
@@ -99,6 +101,7 @@ type Program struct {
 
 	divided atomic.Pointer[Program] // for parts of grids, nil if there was no launch of one
 	watches atomic.Pointer[Program] // for launches whose loops a device may end, in the same way
+	typed   map[int]*Program        // for each list of types, the generic kernels for them, which are compiled apart; guarded by mu
 }
 
 // load is a program on one device.
@@ -114,7 +117,7 @@ func New(src Source) *Program {
 	if src.Name == "" {
 		src.Name = "kernel"
 	}
-	p := &Program{src: src, loads: map[*hal.Device]*load{}}
+	p := &Program{src: src, written: &written{}, loads: map[*hal.Device]*load{}}
 	p.written.remember(src.Sources, src.Format)
 	return p
 }
@@ -126,8 +129,12 @@ func New(src Source) *Program {
 // The error is of kind hal.ErrBuild if the source does not compile, and then errors.As finds a [*hal.BuildError]; of kind
 // hal.ErrUnsupported if there is no body for the device, and hal.ErrUnavailable if the vendor's compiler is not installed.
 func (p *Program) Load(ctx context.Context, dev *hal.Device) error {
-	_, err := p.module(ctx, "load", dev)
-	return err
+	var errs []error
+	for _, q := range p.all() {
+		_, err := q.module(ctx, "load", dev)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // Close unloads the program from all devices, once its launches have finished. The program can be used again, and is then loaded anew.
@@ -149,8 +156,8 @@ func (p *Program) Close() error {
 	for _, m := range ready {
 		errs = append(errs, m.Close())
 	}
-	for _, q := range []*Program{p.divided.Load(), p.watches.Load()} {
-		if q != nil {
+	for _, q := range append(p.all(), p.divided.Load(), p.watches.Load()) {
+		if q != nil && q != p {
 			errs = append(errs, q.Close())
 		}
 	}
@@ -312,6 +319,9 @@ func (s *Source) text(language hal.Language) (text string, options []string) {
 		}
 		if s.parts {
 			text = partsMacro + text
+		}
+		if s.generic() {
+			text = fmt.Sprintf("#define GO_TYPES %d\n", s.list) + text
 		}
 		options = append(slices.Clone(exact[language]), options...)
 	}

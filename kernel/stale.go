@@ -107,7 +107,7 @@ func declares(folder, pkg string, names []string) (file, name string) {
 // staleAtLaunch is Stale for the first launch. A program that was compiled before its sources changed is right as it is: it has the old
 // kernels, and what was made of them.
 func (p *Program) staleAtLaunch() error {
-	w := &p.written
+	w := p.written
 	w.once.Do(func() {
 		if w.err = w.old("launch"); w.err == nil && len(w.sources) > 0 && filepath.IsAbs(w.file) && w.compiledFrom() {
 			w.err = w.compare("launch")

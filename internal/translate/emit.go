@@ -94,7 +94,7 @@ func (p *Package) Translate() (*Output, error) {
 		return nil, err
 	}
 	kernels := p.kernels(program)
-	if err := p.generate(made, ptx, kernels, launchers, printed.Sites, sources); err != nil {
+	if err := p.generate(made, program, ptx, kernels, launchers, printed.Sites, sources); err != nil {
 		return nil, err
 	}
 	if err := p.vulkan(made, program, kernels, printed.Sites); err != nil {
@@ -157,7 +157,7 @@ func (p *Package) built() (program *ir.Program, launchers []string, err error) {
 }
 
 // generate sets the Go files of a translation, and what is said of them.
-func (p *Package) generate(made *Output, ptx string, kernels []*function, launchers, sites, sources []string) error {
+func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernels []*function, launchers, sites, sources []string) error {
 	c := made.C
 	var b bytes.Buffer
 	programName := p.free("program", "kernels")
@@ -304,6 +304,9 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 				needs = "float64, and " + needs
 			}
 			at += fmt.Sprintf(", Needs: %q", needs)
+		}
+		if types := cprint.Types(program, f.made); types > 0 {
+			at += fmt.Sprintf(", Types: %d", types)
 		}
 		fmt.Fprintf(&b, "\t%q: {Code: %q, Params: []string{%s}%s,\nFootprint: %s},\n",
 			p.name(f), cprint.Entry(f.made), strings.Join(names, ", "), at, f.touches.Literal(footprints[i]))

@@ -161,29 +161,29 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"kernels.go:40", "kernels.go:41", "kernels.go:51", "kernels.go:52", "kernels.go:56", "kernels.go:60", "kernels.go:68", "kernels.go:80"}, Kernels: map[string]kernel.Written{
-	"scale[float32]": {Code: "k_scale_float32", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"},
+	"scale[float32]": {Code: "k_scale_float32", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
-	"scale[Level]": {Code: "k_scale_Level", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"},
+	"scale[Level]": {Code: "k_scale_Level", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Types: 2,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
-	"scale[float64]": {Code: "k_scale_float64", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"},
+	"scale[float64]": {Code: "k_scale_float64", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
-	"scale[uint64]": {Code: "k_scale_uint64", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"},
+	"scale[uint64]": {Code: "k_scale_uint64", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Types: 4,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
-	"total[float32]": {Code: "k_total_float32", Params: []string{"x", "len(x)", "sums", "len(sums)"},
+	"total[float32]": {Code: "k_total_float32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[Level]": {Code: "k_total_Level", Params: []string{"x", "len(x)", "sums", "len(sums)"},
+	"total[Level]": {Code: "k_total_Level", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 2,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[float64]": {Code: "k_total_float64", Params: []string{"x", "len(x)", "sums", "len(sums)"},
+	"total[float64]": {Code: "k_total_float64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[uint64]": {Code: "k_total_uint64", Params: []string{"x", "len(x)", "sums", "len(sums)"},
+	"total[uint64]": {Code: "k_total_uint64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 4,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"convert[float32,Level]": {Code: "k_convert_float32_Level", Params: []string{"x", "len(x)", "y", "len(y)"},
+	"convert[float32,Level]": {Code: "k_convert_float32_Level", Params: []string{"x", "len(x)", "y", "len(y)"}, Types: 5,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
-	"convert[Level,float64]": {Code: "k_convert_Level_float64", Params: []string{"x", "len(x)", "y", "len(y)"},
+	"convert[Level,float64]": {Code: "k_convert_Level_float64", Params: []string{"x", "len(x)", "y", "len(y)"}, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
-	"fill[float32]": {Code: "k_fill_float32", Params: []string{"v", "y", "len(y)"},
+	"fill[float32]": {Code: "k_fill_float32", Params: []string{"v", "y", "len(y)"}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
-	"fill[Pair]": {Code: "k_fill_Pair", Params: []string{"v", "y", "len(y)"},
+	"fill[Pair]": {Code: "k_fill_Pair", Params: []string{"v", "y", "len(y)"}, Types: 7,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
 }, Format: 2, Sources: []string{
 	"./ any,float32,float64,int32,len,uint64 generic",
@@ -210,11 +210,14 @@ typedef u8 go_size_T_Pair[sizeof(T_Pair) == 8 ? 1 : -1];
 #endif
 FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
 
+#if !defined(GO_TYPES) || GO_TYPES == 1
 FUNCTION u64 f_bits(f32 h_v) {
 	f32 h_v_1 = h_v;
 	return (u64)F32_BITS(h_v_1);
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_scale_float32(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n, GLOBAL u64 *h_b, i64 h_b_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
 		i64 h_i = (i64)INDEX(0);
@@ -230,11 +233,15 @@ KERNEL void k_scale_float32(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f3
 		}
 	}
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 2
 FUNCTION u64 f_bits_1(i32 h_v) {
 	return 7;
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 2
 KERNEL void k_scale_Level(i32 h_a, const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_y, i64 h_y_n, GLOBAL u64 *h_b, i64 h_b_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
 		i64 h_i = (i64)INDEX(0);
@@ -250,13 +257,17 @@ KERNEL void k_scale_Level(i32 h_a, const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 
 		}
 	}
 }
+#endif
 #ifdef HALYARD_FLOAT64
 
+#if !defined(GO_TYPES) || GO_TYPES == 3
 FUNCTION u64 f_bits_2(f64 h_v) {
 	f64 h_v_1 = h_v;
 	return GO_F64_BITS(h_v_1);
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 3
 KERNEL void k_scale_float64(f64 h_a, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_y, i64 h_y_n, GLOBAL u64 *h_b, i64 h_b_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
 		i64 h_i = (i64)INDEX(0);
@@ -273,12 +284,16 @@ KERNEL void k_scale_float64(f64 h_a, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f6
 	}
 }
 #endif
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 4
 FUNCTION u64 f_bits_3(u64 h_v) {
 	u64 h_v_1 = h_v;
 	return h_v_1;
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 4
 KERNEL void k_scale_uint64(u64 h_a, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_y, i64 h_y_n, GLOBAL u64 *h_b, i64 h_b_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
 		i64 h_i = (i64)INDEX(0);
@@ -294,7 +309,9 @@ KERNEL void k_scale_uint64(u64 h_a, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64
 		}
 	}
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_total_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
 	{
@@ -321,7 +338,9 @@ KERNEL void k_total_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums
 	h_sums[GO_AT((i64)INDEX(0), h_sums_n, 5)] = GO_ONCE(h_part.a[0]) + h_own;
 	GO_LOOPED
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 2
 KERNEL void k_total_Level(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_64_i32 h_part;
 	{
@@ -348,8 +367,10 @@ KERNEL void k_total_Level(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_sums, 
 	h_sums[GO_AT((i64)INDEX(0), h_sums_n, 5)] = (i32)((u32)GO_ONCE(h_part.a[0]) + (u32)h_own);
 	GO_LOOPED
 }
+#endif
 #ifdef HALYARD_FLOAT64
 
+#if !defined(GO_TYPES) || GO_TYPES == 3
 KERNEL void k_total_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_64_f64 h_part;
 	{
@@ -377,7 +398,9 @@ KERNEL void k_total_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums
 	GO_LOOPED
 }
 #endif
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 4
 KERNEL void k_total_uint64(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_64_u64 h_part;
 	{
@@ -404,7 +427,9 @@ KERNEL void k_total_uint64(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums,
 	h_sums[GO_AT((i64)INDEX(0), h_sums_n, 5)] = GO_ONCE(h_part.a[0]) + h_own;
 	GO_LOOPED
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 5
 KERNEL void k_convert_float32_Level(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL i32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
 		i64 h_i = (i64)INDEX(0);
@@ -416,8 +441,10 @@ KERNEL void k_convert_float32_Level(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL i32
 		}
 	}
 }
+#endif
 #ifdef HALYARD_FLOAT64
 
+#if !defined(GO_TYPES) || GO_TYPES == 6
 KERNEL void k_convert_Level_float64(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f64 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
 		i64 h_i = (i64)INDEX(0);
@@ -430,7 +457,9 @@ KERNEL void k_convert_Level_float64(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f64
 	}
 }
 #endif
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_fill_float32(f32 h_v, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
 		i64 h_i = (i64)INDEX(0);
@@ -442,7 +471,9 @@ KERNEL void k_fill_float32(f32 h_v, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 		}
 	}
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 7
 KERNEL void k_fill_Pair(T_Pair h_v, GLOBAL T_Pair *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
 		i64 h_i = (i64)INDEX(0);
@@ -454,6 +485,7 @@ KERNEL void k_fill_Pair(T_Pair h_v, GLOBAL T_Pair *h_y, i64 h_y_n GO_FAULTS) {
 		}
 	}
 }
+#endif
 `})
 
 var (
@@ -635,7 +667,7 @@ func scaleRow[T Real](r grid.Row, a T, x []T, y grid.Out[T], b grid.Out[uint64])
 					y0[grid.At(at, i)] = a*x1[grid.At(at, i)] + T(1)
 					b2[grid.At(at, i)] = bits(x1[grid.At(at, i)])
 				}
-//line generic_kernels.go:639
+//line generic_kernels.go:671
 			}
 			x_ = to - 1
 			continue
@@ -646,7 +678,7 @@ func scaleRow[T Real](r grid.Row, a T, x []T, y grid.Out[T], b grid.Out[uint64])
 			y[i] = a*x[i] + T(1)
 			b[i] = bits(x[i])
 		}
-//line generic_kernels.go:650
+//line generic_kernels.go:682
 	}
 }
 
@@ -678,14 +710,14 @@ func totalPhases[T Real](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhases
 //line kernels.go:51
 				own := x[(firstX+tx)] * 2
 				part[me] = x[(firstX + tx)]
-//line generic_kernels.go:682
+//line generic_kernels.go:714
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:53
 	for half := 32; half > 0; half /= 2 {
-//line generic_kernels.go:689
+//line generic_kernels.go:721
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -695,12 +727,12 @@ func totalPhases[T Real](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhases
 //line kernels.go:56
 						part[me] += part[me+half]
 					}
-//line generic_kernels.go:699
+//line generic_kernels.go:731
 				}
 			}
 		}
 	}
-//line generic_kernels.go:704
+//line generic_kernels.go:736
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -711,7 +743,7 @@ func totalPhases[T Real](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhases
 				_ = own
 //line kernels.go:60
 				sums[(firstX + tx)] = part[0] + own
-//line generic_kernels.go:715
+//line generic_kernels.go:747
 			}
 		}
 	}
@@ -743,7 +775,7 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] = B(x1[grid.At(at, i)])
 					}
-//line generic_kernels.go:747
+//line generic_kernels.go:779
 				}
 				{
 					at := at + 1
@@ -753,7 +785,7 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] = B(x1[grid.At(at, i)])
 					}
-//line generic_kernels.go:757
+//line generic_kernels.go:789
 				}
 			}
 			if at < count {
@@ -763,7 +795,7 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] = B(x1[grid.At(at, i)])
 				}
-//line generic_kernels.go:767
+//line generic_kernels.go:799
 			}
 			x_ = to - 1
 			continue
@@ -772,7 +804,7 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 		if i := x_; i < len(y) {
 			y[i] = B(x[i])
 		}
-//line generic_kernels.go:776
+//line generic_kernels.go:808
 	}
 }
 
@@ -799,7 +831,7 @@ func fillRow[T any](r grid.Row, v T, y grid.Out[T]) {
 					if i := x; true || i < len(y) {
 						y0[grid.At(at, i)] = v
 					}
-//line generic_kernels.go:803
+//line generic_kernels.go:835
 				}
 				{
 					at := at + 1
@@ -809,7 +841,7 @@ func fillRow[T any](r grid.Row, v T, y grid.Out[T]) {
 					if i := x; true || i < len(y) {
 						y0[grid.At(at, i)] = v
 					}
-//line generic_kernels.go:813
+//line generic_kernels.go:845
 				}
 			}
 			if at < count {
@@ -819,7 +851,7 @@ func fillRow[T any](r grid.Row, v T, y grid.Out[T]) {
 				if i := x; true || i < len(y) {
 					y0[grid.At(at, i)] = v
 				}
-//line generic_kernels.go:823
+//line generic_kernels.go:855
 			}
 			x = to - 1
 			continue
@@ -828,6 +860,6 @@ func fillRow[T any](r grid.Row, v T, y grid.Out[T]) {
 		if i := x; i < len(y) {
 			y[i] = v
 		}
-//line generic_kernels.go:832
+//line generic_kernels.go:864
 	}
 }

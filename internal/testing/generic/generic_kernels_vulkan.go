@@ -7,7 +7,7 @@ package generic
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("f3cf9141cb3cdade", map[string]kernel.Code{
+	kernels.Compiled("ac572ee4992ffc2c", map[string]kernel.Code{
 		"convert[Level,float64]": {Words: `
 QUMRAgERAuMpEQILEQIKDgPkKQEPDQUI676N+wbu7JWTB/S+saoG9sqx+wXm2L2LBvTs0AEPKC47EAYIEQEBAQUIHitLRwQCAQBHBAMBAUcEBAECRwQGCxlI
 BQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQQBgRHAxECSAURACMARwQdBghHAx4CSAUeBQ8fKAsaRwQuCxtHAzoqRwQ7CxgVBAEgADIEAQIBMgQBAwQF

@@ -174,6 +174,13 @@ func (f *values) logical(op ir.Op, e *ast.BinaryExpr) *ir.Value {
 	var right *ir.Value
 	head := f.In(func() { right = f.expr(e.Y) })
 	if len(head.List) == 0 {
+		neutral := op == ir.Both // x && true is x, and so is x || false
+		switch {                 // compilers warn of constants here
+		case left.Op == ir.Const && left.Const == neutral:
+			return right
+		case left.Op == ir.Const || right.Op == ir.Const && right.Const == neutral:
+			return left
+		}
 		return f.Value(op, t, left, right)
 	}
 	l := f.Local("", t, ir.Private)
@@ -205,6 +212,10 @@ func (f *values) compared(op ir.Op, e *ast.BinaryExpr) *ir.Value {
 	}
 	f.p.typ(t, e.Pos())
 	left, right := f.exprAs(e.X, t), f.exprAs(e.Y, t)
+	// Only a NaN is not equal to itself. Compilers warn of a generic function that asks this of integers.
+	if itself := left == right || left.Op == ir.Argument && right.Op == ir.Argument && left.Param == right.Param; itself && left.Type.Integer() && op <= ir.Ne {
+		return f.Const(ir.Basic(ir.Bool), op == ir.Eq)
+	}
 	return f.Value(op, ir.Basic(ir.Bool), left, right)
 }
 

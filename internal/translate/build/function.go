@@ -35,7 +35,8 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space
 	}
 	made := &ir.Function{Name: strings.ReplaceAll(obj.Name(), ".", "_"), Kernel: p.kernels[obj], Syntax: decl}
 	if made.Kernel {
-		made.Name += p.suffix(args)
+		made.Types = p.suffix(args)
+		made.Name += made.Types
 	}
 	r := reader{p: p, decl: decl, kernel: made.Kernel, args: map[*types.TypeParam]types.Type{}, replaced: map[*types.Named]bool{},
 		vars: map[types.Object]*variable{}, changes: map[types.Object]int{}}

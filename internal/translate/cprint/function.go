@@ -2,6 +2,8 @@ package cprint
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/facts"
@@ -56,13 +58,50 @@ func (p *printer) function(of *ir.Function, waits bool) {
 		made = other
 	} else {
 		p.needs[made.c] = p.now
-		p.code = append(p.code, part{head + " " + made.c + made.body, p.now})
+		p.code = append(p.code, part{head + " " + made.c + made.body, p.now, p.lists[of]})
 	}
 	p.functions[variant{of, waits}] = made
 }
 
 // Entry returns the name of a kernel in C.
 func Entry(kernel *ir.Function) string { return mangle("k_", kernel.Name) }
+
+// Types numbers the lists of type arguments of a program's kernels, from 1. It returns the number of a kernel's list, and 0 for other functions.
+func Types(p *ir.Program, kernel *ir.Function) int {
+	var lists []string
+	for _, f := range p.Functions {
+		if f.Types != "" && !slices.Contains(lists, f.Types) {
+			lists = append(lists, f.Types)
+		}
+	}
+	return 1 + slices.Index(lists, kernel.Types)
+}
+
+// listsOf returns for which lists of types each function of a program is needed. It leaves out functions that are needed for all.
+func listsOf(p *ir.Program) map[*ir.Function][]int {
+	lists := map[*ir.Function][]int{}
+	var all []int
+	for _, f := range slices.Backward(p.Functions) { // callers first
+		if f.Kernel {
+			lists[f] = []int{Types(p, f)}
+		}
+		all = union(all, lists[f])
+		f.Body.Visit(nil, func(v *ir.Value) {
+			if v.Op == ir.Call {
+				lists[v.Call] = union(lists[v.Call], lists[f])
+			}
+		})
+	}
+	maps.DeleteFunc(lists, func(_ *ir.Function, l []int) bool { return len(l) == len(all) })
+	return lists
+}
+
+// union returns the numbers of two lists, in their order.
+func union(a, b []int) []int {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
 
 // free returns the name of the function in C. If the name is taken, a number is added. Names of kernels are unique.
 func (f *function) free() string {

@@ -27,6 +27,7 @@ var conditions = map[need]string{float64s: "#ifdef HALYARD_FLOAT64\n", atomic64s
 type part struct {
 	text  string
 	needs need
+	types []int // for which lists of types kernels need it; nil for all: see Types
 }
 
 // variant is a function as it is printed for kernels that wait at barriers (waits), or for other kernels. The two texts may avoid different faults.
@@ -55,6 +56,7 @@ type printer struct {
 	types                          map[*ir.Type]string
 	bodies                         map[string]string // names of structures, by their fields
 	sites                          []string
+	lists                          map[*ir.Function][]int // for each function, the lists of types of the kernels that run it
 }
 
 // declare adds the declaration of a name, unless the program has it already, and returns the name. The function make returns the text of the declaration.
@@ -66,7 +68,7 @@ func (p *printer) declare(list *[]part, name string, make func() string) string 
 		text := make()
 		n, p.now = p.now, before
 		p.needs[name] = n
-		*list = append(*list, part{text + "\n", n})
+		*list = append(*list, part{text: text + "\n", needs: n})
 	}
 	p.now |= n
 	return name

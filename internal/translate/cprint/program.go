@@ -1,6 +1,7 @@
 package cprint
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ func Print(p *ir.Program) *Printed {
 	for _, f := range p.Functions {
 		effects[f] = facts.EffectsOf(f, effects)
 	}
-	t := &printer{program: p, effects: effects, needs: map[string]need{}, types: map[*ir.Type]string{}, bodies: map[string]string{}, functions: map[variant]*printed{}}
+	t := &printer{program: p, effects: effects, needs: map[string]need{}, types: map[*ir.Type]string{}, bodies: map[string]string{}, functions: map[variant]*printed{}, lists: listsOf(p)}
 	runs := quirks.RunsOf(p, effects)
 	for _, f := range p.Functions {
 		if runs[f].Freely {
@@ -57,7 +58,15 @@ func (p *printer) whole() string {
 		if i > 0 || len(head) > 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(d.text)
+		if d.types == nil {
+			b.WriteString(d.text)
+			continue
+		}
+		b.WriteString("#if !defined(GO_TYPES)")
+		for _, n := range d.types {
+			fmt.Fprintf(&b, " || GO_TYPES == %d", n)
+		}
+		fmt.Fprintf(&b, "\n%s#endif\n", d.text)
 	}
 	within(0)
 	return b.String()

@@ -12,6 +12,7 @@ type Program struct {
 type Function struct {
 	Name    string // the name in Go. Several functions may have it, as one is built for each list of type arguments and each kind of memory
 	Kernel  bool
+	Types   string // of a generic kernel: what its name has at its end for the type arguments
 	Params  []*Param
 	Results []*Type
 	Locals  []*Local
