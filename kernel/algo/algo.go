@@ -15,7 +15,6 @@
 // Floats are added in an order that depends only on how many there are. So a sum has the same bits in each run, and on every device.
 package algo
 
-//go:generate go run ./internal/copies
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels ./internal/...
 
 import (
@@ -23,6 +22,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/algo/internal/chunks"
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
@@ -46,11 +46,11 @@ func Sum[T grid.Number](q kernel.Queue, x, sum kernel.Vector[T]) {
 // total sums chunks, and then these sums, until there is one.
 func total[T grid.Number](w *work, x, sum kernel.Vector[T]) {
 	for n := kernel.Len(x); n > chunk; n = kernel.Len(x) {
-		sums := temporary[T](w, chunks(n))
-		w.launch(n, func(g hal.Grid) error { return of[T]().total(w.ctx, w.stream, g, x, sums) })
+		sums := temporary[T](w, count(n))
+		w.launch(n, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.stream, g, x, sums) })
 		x = sums
 	}
-	w.launch(1, func(g hal.Grid) error { return of[T]().total(w.ctx, w.stream, g, x, sum) })
+	w.launch(1, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.stream, g, x, sum) })
 }
 
 // Min writes the least element of x into value, and its index into index. Both have one element; value may be one of x. Of equal elements
@@ -74,11 +74,11 @@ func extreme[T grid.Number](w *work, most int32, x, value kernel.Vector[T], inde
 	w.apart("index", "x", index, x)
 	indexes := temporary[int64](w, 0)
 	for n := kernel.Len(x); n > chunk; n = kernel.Len(x) {
-		values, at := temporary[T](w, chunks(n)), temporary[int64](w, chunks(n))
-		w.launch(n, func(g hal.Grid) error { return of[T]().extreme(w.ctx, w.stream, g, most, x, indexes, values, at) })
+		values, at := temporary[T](w, count(n)), temporary[int64](w, count(n))
+		w.launch(n, func(g hal.Grid) error { return chunks.ExtremeOn(w.ctx, w.stream, g, most, x, indexes, values, at) })
 		x, indexes = values, at
 	}
-	w.launch(1, func(g hal.Grid) error { return of[T]().extreme(w.ctx, w.stream, g, most, x, indexes, value, index) })
+	w.launch(1, func(g hal.Grid) error { return chunks.ExtremeOn(w.ctx, w.stream, g, most, x, indexes, value, index) })
 }
 
 // Scan makes sums[i] the sum of x[0] to x[i]. sums has as many elements as x. It may be x, and
@@ -108,11 +108,11 @@ func scan[T grid.Number](w *work, exclusive int32, x, sums kernel.Vector[T]) {
 	}
 	before := temporary[T](w, 0)
 	if n > chunk {
-		before = temporary[T](w, chunks(n))
-		w.launch(n, func(g hal.Grid) error { return of[T]().total(w.ctx, w.stream, g, x, before) })
+		before = temporary[T](w, count(n))
+		w.launch(n, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.stream, g, x, before) })
 		scan(w, 1, before, before)
 	}
-	w.launch(n, func(g hal.Grid) error { return of[T]().scan(w.ctx, w.stream, g, exclusive, x, before, sums) })
+	w.launch(n, func(g hal.Grid) error { return chunks.ScanOn(w.ctx, w.stream, g, exclusive, x, before, sums) })
 }
 
 // Sort sorts keys, the least first. Of floats, -0 comes before 0, and a NaN is before or after all numbers, as its sign says.
@@ -130,23 +130,47 @@ func SortPairs[T grid.Number](q kernel.Queue, keys kernel.Vector[T], values kern
 	})
 }
 
-// sorted sorts by one digit after the other, the lowest first, to and fro between the keys and a copy of them.
+// sorted sorts keys by their bits, as words of the same size.
 func sorted[T grid.Number](w *work, keys kernel.Vector[T], values kernel.Vector[uint32]) {
-	n := kernel.Len(keys)
-	if n < 2 {
+	if kernel.Len(keys) < 2 {
 		return
 	}
-	other := temporary[T](w, n)
+	switch any(T(0)).(type) {
+	case float32:
+		sortWords(w, words[T, uint32]{keys}, values, 1<<31, 1<<32-1)
+	case float64:
+		sortWords(w, words[T, uint64]{keys}, values, 1<<63, 1<<64-1)
+	case int32:
+		sortWords(w, words[T, uint32]{keys}, values, 1<<31, 1<<31)
+	case int64:
+		sortWords(w, words[T, uint64]{keys}, values, 1<<63, 1<<63)
+	case uint32:
+		sortWords(w, words[T, uint32]{keys}, values, 0, 0)
+	case uint64:
+		sortWords(w, words[T, uint64]{keys}, values, 0, 0)
+	}
+}
+
+// words are the bits of the elements of a vector.
+type words[T any, W chunks.Word] struct{ kernel.Vector[T] }
+
+// Element returns 0.
+func (words[T, W]) Element() W { return 0 }
+
+// sortWords sorts by one digit after the other, the lowest first, to and fro between the keys and a copy of them. The kernels say what sign and negative are.
+func sortWords[W chunks.Word](w *work, keys kernel.Vector[W], values kernel.Vector[uint32], sign, negative W) {
+	n := kernel.Len(keys)
+	other := temporary[W](w, n)
 	otherValues := temporary[uint32](w, kernel.Len(values))
 	if values == nil {
 		values = temporary[uint32](w, 0)
 	}
-	starts := temporary[uint32](w, digits*chunks(n))
-	for shift := uint32(0); shift < of[T]().bits; shift += bits {
-		w.launch(n, func(g hal.Grid) error { return of[T]().count(w.ctx, w.stream, g, shift, keys, starts) })
+	starts := temporary[uint32](w, digits*count(n))
+	for shift := uint32(0); shift < 8*uint32(unsafe.Sizeof(sign)); shift += bits {
+		w.launch(n, func(g hal.Grid) error { return chunks.CountOn(w.ctx, w.stream, g, shift, sign, negative, keys, starts) })
 		scan(w, 1, starts, starts)
 		w.launch(n, func(g hal.Grid) error {
-			return of[T]().scatter(w.ctx, w.stream, g, shift, keys, values, starts, other, otherValues)
+			return chunks.ScatterOn(w.ctx, w.stream, g, shift, sign, negative, keys, values, starts, other, otherValues)
 		})
 		keys, other, values, otherValues = other, keys, otherValues, values
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -384,17 +383,4 @@ func TestResultsThatOverlap(t *testing.T) {
 			assert.Equal(t, data[2]+data[3], x.At(5))
 		}
 	})
-}
-
-// The kernels of all types are those of float32: go generate has run since these were changed.
-func TestKernelsAreCopies(t *testing.T) {
-	original, err := os.ReadFile("internal/float32s/kernels.go")
-	require.NoError(t, err)
-	_, want, _ := strings.Cut(string(original), "package float32s\n")
-	for _, name := range []string{"float64s", "int32s", "int64s", "uint32s", "uint64s"} {
-		text, err := os.ReadFile("internal/" + name + "/kernels.go")
-		require.NoError(t, err)
-		_, got, _ := strings.Cut(string(text), "package "+name+"\n")
-		assert.Equal(t, want, got, name)
-	}
 }

@@ -1,6 +1,7 @@
-// Code generated from float32s/kernels.go by copies; DO NOT EDIT.
+// Package chunks has the kernels of package algo. Each block takes a chunk of the elements.
+package chunks
 
-package float64s
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
@@ -11,10 +12,13 @@ const (
 	digits  = 16 // of a key, for one step of a sort
 )
 
+// Word is the type of the bits of a key.
+type Word interface{ uint32 | uint64 }
+
 // total writes the sum of each chunk.
 //
-//halyard:kernel
-func total(t grid.Thread, x []T, sums grid.Out[T]) {
+//halyard:kernel float32 float64 int32 int64 uint32 uint64
+func total[T grid.Number](t grid.Thread, x []T, sums grid.Out[T]) {
 	part := grid.Shared[[threads]T](t)
 	me, from := t.Local(0), t.Block(0)*chunk
 	sum := T(0)
@@ -35,8 +39,8 @@ func total(t grid.Thread, x []T, sums grid.Out[T]) {
 
 // extreme writes the least or the most of each chunk, and its index. The index of x[i] is indexes[i], or i if there are no indexes.
 //
-//halyard:kernel
-func extreme(t grid.Thread, most int32, x []T, indexes []int64, values grid.Out[T], at grid.Out[int64]) {
+//halyard:kernel float32 float64 int32 int64 uint32 uint64
+func extreme[T grid.Number](t grid.Thread, most int32, x []T, indexes []int64, values grid.Out[T], at grid.Out[int64]) {
 	best := grid.Shared[[threads]T](t)
 	where := grid.Shared[[threads]int64](t)
 	me, from := t.Local(0), t.Block(0)*chunk
@@ -64,12 +68,12 @@ func extreme(t grid.Thread, most int32, x []T, indexes []int64, values grid.Out[
 
 // wins reports whether v with index i is to be taken rather than w with index j: a NaN first, then the lesser or the larger number, then
 // the one that comes first. An index of -1 is that of nothing.
-func wins(most bool, v T, i int64, w T, j int64) bool {
+func wins[T grid.Number](most bool, v T, i int64, w T, j int64) bool {
 	switch {
 	case i < 0 || j < 0:
 		return j < 0 && i >= 0
-	case isNaN(v) || isNaN(w):
-		return isNaN(v) && (!isNaN(w) || i < j)
+	case v != v || w != w: // a NaN
+		return v != v && (w == w || i < j)
 	case v == w:
 		return i < j
 	case most:
@@ -81,8 +85,8 @@ func wins(most bool, v T, i int64, w T, j int64) bool {
 // scan writes the sums of the elements up to each, without it if exclusive is not 0. before has the sum of all elements before each chunk;
 // it is empty if there is one chunk.
 //
-//halyard:kernel
-func scan(t grid.Thread, exclusive int32, x, before []T, sums grid.Out[T]) {
+//halyard:kernel float32 float64 int32 int64 uint32 uint64
+func scan[T grid.Number](t grid.Thread, exclusive int32, x, before []T, sums grid.Out[T]) {
 	tile := grid.Shared[[chunk]T](t)
 	part := grid.Shared[[threads]T](t)
 	me, from := t.Local(0), t.Block(0)*chunk
@@ -130,12 +134,12 @@ func scan(t grid.Thread, exclusive int32, x, before []T, sums grid.Out[T]) {
 
 // count writes how many keys of each chunk have each digit: all counts of digit 0, then those of digit 1, and so on.
 //
-//halyard:kernel
-func count(t grid.Thread, shift uint32, keys []T, counts grid.Out[uint32]) {
+//halyard:kernel uint32 uint64
+func count[W Word](t grid.Thread, shift uint32, sign, negative W, keys []W, counts grid.Out[uint32]) {
 	own := grid.Shared[[digits]uint32](t)
 	me, from := t.Local(0), t.Block(0)*chunk
 	for i := from + me; i < min(from+chunk, len(keys)); i += threads {
-		grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
+		grid.AtomicAdd(&own[digit(keys[i], shift, sign, negative)], 1)
 	}
 	t.Barrier()
 	if me < digits {
@@ -143,21 +147,27 @@ func count(t grid.Thread, shift uint32, keys []T, counts grid.Out[uint32]) {
 	}
 }
 
-// digit returns four bits of a key.
-func digit(key T, shift uint32) int { return int(order(key) >> shift & (digits - 1)) }
+// digit returns four bits of a number that is ordered as the keys are. With sign, the bit that says whether a key is less than 0, such a key has its bits in
+// negative turned, and each other key has that bit turned: of floats, -0 comes before 0, and a NaN at the end that its sign says.
+func digit[W Word](key W, shift uint32, sign, negative W) int {
+	if key&sign == 0 {
+		negative = sign
+	}
+	return int((key ^ negative) >> shift & (digits - 1))
+}
 
 // scatter writes each key to its place: after the keys with a lesser digit, those of chunks before with the same, and those of its own
 // chunk before it. starts says where the keys of each digit and chunk begin. It does the same with the values, unless they are none.
 //
-//halyard:kernel
-func scatter(t grid.Thread, shift uint32, keys []T, values, starts []uint32, sorted grid.Out[T], sortedValues grid.Out[uint32]) {
+//halyard:kernel uint32 uint64
+func scatter[W Word](t grid.Thread, shift uint32, sign, negative W, keys []W, values, starts []uint32, sorted grid.Out[W], sortedValues grid.Out[uint32]) {
 	table := grid.Shared[[digits * threads]uint32](t) // counts of each digit by thread, and then what is before
 	part := grid.Shared[[threads]uint32](t)
 	first := grid.Shared[[digits]uint32](t)
 	me, from := t.Local(0), t.Block(0)*chunk
 	begin, end := min(from+me*each, len(keys)), min(from+me*each+each, len(keys))
 	for i := begin; i < end; i++ {
-		table[digit(keys[i], shift)*threads+me]++
+		table[digit(keys[i], shift, sign, negative)*threads+me]++
 	}
 	t.Barrier()
 	own := uint32(0)
@@ -187,7 +197,7 @@ func scatter(t grid.Thread, shift uint32, keys []T, values, starts []uint32, sor
 	}
 	t.Barrier()
 	for i := begin; i < end; i++ {
-		d := digit(keys[i], shift)
+		d := digit(keys[i], shift, sign, negative)
 		at := table[d*threads+me] - first[d]
 		table[d*threads+me]++
 		sorted[at] = keys[i]

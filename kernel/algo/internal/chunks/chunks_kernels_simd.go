@@ -2,7 +2,7 @@
 
 //go:build go1.27 && goexperiment.simd && (amd64 || arm64 || wasm)
 
-package uint32s
+package chunks
 
 import (
 	"simd"
@@ -34,12 +34,12 @@ func scatterPhase1Lanes(step int, part []uint32, mores []uint32, count_2 int) bo
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
 		xs := lanes.Int32s(x)
-//line kernels.go:170
+//line kernels.go:180
 		more := c0
 		on := xs.GreaterEqual(bound1)
 		more = lanes.Load[simd.Uint32s](&part0[at]).IfElse(on, more)
 		lanes.Store(more, &mores1[at])
-//line uint32s_kernels_simd.go:43
+//line chunks_kernels_simd.go:43
 	}
 	return true
 }
@@ -56,11 +56,11 @@ func scatterPhase2Lanes(part []uint32, mores []uint32, count_2 int) bool {
 	mores0 := mores[0:][:to]
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:175
+//line kernels.go:185
 		more := lanes.Load[simd.Uint32s](&mores0[at])
-//line kernels.go:175
+//line kernels.go:185
 		lanes.Store(lanes.Load[simd.Uint32s](&part1[at]).Add(more), &part1[at])
-//line uint32s_kernels_simd.go:64
+//line chunks_kernels_simd.go:64
 	}
 	return true
 }
