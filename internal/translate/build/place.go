@@ -97,7 +97,8 @@ func (f *values) indexed(e *ast.IndexExpr) ref {
 	var r ref
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
-		r.place = f.slice(e.X).param.At()
+		p := f.slice(e.X)
+		return ref{place: f.elementAt(p, f.index(e.Index), e.Index.Pos(), false)}
 	case *types.Array:
 		r = f.ref(e.X)
 	case *types.Pointer:

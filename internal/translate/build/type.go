@@ -149,7 +149,7 @@ func why(t types.Type) string {
 		if _, ok := u.Elem().Underlying().(*types.Slice); ok {
 			return "a slice of slices has no translation; use a grid.Matrix, or one slice and compute the index"
 		}
-		return "a slice can only be a parameter; use the parameter, or an array of fixed size"
+		return "a slice can only be a parameter, or a variable that is declared as a part and does not change, as in y := x[i:j]; use that, or an array of fixed size"
 	case *types.Pointer:
 		return "a pointer can only be a parameter of a function, or the result of grid.Shared; use the variable that it points to"
 	case *types.Basic:

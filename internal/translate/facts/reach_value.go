@@ -79,6 +79,8 @@ func (w *walk) compute(v *ir.Value) val {
 			return val{cond: &condition{}}
 		}
 		return val{cond: &condition{op: v.Op, x: args[0].n, y: args[1].n}}
+	case v.Op == ir.Within || v.Op == ir.UpTo:
+		return args[0]
 	case v.Op == ir.Shl || v.Op == ir.Shr:
 		return w.shift(v, args[0].n)
 	case v.Op.Binary():
