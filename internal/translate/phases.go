@@ -501,8 +501,8 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 	case *ast.IndexExpr:
 		return ph.loads && ph.constant(e.X) && ph.settledInt(e.Index, false)
 	case *ast.SliceExpr:
-		id, ok := ast.Unparen(e.X).(*ast.Ident)
-		if !ok || !slices.Contains(ph.shared, info.ObjectOf(id)) && !ph.settledInt(e.X, places) {
+		id, _ := ast.Unparen(e.X).(*ast.Ident)
+		if !slices.Contains(ph.shared, info.ObjectOf(id)) && !ph.settledInt(e.X, places) {
 			return false
 		}
 		return !slices.ContainsFunc([]ast.Expr{e.Low, e.High, e.Max}, func(b ast.Expr) bool { return b != nil && !ph.settledInt(b, places) })

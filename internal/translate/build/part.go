@@ -239,11 +239,11 @@ func (f *values) copied(e *ast.CallExpr) *ir.Value {
 		}
 	}
 	dst, src := f.slice(e.Args[0]), f.slice(e.Args[1])
-	n := f.Let(f.Value(ir.Min, ir.Basic(ir.Int), f.lengthOf(dst), f.lengthOf(src)))
+	n := f.least(f.lengthOf(dst), f.lengthOf(src))
 	one := func(i *ir.Value) {
 		f.Store(f.elementAt(dst, i, e.Pos(), true), f.read(ref{place: f.elementAt(src, f.Again(i), e.Pos(), true)}, e.Args[1].Pos()))
 	}
-	upwards := func() { f.rounds(f.Int(n.Type, 0), n, ir.Lt, 1, one) }
+	upwards := func() { f.rounds(f.Int(n.Type, 0), f.Again(n), ir.Lt, 1, one) }
 	if dst.from == nil || !f.overlap(dst.of, src.of) {
 		upwards()
 		return n
@@ -255,10 +255,20 @@ func (f *values) copied(e *ast.CallExpr) *ir.Value {
 	s := f.Stmt(ir.If)
 	s.Value = f.Value(ir.Gt, ir.Basic(ir.Bool), f.Again(dst.from), from)
 	s.Then = f.In(func() {
-		f.rounds(f.Value(ir.Sub, n.Type, n, f.Int(n.Type, 1)), f.Int(n.Type, 0), ir.Ge, -1, one)
+		f.rounds(f.Value(ir.Sub, n.Type, f.Again(n), f.Int(n.Type, 1)), f.Int(n.Type, 0), ir.Ge, -1, one)
 	})
 	s.Else = f.In(upwards)
 	return n
+}
+
+// least returns the smaller of two lengths.
+func (f *values) least(x, y *ir.Value) *ir.Value {
+	n, ok := facts.Constant(x)
+	m, ok2 := facts.Constant(y)
+	if ok && ok2 {
+		return f.Int(x.Type, min(n, m))
+	}
+	return f.Let(f.Value(ir.Min, x.Type, x, y))
 }
 
 // overlap reports whether two places, of which parts are taken, may be the same memory. Two parameters of a function may be the same.
@@ -285,7 +295,7 @@ func (f *values) cleared(e *ast.CallExpr) {
 func (f *values) rounds(from, end *ir.Value, op ir.Op, by int64, body func(i *ir.Value)) {
 	s := f.Stmt(ir.Loop)
 	i := f.Value(ir.Counter, from.Type)
-	i.Bound = true
+	i.Name, i.Bound = "k", true
 	s.Count = &ir.Count{Index: i, From: from, End: end, Op: op, By: by}
 	s.Then = f.In(func() { body(i) })
 }

@@ -189,6 +189,14 @@ func (w *walk) arithmetic(op ir.Op, x, y Sum, t *ir.Type) val {
 	result := func(method string, low bool) Sum {
 		return w.atom(Atom{Kind: IsResult, Op: method, Args: []Sum{x, y}, Low: low}).Sum()
 	}
+	n, ok1 := x.Constant()
+	m, ok2 := y.Constant()
+	switch {
+	case (op == ir.Min || op == ir.Max) && x.Equal(y):
+		return val{n: x}
+	case op == ir.Min && ok1 && ok2:
+		return val{n: Fixed(min(n, m))}
+	}
 	lowX, lowY := w.Low(x), w.Low(y)
 	switch op {
 	case ir.Add:
