@@ -100,6 +100,9 @@ func (r *reader) buffered(t types.Type, path string, pos token.Pos) {
 			refuse(pos, "%s is a %s; %s", path, u.Name(), only)
 		}
 	case *types.Array:
+		if u.Len() == 0 {
+			refuse(pos, noElements)
+		}
 		r.buffered(u.Elem(), path+"[0]", pos)
 	case *types.Struct:
 		for v := range u.Fields() {
@@ -144,6 +147,9 @@ func (r *reader) wire(t types.Type, pos token.Pos, whole bool) {
 			refuse(pos, "a structure that is passed to a kernel must have fields of fixed width; use int32 or int64")
 		}
 	case *types.Array:
+		if u.Len() == 0 {
+			refuse(pos, noElements)
+		}
 		r.wire(u.Elem(), pos, false)
 	case *types.Struct:
 		for v := range u.Fields() {

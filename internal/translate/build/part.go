@@ -91,13 +91,13 @@ func (f *values) slicedOf(e ast.Expr) *part {
 	if array == nil {
 		refuseAs(e.Pos(), t)
 	}
-	n := f.Int(ir.Basic(ir.Int), array.Type.Len)
+	n := f.Int(ir.Basic(ir.Int), arrayLen(t))
 	return &part{of: f.Frozen(array), len: n, cap: n}
 }
 
 // upTo returns the value of a bound of a part, which is at most a number.
 func (f *values) upTo(e ast.Expr, most *ir.Value) *ir.Value {
-	v := f.whole(e)
+	v := f.asInt(f.index(e))
 	n, ok := facts.Constant(v)
 	m, ok2 := facts.Constant(most)
 	if ok && n == 0 || ok && ok2 && n >= 0 && n <= m {
@@ -106,15 +106,6 @@ func (f *values) upTo(e ast.Expr, most *ir.Value) *ir.Value {
 	limited := f.Value(ir.UpTo, v.Type, v, f.Again(most))
 	limited.Pos = e.Pos()
 	return f.Let(limited)
-}
-
-// whole returns the value of an index as an int.
-func (f *values) whole(e ast.Expr) *ir.Value {
-	v := f.index(e)
-	if v.Type.Kind != ir.Int {
-		v = f.Value(ir.Convert, ir.Basic(ir.Int), v)
-	}
-	return v
 }
 
 // sum returns x + y or x - y. A value that is nil is 0.
@@ -156,10 +147,7 @@ func (f *values) elementAt(p *part, index *ir.Value, at token.Pos, sure bool) *i
 		n, ok := facts.Constant(index)
 		m, ok2 := facts.Constant(p.len)
 		if !sure && !(ok && ok2 && n >= 0 && n < m) {
-			if index.Type.Kind != ir.Int {
-				index = f.Value(ir.Convert, ir.Basic(ir.Int), index)
-			}
-			index = f.Value(ir.Within, index.Type, index, f.lengthOf(p))
+			index = f.Value(ir.Within, ir.Basic(ir.Int), f.asInt(index), f.lengthOf(p))
 			index.Pos = at
 		}
 		if p.from != nil {
