@@ -64,3 +64,36 @@ func turn(t grid.Thread, a []float32) {
 	t.Barrier()
 	row[1] += next[1] + next[3]
 }
+
+// keep changes an array of the thread between barriers, by a part of it, and an array that is passed.
+//
+//halyard:kernel
+func keep(t grid.Thread, a []float32) {
+	s := grid.Shared[[16]float32](t)
+	l, i := t.Local(0), t.Global(0)
+	var own [4]float32
+	copy(own[:], a[4*i:4*i+4])
+	s[l] = own[0]
+	t.Barrier()
+	clear(own[1:3])
+	next := s[(l+1)%t.Size(0)]
+	t.Barrier()
+	own[0] += next
+	copy(a[4*i:4*i+4], own[:])
+}
+
+// fade multiplies by numbers that are 0 for each fourth thread.
+//
+//halyard:kernel
+func fade(t grid.Thread, by [4]float32, a []float32) {
+	i := t.Global(0)
+	if i >= len(a)/4 {
+		return
+	}
+	if i%4 == 0 {
+		clear(by[1:])
+	}
+	for j := range by {
+		a[4*i+j] *= by[j]
+	}
+}

@@ -46,21 +46,49 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { turn(t, a) })
 	}),
-}, Indexes: []string{"parts.go:10", "parts.go:11", "parts.go:23", "parts.go:24", "parts.go:25", "parts.go:37", "parts.go:40", "parts.go:41", "parts.go:42", "parts.go:45", "parts.go:54", "parts.go:55", "parts.go:56", "parts.go:58", "parts.go:59", "parts.go:60", "parts.go:63", "parts.go:65"}, Kernels: map[string]kernel.Written{
+	"keep": kernel.Go(func(blk *kernel.Block) {
+		a := kernel.Slice[float32](blk, 0)
+		if grid.InPhases() {
+			keepPhases(blk, a)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { keep(t, a) })
+	}),
+	"fade": kernel.Bounded([]uint32{109}, func(blk *kernel.Block) {
+		by := kernel.Number[[4]float32](blk, 0)
+		a := kernel.Slice[float32](blk, 1)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				fadeRow(row, by, a)
+			}
+			return
+		}
+		for t := range grid.Threads(blk) {
+			fade(t, by, a)
+		}
+	}),
+}, Indexes: []string{"parts.go:10", "parts.go:11", "parts.go:23", "parts.go:24", "parts.go:25", "parts.go:37", "parts.go:40", "parts.go:41", "parts.go:42", "parts.go:45", "parts.go:54", "parts.go:55", "parts.go:56", "parts.go:58", "parts.go:59", "parts.go:60", "parts.go:63", "parts.go:65", "parts.go:75", "parts.go:76", "parts.go:78", "parts.go:79", "parts.go:82", "parts.go:94", "parts.go:97"}, Kernels: map[string]kernel.Written{
 	"eliminate": {Code: "k_eliminate", Params: []string{"n", "k", "a", "len(a)"}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
 		Footprint: kernel.Footprint{Why: "parts.go:24: the index of a does not follow t.Global(0)", Of: eliminateFootprint}},
 	"small": {Code: "k_small", Params: []string{"a", "len(a)"}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: smallFootprint}},
 	"turn": {Code: "k_turn", Params: []string{"a", "len(a)"}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:59",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: turnFootprint}},
+	"keep": {Code: "k_keep", Params: []string{"a", "len(a)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: keepFootprint}},
+	"fade": {Code: "k_fade", Params: []string{"by", "a", "len(a)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fadeFootprint}},
 }, Format: 2, Sources: []string{
 	"./ clear,copy,float32,int,len parts",
 	"parts.go eliminate dabb9265e86e3971",
+	"parts.go fade 043f2d240fedf257",
+	"parts.go keep e960fabd2db3726e",
 	"parts.go small 5d8cfb192c3718d4",
 	"parts.go subtract e37adc39a3eb1ad7",
 	"parts.go turn 86f1ae583ba97413",
 }, Portable: `typedef struct { f32 a[16]; } T_16_f32;
 typedef struct { f32 a[64]; } T_64_f32;
+typedef struct { f32 a[4]; } T_4_f32;
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 #ifdef HALYARD_OPENCL
 #define GO_LOCAL LOCAL
@@ -224,12 +252,77 @@ KERNEL void k_turn(GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) {
 	GO_ONCE(h_a[GO_AT(v_24, h_a_n, 17)]) = GO_ONCE(h_a[GO_AT(v_24, h_a_n, 17)]) + (GO_ONCE(h_s.a[GO_AT((i64)((u64)v_5 + (u64)GO_AT(1, v_7, 17)), 64, 17)]) + GO_ONCE(h_s.a[GO_AT((i64)((u64)v_5 + (u64)GO_AT(3, v_7, 17)), 64, 17)]));
 	GO_LOOPED
 }
+
+KERNEL void k_keep(GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) {
+	LOCAL T_16_f32 h_s;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 16) {
+			for (u64 v_i = v_me; v_i < 16; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 1 >= THREADS(0)) h_s.a[v_i / 1] = v_zero;
+			}
+		}
+	}
+	i64 h_l = (i64)THREAD(0);
+	i64 h_i = (i64)INDEX(0);
+	T_4_f32 h_own = {0};
+	GO_ONCE(h_own) = h_own;
+	i64 v_1 = GO_UPTO((i64)(4 * (u64)h_i + 4), h_a_n, 18);
+	i64 v_2 = GO_UPTO((i64)(4 * (u64)h_i), v_1, 18);
+	i64 v_3 = (i64)((u64)v_1 - (u64)v_2);
+	(void)((i64)((u64)h_a_n - (u64)v_2));
+	i64 v_4 = go_min_i64(4, v_3);
+	if (GO_EACH) {
+		GO_ORDERED for (i64 h_k = 0; h_k < v_4; h_k++) {
+			GO_ONCE(h_own.a[GO_AT(h_k, 4, 18)]) = GO_ONCE(h_a[GO_AT((i64)((u64)v_2 + (u64)h_k), h_a_n, 18)]);
+		}
+	}
+	GO_ONCE(h_s.a[GO_AT(h_l, 16, 19)]) = GO_ONCE(h_own.a[0]);
+	BARRIER();
+	GO_ORDERED GO_UNROLL(2) for (i64 h_k_1 = 0; h_k_1 < 2; h_k_1++) {
+		GO_ONCE(h_own.a[GO_AT((i64)(1 + (u64)h_k_1), 4, 20)]) = 0.0f;
+	}
+	f32 h_next = GO_ONCE(h_s.a[GO_AT(go_rem_i64((i64)((u64)h_l + 1), (i64)THREADS(0)), 16, 21)]);
+	BARRIER();
+	GO_ONCE(h_own.a[0]) = GO_ONCE(h_own.a[0]) + h_next;
+	i64 v_7 = GO_UPTO((i64)(4 * (u64)h_i + 4), h_a_n, 22);
+	i64 v_8 = GO_UPTO((i64)(4 * (u64)h_i), v_7, 22);
+	i64 v_9 = (i64)((u64)v_7 - (u64)v_8);
+	(void)((i64)((u64)h_a_n - (u64)v_8));
+	i64 v_10 = go_min_i64(v_9, 4);
+	GO_ORDERED for (i64 h_k_2 = 0; h_k_2 < v_10; h_k_2++) {
+		GO_ONCE(h_a[GO_AT((i64)((u64)v_8 + (u64)h_k_2), h_a_n, 22)]) = GO_ONCE(h_own.a[GO_AT(h_k_2, 4, 22)]);
+	}
+	GO_LOOPED
+}
+
+KERNEL void k_fade(T_4_f32 h_by, GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) {
+	T_4_f32 h_by_1 = h_by;
+	i64 h_i = (i64)INDEX(0);
+	if (h_i >= h_a_n / 4) {
+		return;
+	}
+	if (h_i % 4 == 0) {
+		GO_ORDERED GO_UNROLL(3) for (i64 h_k = 0; h_k < 3; h_k++) {
+			h_by_1.a[GO_AT((i64)(1 + (u64)h_k), 4, 23)] = 0.0f;
+		}
+	}
+	GO_ORDERED GO_UNROLL(4) for (i64 h_j = 0; h_j < 4; h_j++) {
+		i64 v_3 = (i64)(4 * (u64)h_i + (u64)h_j);
+		h_a[GO_AT(v_3, h_a_n, 24)] = h_a[GO_AT(v_3, h_a_n, 24)] * h_by_1.a[GO_AT(h_j, 4, 24)];
+	}
+	GO_LOOPED
+}
 `})
 
 var (
 	eliminateKernel = kernels.Kernel("eliminate")
 	smallKernel     = kernels.Kernel("small")
 	turnKernel      = kernels.Kernel("turn")
+	keepKernel      = kernels.Kernel("keep")
+	fadeKernel      = kernels.Kernel("fade")
 )
 
 // Eliminate launches eliminate on a queue, on the grid of q.Over or q.Grid.
@@ -272,6 +365,34 @@ func Turn(q kernel.Queue, a kernel.Vector[float32]) {
 // TurnOn launches turn on a stream.
 func TurnOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float32]) error {
 	return turnKernel.Launch(ctx, s, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
+}
+
+// Keep launches keep on a queue, on the grid of q.Over or q.Grid.
+func Keep(q kernel.Queue, a kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("keep", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = KeepOn(ctx, s, over, a)
+	}
+}
+
+// KeepOn launches keep on a stream.
+func KeepOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float32]) error {
+	return keepKernel.Launch(ctx, s, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
+}
+
+// Fade launches fade on a queue, with as many threads as its data have places for.
+func Fade(q kernel.Queue, by [4]float32, a kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("fade", hal.Over((kernel.Len(a) / 4))); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = FadeOn(ctx, s, over, by, a)
+	}
+}
+
+// FadeOn launches fade on a stream.
+func FadeOn(ctx context.Context, s *hal.Stream, over hal.Grid, by [4]float32, a kernel.Vector[float32]) error {
+	return fadeKernel.Launch(ctx, s, over, kernel.Struct(&by), kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
 }
 
 // eliminateFootprint is the Footprint.Of of eliminate.
@@ -317,6 +438,18 @@ func turnFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 		Or(at1).Span(v[1])}
 }
 
+// keepFootprint is the Footprint.Of of keep.
+func keepFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	span := grid.Places(box, 0).Times(grid.Only(4)).Plus(grid.Only(0).Steps(grid.Only(1), grid.Only(4))).Span(v[1])
+	touch[0] = kernel.Touch{Read: span, Write: span}
+}
+
+// fadeFootprint is the Footprint.Of of fade.
+func fadeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	span := grid.Places(box, 0).Below(grid.Only(v[2]).Over(grid.Only(4))).Times(grid.Only(4)).Plus(grid.Only(0).Steps(grid.Only(1), grid.Only(4))).Span(v[2])
+	touch[0] = kernel.Touch{Read: span, Write: span}
+}
+
 // eliminateRow runs eliminate for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -331,7 +464,7 @@ threads:
 		row, pivot := a[i*n:(i+1)*n], a[k*n:(k+1)*n]
 		row[k] /= pivot[k]
 		subtract(row[k+1:], pivot[k+1:], row[k])
-//line parts_kernels.go:335
+//line parts_kernels.go:468
 	}
 }
 
@@ -357,7 +490,7 @@ threads:
 			}
 		}
 		copy(a[16*i:16*i+16], own[:])
-//line parts_kernels.go:361
+//line parts_kernels.go:494
 	}
 }
 
@@ -377,7 +510,7 @@ func turnPhases(b *kernel.Block, a []float32) {
 				row := a[4*(firstX+tx):][:4]
 //line parts.go:56
 				copy(mine, row)
-//line parts_kernels.go:381
+//line parts_kernels.go:514
 			}
 		}
 	}
@@ -393,7 +526,7 @@ func turnPhases(b *kernel.Block, a []float32) {
 				copy(row, row[1:])
 				row[3] = first
 				subtract(row, next, -1)
-//line parts_kernels.go:397
+//line parts_kernels.go:530
 			}
 		}
 	}
@@ -405,7 +538,7 @@ func turnPhases(b *kernel.Block, a []float32) {
 				mine := s[4*l : 4*l+4]
 //line parts.go:63
 				clear(mine[1:3])
-//line parts_kernels.go:409
+//line parts_kernels.go:542
 			}
 		}
 	}
@@ -418,8 +551,114 @@ func turnPhases(b *kernel.Block, a []float32) {
 				row := a[4*(firstX+tx):][:4]
 //line parts.go:65
 				row[1] += next[1] + next[3]
-//line parts_kernels.go:422
+//line parts_kernels.go:555
 			}
 		}
+	}
+}
+
+// keepPhasesKept holds what the threads of a block of keep keep for later phases, a slice for each variable.
+type keepPhasesKept struct {
+	own  [][4]float32
+	next []float32
+}
+
+var keepPhasesPool grid.Pool[keepPhasesKept]
+
+// keepPhases runs keep for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func keepPhases(b *kernel.Block, a []float32) {
+	firstX := int(b.Index[0]) * int(b.Size[0])
+	var s_ [16]float32
+	s := &s_
+	held := keepPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.own) < threads_ {
+		kept.own = make([][4]float32, threads_)
+	}
+	if len(kept.next) < threads_ {
+		kept.next = make([]float32, threads_)
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count := int(b.Size[0])
+			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			for tx := range count {
+				_, _, _ = tx, ty, tz
+				l := tx
+				i := (firstX + tx)
+//line parts.go:74
+				var own [4]float32
+				copy(own[:], a[4*i:4*i+4])
+				s[l] = own[0]
+//line parts_kernels.go:597
+				owns[tx] = own
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count_ := int(b.Size[0])
+			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			nexts := kept.next[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			for tx := range count_ {
+				_, _, _ = tx, ty, tz
+				l := tx
+				own := owns[tx]
+				_ = own
+//line parts.go:78
+				clear(own[1:3])
+				next := s[(l+1)%int(b.Size[0])]
+//line parts_kernels.go:615
+				owns[tx] = own
+				nexts[tx] = next
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count__ := int(b.Size[0])
+			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+			nexts := kept.next[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+			for tx := range count__ {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+				own := owns[tx]
+				_ = own
+				next := nexts[tx]
+				_ = next
+//line parts.go:81
+				own[0] += next
+				copy(a[4*i:4*i+4], own[:])
+//line parts_kernels.go:636
+			}
+		}
+	}
+	keepPhasesPool.Give(held)
+}
+
+// fadeRow runs fade for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+//
+//go:noinline
+func fadeRow(r grid.Row, by [4]float32, a []float32) {
+	end := min(r.End, (len(a) / int(4)))
+threads:
+	for x := r.First(); x < end; x++ {
+		by := by
+		_ = by
+//line parts.go:89
+		i := x
+		if i >= len(a)/4 {
+			continue threads
+		}
+		if i%4 == 0 {
+			clear(by[1:])
+		}
+		for j := range by {
+			a[4*i+j] *= by[j]
+		}
+//line parts_kernels.go:663
 	}
 }

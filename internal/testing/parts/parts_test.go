@@ -76,3 +76,31 @@ func TestPartsBehindBarriers(t *testing.T) {
 		}
 	})
 }
+
+// What is written into a part of an array of the thread is in the array: behind a barrier, and in that thread only.
+func TestPartsOfArrays(t *testing.T) {
+	const size, blocks = 16, 5
+	from := given(4*size*blocks, 4)
+	kept, faded := slices.Clone(from), slices.Clone(from)
+	by := [4]float32{2, 3, 0.5, -1}
+	for i := range size * blocks {
+		kept[4*i] += from[4*(i/size*size+(i+1)%size)]
+		kept[4*i+1], kept[4*i+2] = 0, 0
+		for j, v := range by {
+			if i%4 == 0 && j > 0 {
+				v = 0
+			}
+			faded[4*i+j] *= v
+		}
+	}
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		a, b := halyard.From(q, slices.Clone(from)), halyard.From(q, slices.Clone(from))
+		Keep(q.Grid(hal.Over(size*blocks).Of(size)), a)
+		Fade(q, by, b)
+		gotKept, gotFaded := a.Values(), b.Values()
+		if q.Err() == nil {
+			assert.Equal(t, kept, gotKept)
+			assert.Equal(t, faded, gotFaded)
+		}
+	})
+}
