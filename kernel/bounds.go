@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
@@ -17,7 +18,7 @@ const boundsMacro = "#define HALYARD_BOUNDS 1\n"
 // there is one and the number of its place, as 32-bit words, then the index and the length, each as two words with the low one first.
 //
 // For an element of a matrix the first word is 2, and the row, the rows, the column and the columns follow. It is 3 if the device has ended
-// loops. The last word is 0.
+// loops, and 4 for a bound of a slice, such as j in x[i:j]. The last word is 0.
 const faultBytes = 44
 
 // faults is the memory for what one launch reports.
@@ -83,8 +84,11 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 	}
 	wide := func(i int) int64 { return int64(uint64(order.Uint32(b[i:])) | uint64(order.Uint32(b[i+4:]))<<32) }
 	found := fmt.Sprintf("%s %d out of range with length %d", at, wide(8), wide(16))
-	if order.Uint32(b[:]) == 2 {
+	switch order.Uint32(b[:]) {
+	case 2:
 		found = fmt.Sprintf("%s %d, %d out of range with %d rows and %d columns", at, wide(8), wide(24), wide(16), wide(32))
+	case 4:
+		found = fmt.Sprintf("%s: bound %d of a slice out of range with %d", strings.TrimSuffix(at, ": index"), wide(8), wide(16))
 	}
 	outside := f.d.refuse("launch", "%s", found).(*hal.Error)
 	outside.Kind = hal.ErrOutOfRange

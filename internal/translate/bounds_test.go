@@ -57,6 +57,33 @@ func right(t grid.Thread, x, y []int32) {
 //halyard:kernel
 func none(t grid.Thread, x, y []int32) {
 }
+
+func sum(x []int32) (s int32) {
+	for i := range 5 {
+		s += x[i]
+	}
+	return s
+}
+
+//halyard:kernel
+func part(t grid.Thread, x, y []int32) {
+	y[t.Global(0)] = sum(x[2:][:4])
+}
+
+//halyard:kernel
+func bound(t grid.Thread, x, y []int32) {
+	i := t.Global(0)
+	row := x[i : i+2]
+	y[i] = row[1]
+}
+
+//halyard:kernel
+func order(t grid.Thread, x, y []int32) {
+	var own [3]int32
+	i := t.Global(0) / 4
+	clear(own[2*i : 1])
+	y[i] = own[0]
+}
 `
 
 const wrongRunner = `package main
@@ -88,7 +115,7 @@ func main() {
 			fmt.Println()
 		}
 		for name, launch := range map[string]func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[int32], kernel.Vector[int32]) error{
-			"write": WriteOn, "read": ReadOn, "helper": HelperOn, "shared": SharedOn, "update": UpdateOn, "right": RightOn, "none": NoneOn} {
+			"write": WriteOn, "read": ReadOn, "helper": HelperOn, "shared": SharedOn, "update": UpdateOn, "right": RightOn, "none": NoneOn, "part": PartOn, "bound": BoundOn, "order": OrderOn} {
 			x, all := must(buffer.From([]int32{1, 2, 3, 4, 5, 6, 7, 8})), must(buffer.New[int32](64))
 			must(0, all.Fill(ctx, 77))
 			y := must(all.Slice(16, 24))
@@ -156,6 +183,8 @@ func TestBounds(t *testing.T) {
 			"write": "kernel write: kernels.go:7: index 8 out of range with length 8", "read": "kernel read: kernels.go:12: index 8 out of range with length 8",
 			"helper": "kernel helper: kernels.go:16: index -1 out of range with length 8", "shared": "kernel shared: kernels.go:29: index 8 out of range with length 8",
 			"update": "kernel update: kernels.go:34: index 8 out of range with length 8",
+			"part":   "kernel part: kernels.go:50: index 4 out of range with length 4", "bound": "kernel bound: kernels.go:63: bound 9 of a slice out of range with 8",
+			"order": "kernel order: kernels.go:71: bound 2 of a slice out of range with 1",
 		} {
 			found := 0
 			for line := range strings.Lines(text) {

@@ -339,6 +339,10 @@ func (g *generator) statement(deep int) {
 		g.unusual(deep)
 		return
 	}
+	if g.IntN(14) == 0 {
+		g.part(deep)
+		return
+	}
 	kind := g.IntN(21)
 	if deep <= 0 && kind >= 8 && kind < 13 {
 		kind -= 8
@@ -638,6 +642,60 @@ func (g *generator) assigning(deep int) {
 	g.line("}")
 }
 
+// part writes statements that use a part of an array, or that copy or clear one.
+func (g *generator) part(deep int) {
+	t := pick(g, scalars[3:])
+	if g.IntN(3) == 0 {
+		t = pick(g, scalars[:2])
+	}
+	v, w := g.variable("[4]"+t, true), g.variable("[4]"+t, false)
+	if v == "" {
+		v = g.name()
+		g.line("%s := [4]%s{2: %s}", v, t, g.value(t, 2))
+		g.line("_ = %s", v)
+		g.declare(v, "[4]"+t)
+		w = v
+	}
+	low, high := fmt.Sprintf("int(%s&1)", g.leafInteger()), fmt.Sprintf("3+%s&1", g.leafInteger())
+	part := v + strings.NewReplacer("LOW", low, "HIGH", high).Replace(pick(g, []string{"[LOW:HIGH]", "[LOW:HIGH:4]", "[:][LOW:HIGH]", "[LOW:][:2]", "[:HIGH]", "[1:]", "[:]"}))
+	switch g.IntN(6) {
+	case 0:
+		g.line("copy(%s, %s[%s:])", part, w, low)
+	case 1:
+		n := g.name()
+		g.line("%s := copy(%s[%s:], %s)", n, w, low, part)
+		g.line("_ = %s", n)
+		g.declare(n, "int")
+	case 2:
+		g.line("clear(%s)", part)
+	case 3:
+		if g.calls {
+			g.line("%s[%s] = changeOf(%s, %s)", w, low, part, g.value(t, 1))
+		}
+	default:
+		if g.calls {
+			r := g.name()
+			g.line("%s := totalOf(%s, %s)", r, part, g.value(t, 1))
+			g.line("_ = %s", r)
+			g.declare(r, t)
+		}
+		g.line("{")
+		g.depth++
+		p, k, e := g.name(), g.name(), g.name()
+		g.line("%s := %s", p, part)
+		g.line("for %s, %s := range %s {", k, e, pick(g, []string{p, p + "[1:]", p + "[" + low + ":2]"}))
+		g.line("\t%s[int(%s+1)%%len(%s)] = %s", p, k, p, pick(g, []string{e, e + " + " + e, g.value(t, 1)}))
+		g.line("\t_, _ = %s, %s", k, e)
+		g.line("}")
+		if g.IntN(2) == 0 {
+			g.block(1, deep-1)
+		}
+		g.line("%s[len(%s)-1] %s= %s", p, p, pick(g, []string{"+", "-"}), g.value(t, 2))
+		g.depth--
+		g.line("}")
+	}
+}
+
 // element writes a statement that changes or copies an element of the kernel's buffer of structures.
 func (g *generator) element() {
 	at := "e[i]"
@@ -846,6 +904,16 @@ func (g *generator) body(s shape) {
 		name := g.name()
 		g.line("%s := s[(l+%d)%%%d]", name, g.IntN(s.group()), s.group())
 		g.declare(name, shared)
+		if shared != "bool" && g.IntN(2) == 0 { // a part of the memory of all, and one of a buffer
+			row, part := g.name(), g.name()
+			g.line("%s := s[%s]", row, pick(g, []string{"l/2:l+1", "l&^1:", "t.Local(0):][:1"}))
+			g.line("%s := totalOf(%s, %s)", part, row, g.leaf(shared))
+			g.declare(part, shared)
+			if g.IntN(2) == 0 {
+				g.line("t.Barrier()")
+				g.line("%s += %s[0]", part, row)
+			}
+		}
 		g.line("t.Barrier()")
 		if g.IntN(2) == 0 { // the values move in place
 			g.line("%s = %s", own, name)

@@ -254,3 +254,24 @@ func below(t grid.Thread, x, y []int32) {
 	v := [3]uint8{}
 	y[0] = int32(v[x[0]-1])
 }
+
+func third(x []int32) int32 {
+	return x[2]
+}
+
+//halyard:kernel
+func beyondPart(t grid.Thread, x, y []int32) {
+	y[0] = third(x[1:3]) // the slice has more elements
+}
+
+//halyard:kernel
+func boundOfPart(t grid.Thread, x, y []int32) {
+	part := x[2:6:6]
+	copy(y, part[:5])
+}
+
+//halyard:kernel
+func noElements(t grid.Thread, x, y []int32) {
+	var none [0]int32
+	y[0] = none[x[0]]
+}

@@ -65,6 +65,10 @@ func meant() map[string]struct {
 		"shifts":   {shifts, line(1), []any{[]int32{-3}, []int32{0}}},
 		"beyond":   {beyond, line(1), []any{interp.Rows{Elements: ints[:6], Cols: 3}, []int32{0}}},
 		"below":    {below, line(1), []any{[]int32{0}, []int32{0}}},
+
+		"beyondPart":  {beyondPart, line(1), []any{ints, []int32{0}}},
+		"boundOfPart": {boundOfPart, line(1), []any{ints, []int32{0}}},
+		"noElements":  {noElements, line(1), []any{[]int32{0}, []int32{0}}},
 	}
 }
 
@@ -138,7 +142,7 @@ func TestInterpreterOnFormsOfGo(t *testing.T) {
 	}
 	all := meant()
 	require.Len(t, made, len(all))
-	lines := map[string]int{"divides": 238, "shifts": 244, "beyond": 249, "below": 255}
+	lines := map[string]int{"divides": 238, "shifts": 244, "beyond": 249, "below": 255, "beyondPart": 259, "boundOfPart": 270, "noElements": 276}
 	for name, m := range all {
 		want, got := copied(m.args), copied(m.args)
 		failure := asGo(m.kernel, m.grid, want)

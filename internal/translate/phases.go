@@ -393,6 +393,7 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 			ph.loads = len(now.stmts) == 0 && ph.heads()[v]
 			switch {
 			case v == nil || id.Name == "_" || ph.writes[v] || !ph.settledInt(values[i], true):
+			case isSlice(v.Type()) && slices.ContainsFunc(now.stmts, returns): // for a thread that has returned it could panic
 			case ph.settledInt(values[i], false):
 				d.names, d.values, same = append(d.names, id.Name), append(d.values, values[i]), append(same, v)
 			default:
@@ -440,6 +441,11 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 
 // follows reports whether a variable is computed before the threads run, or again in each phase.
 func (ph *phaseWriter) follows(v types.Object) bool { return ph.same[v] || ph.again[v] != nil }
+
+func isSlice(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Slice)
+	return ok
+}
 
 // typeStands reports whether a type can be written outside the function.
 func (ph *phaseWriter) typeStands(t types.Type) bool {
@@ -494,6 +500,12 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 		return s != nil && s.Kind() == types.FieldVal && !s.Indirect() && ph.settledInt(e.X, places)
 	case *ast.IndexExpr:
 		return ph.loads && ph.constant(e.X) && ph.settledInt(e.Index, false)
+	case *ast.SliceExpr:
+		id, _ := ast.Unparen(e.X).(*ast.Ident)
+		if !slices.Contains(ph.shared, info.ObjectOf(id)) && !ph.settledInt(e.X, places) {
+			return false
+		}
+		return !slices.ContainsFunc([]ast.Expr{e.Low, e.High, e.Max}, func(b ast.Expr) bool { return b != nil && !ph.settledInt(b, places) })
 	case *ast.UnaryExpr:
 		return (e.Op == token.SUB || e.Op == token.ADD || e.Op == token.XOR || e.Op == token.NOT) && ph.settledInt(e.X, places)
 	case *ast.BinaryExpr:
@@ -777,6 +789,10 @@ func (ph *phaseWriter) share() bool {
 	}
 	slices.SortFunc(ph.keeps, func(a, b types.Object) int { return int(a.Pos() - b.Pos()) })
 	for _, v := range ph.keeps {
+		if isSlice(v.Type()) {
+			return ph.no(v.Pos(), "a slice that depends on more than the thread's place, or that is of an array of the thread, cannot be kept "+
+				"for the code after a barrier; keep where it begins and ends, and write x[i:j] there again")
+		}
 		if !ph.typeStands(v.Type()) {
 			return ph.no(v.Pos(), "the type of %s cannot be kept for the code after a barrier; use a number, an array, or a type that this "+
 				"package declares", v.Name())

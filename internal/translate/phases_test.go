@@ -289,3 +289,31 @@ func k(t grid.Thread, x []T) {
 	require.NoError(t, err)
 	assert.Regexp(t, `v +\[\]T\n`, string(made.Go))
 }
+
+// A slice is computed again behind a barrier if it depends on the thread's place, on parameters and on shared memory only. Vectors are not made of what uses a
+// part of shared memory, as that shares elements with the whole.
+func TestSlicesBehindBarriers(t *testing.T) {
+	const src = "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n//halyard:kernel\nfunc k(t grid.Thread, y []float32) {\n\ts := grid.Shared[[64]float32](t)\n" +
+		"\tl := t.Local(0)\n\tvar own [4]float32\n\town[0] = y[l]\n\t_ = l\n%s\n\tt.Barrier()\n\ty[t.Global(0)] += z[0] + own[0]\n\ts[t.Local(0)] += z[0]\n}\n"
+	for _, c := range []struct{ part, why string }{
+		{"\tz := s[l:]", ""},
+		{"\tz := s[:4]", ""},
+		{"\tz := y[l:][:2]", ""},
+		{"\tz := own[:]", "k.go:12:2: a slice that depends on more than the thread's place, or that is of an array of the thread, cannot be kept"},
+		{"\tz := y[int(own[0]):]", "k.go:12:2: a slice that depends on more than the thread's place"},
+	} {
+		made, err := translated(t, fmt.Sprintf(src, c.part))
+		if c.why != "" {
+			assert.ErrorContains(t, err, c.why, c.part)
+			continue
+		}
+		require.NoError(t, err, c.part)
+		assert.NotContains(t, string(made.SIMD), "z []float32", c.part)
+	}
+	const whole = "\tl, n := t.Local(0), t.Size(0)\n\t%s\n\tv := y[l]\n\tt.Barrier()\n\tif l < n {\n\t\ts[l] = v * z[1]\n\t}\n"
+	for part, vectors := range map[string]bool{"z := s[:4]": false, "z := y": false} {
+		made, err := translated(t, strings.Split(src, "\tl :=")[0]+fmt.Sprintf(whole, part)+"}\n")
+		require.NoError(t, err, part)
+		assert.Equal(t, vectors, strings.Contains(string(made.SIMD), "z []float32"), "%s\n%s", part, made.Loops[0].Why)
+	}
+}

@@ -174,7 +174,9 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 		if !ph.same[v] || slices.Contains(passed, v) {
 			continue
 		}
-		passed = append(passed, v)
+		if passed = append(passed, v); isSlice(v.Type()) && !slices.Contains(ph.rowWriter.params, v) {
+			return nil, nil, false // it shares its elements with another slice
+		}
 		if !slices.Contains(ph.shared, v) {
 			pass(v.Name(), v.Type(), v.Name())
 			continue

@@ -31,8 +31,9 @@ var refused = []struct{ text, want string }{
 	{"z := ‹append(y, 1); _ = z", "append has no translation; use arrays of fixed size"},
 	{"z := ‹make([]int32, 4); _ = z", "make has no translation"},
 	{"p := ‹new(int32); _ = p", "new has no translation"},
-	{"‹copy(y, x)", "copy has no translation"},
-	{"‹clear(y)", "clear has no translation"},
+	{"var b [2]uint8; copy(b[:], ‹\"ab\")", "copy has a translation for slices only"},
+	{"var m map[int]int; clear(m)", "a map has no translation; use a slice"},
+	{"copy(‹o, o)", "o is a grid.Out"},
 	{"‹go help(1)", "a goroutine has no translation; threads of the grid"},
 	{"‹defer help(1)", "defer has no translation"},
 	{"_ = ‹recover()", "recover has no translation"},
@@ -42,11 +43,18 @@ var refused = []struct{ text, want string }{
 	{"v := int32(1); p := ‹&v; _ = p", "a pointer can only be a parameter"},
 	{"var ‹p *int32; _ = p", "a pointer can only be a parameter"},
 	{"inc‹(&one{1}.v)", "cannot take address"},
-	{"z := ‹x; _ = z", "a slice can only be a parameter"},
-	{"z := ‹x[1:]; _ = z", "a part of a slice has no translation"},
-	{"first(‹x[1:])", "a part of a slice has no translation; use the whole"},
+	{"‹z := x[1:]; z = z[1:]; _ = z", "declare a variable for each slice, as in y := x[i:j], and do not assign to it again"},
+	{"var ‹z []int32; _ = z", "a slice can only be a parameter, or a variable that is declared as a part"},
+	{"z := [2][]int32{‹x, y}; _ = z", "a slice can only be a parameter"},
+	{"var z struct{ x []int32 }; z.‹x = x[1:]", "a slice can only be a parameter"},
+	{"y[0] = first(‹o[1:])", "o is a grid.Out"},
+	{"y[0] = ‹tail(x)[0]", "a slice has no translation as a result; return where it begins"},
+	{"z := ‹tail(x); _ = z", "a slice has no translation as a result"},
+	{"for range ‹tail(x) {}", "a slice has no translation as a result"},
+	{"z, n := ‹tails(x); y[n] = z[0]", "a slice has no translation as a result"},
 	{"z := ‹[]int32{1}; _ = z", "a slice that a kernel makes has no translation"},
-	{"‹x = y", "a slice can only be a parameter"},
+	{"‹x = y", "a variable that is a slice cannot change"},
+	{"‹x = x[1:]", "a variable that is a slice cannot change"},
 	{"_ = ‹cap(x)", "cap has no translation; use len"},
 	{"y[0] = ‹o[0]", "o is a grid.Out, which a kernel can write but not read; make it a []T"},
 	{"‹o[0] += 1", "o is a grid.Out"},
@@ -96,7 +104,8 @@ var refused = []struct{ text, want string }{
 	{"s := grid.Shared[[1]int8](t); grid.‹AtomicAdd(&s[0], 1)", "int8 does not satisfy grid.Number"},
 	{"v := int32(1); grid.AtomicAdd(‹&v, 1)", "an atomic operation on a variable of one thread"},
 	{"u := ‹t; _ = u.Global(0)", "a grid.Thread can only be a parameter"},
-	{"var ‹e [0]int32; _ = e", "an array without elements"},
+	{"var e [0]int32; y[0] = e[‹0]", "out of bounds"},
+	{"//top func k2(t grid.Thread, ‹e struct{ a [0]int32; n int32 }) {}", "an array without elements has no translation in a buffer or as an argument"},
 	{"var ‹e struct{}; _ = e", "a structure without fields"},
 	{"for i := range ‹iterate { y[0] = int32(i) }", "a range over a function has no translation"},
 	{"y[0] = *first2(‹&y[0])", "a pointer can only be a parameter"},
@@ -175,6 +184,8 @@ func help(x int32)                    {}
 func inc(p *int32)                    { *p++ }
 func first(x []int32) int32           { return x[0] }
 func first2(x *int32) *int32          { return x }
+func tail(x []int32) []int32          { return x[1:] }
+func tails(x []int32) ([]int32, int)  { return x[1:], len(x) - 1 }
 func many(x ...int32) int32           { return x[0] }
 func recurse(x int32) int32           { if x > 0 { return recurse(x - 1) }; return 0 }
 func iterate(yield func(int) bool)    {}
@@ -220,7 +231,7 @@ func TestAllRefusalsAreReported(t *testing.T) {
 	var all load.Errors
 	require.ErrorAs(t, err, &all)
 	require.Len(t, all, 3)
-	assert.Equal(t, []int{47, 48, 50}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
+	assert.Equal(t, []int{49, 50, 52}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
 
 	// What uses a variable whose declaration is refused is not refused, too.
 	_, err = translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\ta, b := grid.Shared[[4]int32](t), grid.Shared[[4]int32](t)\n\ta[0] = b[0]\n}\n")

@@ -277,6 +277,10 @@ func (w *rowWriter) survey() bool {
 			if n.Op == token.AND {
 				write(n.X)
 			}
+		case *ast.SliceExpr:
+			if _, ok := info.TypeOf(n.X).Underlying().(*types.Array); ok { // what is written into the slice is in the array
+				write(n.X)
+			}
 		}
 		return true
 	})

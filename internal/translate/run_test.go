@@ -52,6 +52,29 @@ func b(x bool) uint64 {
 	return 0
 }
 
+type plainNumber interface {
+	int8 | int16 | int32 | int64 | int | uint8 | uint16 | uint32 | uint64 | uint | float32 | float64
+}
+
+func totalOf[T plainNumber](s []T, k T) T {
+	for j, v := range s {
+		if j != 2 {
+			k = T(k*3) + v
+		}
+	}
+	return k
+}
+
+func changeOf[T plainNumber](s []T, k T) T {
+	copy(s[1:], s)
+	if r := s[:2]; k > r[1] {
+		clear(r[1:])
+		return totalOf(r, k)
+	}
+	s[len(s)/2] = k
+	return totalOf(s[1:], k)
+}
+
 // Wide is the only type of 64 bits for numbers with a point in what random kernels are passed.
 type Wide = float64
 

@@ -48,19 +48,27 @@ FUNCTION void go_looped(GLOBAL u32 *faults) {
 #endif
 #ifdef HALYARD_BOUNDS
 #define GO_AT(i, n, site) go_at((i64)(i), (i64)(n), site, go_faults)
+#define GO_UPTO(i, n, site) go_upto((i64)(i), (i64)(n), site, go_faults)
 #define GO_CELL(i, j, n, m, site) go_cell((i64)(i), (i64)(j), (i64)(n), (i64)(m), site, go_faults)
 FUNCTION void go_wide(GLOBAL u32 *at, i64 v) {
 	at[0] = (u32)v;
 	at[1] = (u32)((u64)v >> 32);
 }
-FUNCTION i64 go_at(i64 i, i64 n, u32 site, GLOBAL u32 *faults) {
-	if ((u64)i < (u64)n) return i;
-	if (ATOMIC_CAS(faults, 0u, 1u) == 0u) {
+FUNCTION i64 go_outside(i64 i, i64 n, u32 kind, u32 site, GLOBAL u32 *faults) {
+	if (ATOMIC_CAS(faults, 0u, kind) == 0u) {
 		faults[1] = site;
 		go_wide(faults + 2, i);
 		go_wide(faults + 4, n);
 	}
 	return 0;
+}
+FUNCTION i64 go_at(i64 i, i64 n, u32 site, GLOBAL u32 *faults) {
+	if ((u64)i < (u64)n) return i;
+	return go_outside(i, n, 1u, site, faults);
+}
+FUNCTION i64 go_upto(i64 i, i64 n, u32 site, GLOBAL u32 *faults) {
+	if ((u64)i <= (u64)n) return i;
+	return go_outside(i, n, 4u, site, faults);
 }
 FUNCTION i64 go_cell(i64 i, i64 j, i64 n, i64 m, u32 site, GLOBAL u32 *faults) {
 	if ((u64)i < (u64)n && (u64)j < (u64)m) return i * m + j;
@@ -75,5 +83,6 @@ FUNCTION i64 go_cell(i64 i, i64 j, i64 n, i64 m, u32 site, GLOBAL u32 *faults) {
 }
 #else
 #define GO_AT(i, n, site) (i)
+#define GO_UPTO(i, n, site) (i)
 #define GO_CELL(i, j, n, m, site) ((i64)((u64)(i) * (u64)(m) + (u64)(j)))
 #endif

@@ -1,8 +1,9 @@
 // Package build makes the representation of package ir from Go's syntax and types.
 //
-//   - function.go builds a function, and parameter.go its parameters. A function is built once for each list of type arguments, and for each kind of memory
-//     that its pointers point to.
+//   - function.go builds a function, and parameter.go its parameters. A function is built once for each list of type arguments, and for each form in
+//     which its pointers and slices are passed.
 //   - generic.go finds the types for which a generic kernel is built.
+//   - part.go builds parts of slices and of arrays, and passes slices to functions.
 //   - program.go has the state while functions are built, and refusals.
 //   - statement.go and loop.go build statements. expression.go, call.go and place.go build values and places. type.go builds types.
 //   - reader.go answers questions about the Go syntax: what a name means, which variables change, which expressions have the same value whenever they are

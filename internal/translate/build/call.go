@@ -94,8 +94,13 @@ func (f *values) builtin(e *ast.CallExpr, name string) *ir.Value {
 			value = f.Value(op, n, value, f.exprAs(x, t))
 		}
 		return value
-	case "append", "make", "copy", "clear", "delete", "new":
-		refuse(e.Pos(), noMemory, name)
+	case "copy":
+		return f.copied(e)
+	case "clear":
+		f.cleared(e)
+		return nil
+	case "append", "make", "delete", "new":
+		refuse(e.Pos(), "%s has no translation; use arrays of fixed size, and loops", name)
 	case "panic", "recover":
 		refuse(e.Pos(), "%s has no translation; write an error code into a buffer", name)
 	case "print", "println":
@@ -124,7 +129,7 @@ func (f *values) length(e *ast.CallExpr, name string) *ir.Value {
 	switch t := f.typeOf(e.Args[0]).Underlying().(type) {
 	case *types.Slice:
 		if name == "len" {
-			return f.Extent(ir.Len, f.slice(e.Args[0]).param)
+			return f.lengthOf(f.slice(e.Args[0]))
 		}
 		refuse(e.Pos(), "cap has no translation; use len")
 	case *types.Array: // if the expression has a call, Go makes the call and does not treat the length as a constant
@@ -302,29 +307,31 @@ func (f *values) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv 
 	if e.Ellipsis.IsValid() || sig.Variadic() {
 		refuse(e.Pos(), "a variadic function has no translation; name each parameter")
 	}
+	for v := range sig.Results().Variables() {
+		if _, ok := v.Type().Underlying().(*types.Slice); ok {
+			refuse(e.Pos(), "a slice has no translation as a result; return where it begins and ends, and write x[i:j] where it is used")
+		}
+	}
 	return f.resultsOf(f.called(e, obj, args, append(list, f.arguments(e, params, sig)...)))
 }
 
 // called builds the call of obj with a list of arguments.
 func (f *values) called(e *ast.CallExpr, obj *types.Func, args []types.Type, list []argument) *ir.Value {
-	spaces := make([]ir.Space, len(list))
+	forms := make([]form, len(list))
 	var passed []*ir.Value
 	var at []token.Pos
 	for i, a := range list {
-		v := f.argument(a)
-		if v == nil { // a grid.Thread
-			continue
-		}
-		if v.Op == ir.Address {
-			spaces[i] = v.Place.Space()
-		}
 		pos := e.Pos()
 		if a.expr != nil {
 			pos = a.expr.Pos()
 		}
-		passed, at = append(passed, v), append(at, pos)
+		var all []*ir.Value
+		all, forms[i] = f.argument(a)
+		for _, v := range all {
+			passed, at = append(passed, v), append(at, pos)
+		}
 	}
-	g := f.p.called(obj, args, spaces, e.Pos())
+	g := f.p.called(obj, args, forms, e.Pos())
 	if g.broken {
 		panic(refusal{}) // the errors of the called function are noted already
 	}
@@ -380,22 +387,25 @@ func (f *values) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args []
 	return obj, argument{expr: recv, recv: true, path: path, typ: t}, args
 }
 
-// argument returns the value that a call passes for an argument, or nil for a grid.Thread.
-func (f *values) argument(a argument) *ir.Value {
+// argument returns the values that a call passes for an argument, and their form. It returns no value for a grid.Thread.
+func (f *values) argument(a argument) ([]*ir.Value, form) {
 	if a.value != nil {
-		return a.value
+		return one(a.value), form{}
 	}
 	switch a.typ.Underlying().(type) {
 	case *types.Slice:
-		return f.Argument(f.slice(a.expr).param)
+		return f.passPart(f.slice(a.expr), a.expr.Pos())
 	case *types.Pointer:
 		at := f.addressed(a)
-		v := f.Value(ir.Address, &ir.Type{Kind: ir.Pointer, Elem: at.Type, Space: at.Space()})
-		v.Place, v.Pos = at, a.expr.Pos()
-		return v
+		return one(f.addressOf(at, a.expr.Pos())), form{space: at.Space()}
 	case *types.Signature:
 		refuse(a.expr.Pos(), "a function value has no translation; call a declared function")
 	}
+	return one(f.plainArgument(a)), form{}
+}
+
+// plainArgument returns the value of an argument that is neither a slice nor a pointer, or nil for a grid.Thread.
+func (f *values) plainArgument(a argument) *ir.Value {
 	switch {
 	case load.GridType(a.typ, "Thread"):
 		if id, ok := ast.Unparen(a.expr).(*ast.Ident); !ok || f.variable(id).kind != thread {
@@ -472,6 +482,10 @@ func (f *function) declareShared() {
 // discard evaluates an expression whose value is not used.
 func (f *values) discard(e ast.Expr) {
 	if f.info().Types[e].Value != nil {
+		return
+	}
+	if f.isSlice(e) {
+		f.slice(e)
 		return
 	}
 	v := f.expr(e)

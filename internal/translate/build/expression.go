@@ -47,8 +47,6 @@ func (f *values) expression(e ast.Expr) *ir.Value {
 		return f.composite(e)
 	case *ast.FuncLit:
 		refuse(e.Pos(), "a closure has no translation; declare a function, and pass it arguments")
-	case *ast.SliceExpr:
-		refuse(e.Pos(), "a part of a slice has no translation; use the whole with other indexes, or launch with a slice of the buffer")
 	case *ast.TypeAssertExpr:
 		refuse(e.Pos(), "an interface has no translation; use a concrete type, or a generic function")
 	case *ast.IndexListExpr:

@@ -10,10 +10,10 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// function builds a function, or returns the one that is built already. The slice spaces has the kinds of memory that its parameters point to.
-func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space, pos token.Pos) *function {
+// function builds a function, or returns the one that is built already. The slice forms says how its arguments are passed.
+func (p *program) function(obj *types.Func, args []types.Type, forms []form, pos token.Pos) *function {
 	for _, f := range p.functions[obj.Origin()] {
-		if slices.Equal(f.spaces, spaces) && slices.EqualFunc(f.given, args, types.Identical) {
+		if slices.EqualFunc(f.forms, forms, form.same) && slices.EqualFunc(f.given, args, types.Identical) {
 			if f.busy {
 				refuse(pos, "%s calls itself; write a loop", obj.Name())
 			}
@@ -40,7 +40,7 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space
 	}
 	r := reader{p: p, decl: decl, kernel: made.Kernel, args: map[*types.TypeParam]types.Type{}, replaced: map[*types.Named]bool{},
 		vars: map[types.Object]*variable{}, changes: map[types.Object]int{}}
-	f := &function{values: values{r, ir.NewBuilder(made)}, made: made, busy: true, spaces: spaces, given: args}
+	f := &function{values: values{r, ir.NewBuilder(made)}, made: made, busy: true, forms: forms, given: args}
 	p.functions[obj.Origin()] = append(p.functions[obj.Origin()], f)
 	defer func() { f.busy = false }()
 	for _, e := range p.pkg.Errors {
@@ -54,11 +54,15 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space
 	}
 	before := len(p.errs)
 	f.countChanges()
-	p.try(func() { f.signature(obj) })
-	if len(p.errs) == before {
+	f.broken = true
+	p.try(func() {
+		f.signature(obj)
+		f.broken = false // an error in another form of the function is not noted again
+	})
+	if !f.broken {
 		f.body()
 	}
-	if f.broken = len(p.errs) > before; !f.broken {
+	if f.broken = f.broken || len(p.errs) > before; !f.broken {
 		f.finish()
 	}
 	return f

@@ -203,8 +203,10 @@ func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, elem
 		}
 		return rounds(u.Len()), nil
 	case *types.Slice:
-		m := f.slice(s.X).param
-		return f.Extent(ir.Len, m), func(i *ir.Value) *ir.Value { return f.read(ref{place: m.At().Part(0, i, nil)}, s.X.Pos()) }
+		p := f.slice(s.X)
+		return f.lengthOf(p), func(i *ir.Value) *ir.Value {
+			return f.read(ref{place: f.elementAt(p, i, token.NoPos, true)}, s.X.Pos())
+		}
 	case *types.Signature:
 		refuse(s.X.Pos(), "a range over a function has no translation; write a loop with an index")
 	}

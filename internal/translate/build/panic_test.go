@@ -161,7 +161,7 @@ func buildOne(src *load.Package, decl *ast.FuncDecl) (made *ir.Program, err erro
 			args = append(args, types.Typ[types.Int32])
 		}
 	}
-	g.try(func() { g.function(obj, args, make([]ir.Space, sig.Params().Len()+1), decl.Pos()) })
+	g.try(func() { g.function(obj, args, make([]form, sig.Params().Len()+1), decl.Pos()) })
 	if len(g.errs) > 0 {
 		return nil, nil
 	}

@@ -20,6 +20,9 @@ func (f *function) parameter(v *types.Var, i int) {
 		if _, inner := u.Elem().Underlying().(*types.Slice); inner {
 			refuseAs(v.Pos(), t)
 		}
+		if i < len(f.forms) && f.forms[i].array != nil {
+			break
+		}
 		m.Type = &ir.Type{Kind: ir.Slice, Elem: f.element(u.Elem(), v.Pos()), Space: ir.Global}
 	case *types.Pointer:
 		w.kind = pointer
@@ -27,8 +30,8 @@ func (f *function) parameter(v *types.Var, i int) {
 			refuse(v.Pos(), "a kernel cannot have a pointer parameter; use a slice, which may have one element")
 		}
 		m.Type = &ir.Type{Kind: ir.Pointer, Elem: f.p.typ(u.Elem(), v.Pos())}
-		if i < len(f.spaces) {
-			m.Type.Space = f.spaces[i]
+		if i < len(f.forms) {
+			m.Type.Space = f.forms[i].space
 		}
 	default:
 		switch of := load.MatrixOf(t); {
@@ -49,7 +52,14 @@ func (f *function) parameter(v *types.Var, i int) {
 		return
 	}
 	w.param = m
+	if i < len(f.forms) && f.forms[i].part {
+		w.part = f.partParameter(m, f.forms[i])
+		return
+	}
 	f.made.Params = append(f.made.Params, m)
+	if w.kind == slice {
+		w.part = &part{of: m.At()}
+	}
 	if w.kind == value && f.changes[v] > 0 { // the function assigns to the parameter, so it becomes a local
 		w.local = f.Local(v.Name(), m.Type, ir.Private)
 		f.Store(w.local.At(), f.Argument(m))
@@ -90,6 +100,9 @@ func (r *reader) buffered(t types.Type, path string, pos token.Pos) {
 			refuse(pos, "%s is a %s; %s", path, u.Name(), only)
 		}
 	case *types.Array:
+		if u.Len() == 0 {
+			refuse(pos, noElements)
+		}
 		r.buffered(u.Elem(), path+"[0]", pos)
 	case *types.Struct:
 		for v := range u.Fields() {
@@ -134,6 +147,9 @@ func (r *reader) wire(t types.Type, pos token.Pos, whole bool) {
 			refuse(pos, "a structure that is passed to a kernel must have fields of fixed width; use int32 or int64")
 		}
 	case *types.Array:
+		if u.Len() == 0 {
+			refuse(pos, noElements)
+		}
 		r.wire(u.Elem(), pos, false)
 	case *types.Struct:
 		for v := range u.Fields() {

@@ -97,7 +97,8 @@ func (f *values) indexed(e *ast.IndexExpr) ref {
 	var r ref
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
-		r.place = f.slice(e.X).param.At()
+		p := f.slice(e.X)
+		return ref{place: f.elementAt(p, f.index(e.Index), e.Index.Pos(), false)}
 	case *types.Array:
 		r = f.ref(e.X)
 	case *types.Pointer:
@@ -108,11 +109,35 @@ func (f *values) indexed(e *ast.IndexExpr) ref {
 	default:
 		refuseAs(e.Pos(), u)
 	}
-	r = f.part(r, 0, f.index(e.Index))
+	index := f.index(e.Index)
+	if arrayLen(t) == 0 { // in the representation it has an element
+		index = f.Value(ir.Within, ir.Basic(ir.Int), f.asInt(index), f.Int(ir.Basic(ir.Int), 0))
+		index.Pos = e.Index.Pos()
+	}
+	r = f.part(r, 0, index)
 	if r.place != nil {
 		r.place.Path[len(r.place.Path)-1].Pos = e.Index.Pos()
 	}
 	return r
+}
+
+// arrayLen returns the length of an array, or of the array that a pointer points to. For another type it returns -1.
+func arrayLen(t types.Type) int64 {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if a, ok := t.Underlying().(*types.Array); ok {
+		return a.Len()
+	}
+	return -1
+}
+
+// asInt returns the value of an index as an int.
+func (f *values) asInt(index *ir.Value) *ir.Value {
+	if index.Type.Kind == ir.Int {
+		return index
+	}
+	return f.Value(ir.Convert, ir.Basic(ir.Int), index)
 }
 
 // index returns the value of an index. A constant index becomes an int.

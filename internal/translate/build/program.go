@@ -33,7 +33,7 @@ type kind int
 
 const (
 	value   kind = iota // an ir.Value if it does not change, else an ir.Local
-	slice               // a parameter
+	slice               // a parameter, or a part of one or of an array
 	pointer             // a parameter
 	shared              // a Go pointer to shared memory, which is a local
 	thread              // the grid.Thread; package ir has no such variable, but operations such as ir.InGrid
@@ -45,6 +45,7 @@ type variable struct {
 	kind  kind
 	typ   types.Type
 	param *ir.Param
+	part  *part // of a slice
 	local *ir.Local
 	is    *ir.Value // the value of a variable that does not change; nil for a parameter and a local
 }
@@ -58,7 +59,7 @@ type reader struct {
 	replaced map[*types.Named]bool // types that substitute is replacing now
 	bytes    int64                 // the bytes of a kernel's arguments so far
 	vars     map[types.Object]*variable
-	changes  map[types.Object]int // how often a variable is changed after its declaration; taking its address counts as a change
+	changes  map[types.Object]int // how often a variable is changed after its declaration; taking its address or a part of it counts as a change
 }
 
 // values builds values and places.
@@ -71,7 +72,7 @@ type values struct {
 type function struct {
 	values
 	made    *ir.Function
-	spaces  []ir.Space   // the kinds of memory that its parameters point to
+	forms   []form       // how its arguments that refer to memory are passed
 	given   []types.Type // type arguments
 	results []types.Type // the Go types of the results
 	named   []*variable  // the variables of results that have names

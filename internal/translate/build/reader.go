@@ -126,35 +126,6 @@ func (r *reader) onlyParameter(v *variable) string {
 	return why(v.typ)
 }
 
-// slice returns the variable of an expression that must be the name of a slice.
-func (r *reader) slice(e ast.Expr) *variable {
-	switch x := ast.Unparen(e).(type) {
-	case *ast.Ident:
-		if v := r.variable(x); v.kind == slice {
-			return v
-		}
-	case *ast.SliceExpr:
-		refuse(e.Pos(), "a part of a slice has no translation; use the whole with other indexes, or launch with a slice of the buffer")
-	case *ast.CompositeLit:
-		refuse(e.Pos(), "a slice that a kernel makes has no translation; use an array of fixed size")
-	case *ast.CallExpr:
-		r.refuseBuiltin(x)
-	}
-	refuseAs(e.Pos(), r.typeOf(e))
-	return nil
-}
-
-// refuseBuiltin refuses a call of a function of Go, such as append, by its name.
-func (r *reader) refuseBuiltin(e ast.Expr) {
-	if call, ok := ast.Unparen(e).(*ast.CallExpr); ok && r.info().Types[call.Fun].IsBuiltin() {
-		if id, ok := ast.Unparen(call.Fun).(*ast.Ident); ok {
-			refuse(e.Pos(), noMemory, id.Name)
-		}
-	}
-}
-
-const noMemory = "%s has no translation; use arrays of fixed size, and loops"
-
 // matrix returns the variable of an expression that must be the name of a matrix.
 func (r *reader) matrix(e ast.Expr) *variable {
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
@@ -204,6 +175,10 @@ func (r *reader) countChanges() {
 			if n.Op == token.AND {
 				change(n.X)
 			}
+		case *ast.SliceExpr:
+			if _, ok := r.info().TypeOf(n.X).Underlying().(*types.Array); ok {
+				change(n.X)
+			}
 		case *ast.SelectorExpr: // a method may take the address of its receiver
 			s := r.info().Selections[n]
 			if s == nil || s.Kind() != types.MethodVal {
@@ -226,6 +201,9 @@ func (r *reader) root(e ast.Expr) types.Object {
 		case *ast.ParenExpr:
 			e = x.X
 		case *ast.IndexExpr:
+			if _, ok := r.info().TypeOf(x.X).Underlying().(*types.Slice); ok { // the elements are no part of the variable
+				return nil
+			}
 			e = x.X
 		case *ast.SelectorExpr:
 			e = x.X

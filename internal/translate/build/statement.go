@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
-	"go/types"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
@@ -105,12 +104,10 @@ func (f *function) assign(s *ast.AssignStmt) {
 	switch {
 	case len(s.Lhs) > 1:
 		f.assignAll(s)
+	case f.assignPart(s.Lhs[0], s.Rhs[0]):
 	case blank(s.Lhs[0]):
 		f.discard(s.Rhs[0])
 	case s.Tok == token.ASSIGN:
-		if _, ok := f.typeOf(s.Lhs[0]).Underlying().(*types.Slice); ok {
-			f.refuseBuiltin(s.Rhs[0])
-		}
 		at := f.place(s.Lhs[0])
 		f.Store(at, f.exprAs(s.Rhs[0], f.typeOf(s.Lhs[0])))
 	default:
@@ -136,7 +133,9 @@ func (f *function) assignAll(s *ast.AssignStmt) {
 		values = f.call(call)
 	} else {
 		for i, r := range s.Rhs {
-			if blank(s.Lhs[i]) {
+			if f.assignPart(s.Lhs[i], r) {
+				values = append(values, nil)
+			} else if blank(s.Lhs[i]) {
 				values = append(values, f.expr(r))
 			} else {
 				values = append(values, f.exprAs(r, f.lhsType(s.Lhs[i])))
@@ -147,7 +146,7 @@ func (f *function) assignAll(s *ast.AssignStmt) {
 			fresh = fresh && p == nil
 		}
 		for i, v := range values {
-			if !fresh && !blank(s.Lhs[i]) && v.Op > ir.AllBlocks {
+			if v != nil && !fresh && !blank(s.Lhs[i]) && v.Op > ir.AllBlocks {
 				values[i] = f.Let(v)
 			}
 		}
@@ -157,6 +156,7 @@ func (f *function) assignAll(s *ast.AssignStmt) {
 	}
 	for i, l := range s.Lhs {
 		switch {
+		case values[i] == nil:
 		case places[i] != nil:
 			f.Store(places[i], values[i])
 		case blank(l):
@@ -236,10 +236,17 @@ func (f *function) variables(v *ast.ValueSpec) {
 		values = f.call(call)
 	} else {
 		for i, e := range v.Values {
-			values = append(values, f.exprAs(e, f.substitute(f.info().Defs[v.Names[i]].Type())))
+			if f.assignPart(v.Names[i], e) {
+				values = append(values, nil)
+			} else {
+				values = append(values, f.exprAs(e, f.substitute(f.info().Defs[v.Names[i]].Type())))
+			}
 		}
 	}
 	for i, id := range v.Names {
+		if i < len(values) && values[i] == nil {
+			continue
+		}
 		obj := f.info().Defs[id]
 		t := f.substitute(obj.Type())
 		made := f.p.typ(t, id.Pos())

@@ -51,13 +51,10 @@ func (p *program) typeAt(t types.Type, pos token.Pos, depth int) *ir.Type {
 	made := &ir.Type{}
 	switch u := t.Underlying().(type) {
 	case *types.Array:
-		if u.Len() < 1 {
-			refuse(pos, "an array without elements has no translation; remove it")
-		}
 		if u.Len() > 1<<28 {
 			refuse(pos, "an array of %d elements is too large for a thread; use a buffer", u.Len())
 		}
-		made.Kind, made.Len, made.Elem = ir.Array, u.Len(), p.typeAt(u.Elem(), pos, depth+1)
+		made.Kind, made.Len, made.Elem = ir.Array, max(u.Len(), 1), p.typeAt(u.Elem(), pos, depth+1) // C and SPIR-V have no array without elements
 	case *types.Struct:
 		if u.NumFields() == 0 {
 			refuse(pos, "a structure without fields has no translation; remove it")
@@ -75,6 +72,8 @@ func (p *program) typeAt(t types.Type, pos token.Pos, depth int) *ir.Type {
 	p.types[t] = made
 	return made
 }
+
+const noElements = "an array without elements has no translation in a buffer or as an argument of a launch; remove it"
 
 const onlyMatrix = "a grid.Matrix can only be a parameter; call its methods, or pass it on"
 
@@ -149,7 +148,7 @@ func why(t types.Type) string {
 		if _, ok := u.Elem().Underlying().(*types.Slice); ok {
 			return "a slice of slices has no translation; use a grid.Matrix, or one slice and compute the index"
 		}
-		return "a slice can only be a parameter; use the parameter, or an array of fixed size"
+		return "a slice can only be a parameter, or a variable that is declared as a part and does not change, as in y := x[i:j]; use that, or an array of fixed size"
 	case *types.Pointer:
 		return "a pointer can only be a parameter of a function, or the result of grid.Shared; use the variable that it points to"
 	case *types.Basic:

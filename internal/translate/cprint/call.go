@@ -58,6 +58,13 @@ func (f *values) checked(v *ir.Value, n string, at, use token.Pos) text {
 	return called("GO_AT", f.value(v), atom(n), atom(fmt.Sprint(f.site(at, v, use))))
 }
 
+// limited returns a number that is checked if the text is compiled with checks. It is an index of a part of a slice, or a bound of such a part.
+func (f *values) limited(v *ir.Value) text {
+	f.checks = true
+	macro := map[ir.Op]string{ir.Within: "GO_AT", ir.UpTo: "GO_UPTO"}[v.Op]
+	return called(macro, f.value(v.Args[0]), f.value(v.Args[1]), atom(fmt.Sprint(f.site(v.Pos, v, v.Pos))))
+}
+
 // call returns the text of a call or an atomic operation, and the type of its result.
 func (f *values) call(v *ir.Value) (c, typ string) {
 	var args []string

@@ -52,6 +52,8 @@ func (f *values) computed(v *ir.Value) text {
 		return f.complexOf(v.Type, f.value(v.Args[0]), f.value(v.Args[1]))
 	case v.Type.Complex():
 		return f.complexArithmetic(v)
+	case v.Op == ir.Within || v.Op == ir.UpTo:
+		return f.limited(v)
 	case v.Op == ir.Min || v.Op == ir.Max:
 		return called(f.extreme(v.Op.String(), numbers[v.Type.Kind]), f.value(v.Args[0]), f.value(v.Args[1]))
 	case v.Type.Float():

@@ -126,6 +126,11 @@ func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
 			return most, true
 		}
 		return b.Most(v.Args[1])
+	case ir.Within, ir.UpTo:
+		if most, ok := b.Most(v.Args[0]); ok {
+			return most, true
+		}
+		return b.Most(v.Args[1])
 	case ir.Add:
 		x, ok := b.Most(v.Args[0])
 		y, ok2 := b.Most(v.Args[1])

@@ -79,6 +79,8 @@ func (w *walk) compute(v *ir.Value) val {
 			return val{cond: &condition{}}
 		}
 		return val{cond: &condition{op: v.Op, x: args[0].n, y: args[1].n}}
+	case v.Op == ir.Within || v.Op == ir.UpTo:
+		return args[0]
 	case v.Op == ir.Shl || v.Op == ir.Shr:
 		return w.shift(v, args[0].n)
 	case v.Op.Binary():
@@ -186,6 +188,14 @@ func (w *walk) arithmetic(op ir.Op, x, y Sum, t *ir.Type) val {
 	}
 	result := func(method string, low bool) Sum {
 		return w.atom(Atom{Kind: IsResult, Op: method, Args: []Sum{x, y}, Low: low}).Sum()
+	}
+	n, ok1 := x.Constant()
+	m, ok2 := y.Constant()
+	switch {
+	case (op == ir.Min || op == ir.Max) && x.Equal(y):
+		return val{n: x}
+	case op == ir.Min && ok1 && ok2:
+		return val{n: Fixed(min(n, m))}
 	}
 	lowX, lowY := w.Low(x), w.Low(y)
 	switch op {

@@ -227,7 +227,7 @@ func (d *dumper) computed(v *Value) string {
 		return fmt.Sprintf("atomic%s(&%s, %s)", v.Of, d.place(v.Place), d.list(v.Args))
 	case v.Op == Call:
 		return fmt.Sprintf("%s(%s)", v.Call.Name, d.list(v.Args))
-	case len(v.Args) == 2 && v.Op != Min && v.Op != Max:
+	case len(v.Args) == 2 && (v.Op < Min || v.Op > UpTo):
 		return fmt.Sprintf("(%s %s %s)", d.value(v.Args[0]), v.Op, d.value(v.Args[1]))
 	}
 	return fmt.Sprintf("%s(%s)", v.Op, d.list(v.Args))

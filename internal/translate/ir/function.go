@@ -10,7 +10,7 @@ type Program struct {
 
 // Function is a kernel, or a function that kernels call.
 type Function struct {
-	Name    string // the name in Go. Several functions may have it, as one is built for each list of type arguments and each kind of memory
+	Name    string // the name in Go. Several functions may have it, as one is built for each list of type arguments and each form of slices and pointers
 	Kernel  bool
 	Types   string // of a generic kernel: what its name has at its end for the type arguments
 	Params  []*Param

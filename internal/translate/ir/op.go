@@ -45,6 +45,8 @@ const (
 	Shr
 	Min // of two numbers, like the built-in function
 	Max
+	Within  // the index x, of type int, of something with y elements; it panics unless 0 <= x < y
+	UpTo    // the bound x, of type int, of a part of something with y elements; it panics unless 0 <= x <= y
 	Complex // of two floats
 
 	Eq // of two values of the same type, which may be a structure or an array
@@ -68,7 +70,7 @@ const (
 
 var ops = [...]string{"const", "argument", "counter", "len", "rows", "cols", "Global", "Local", "Block", "Size", "Blocks",
 	"-", "!", "^", "convert", "round", "real", "imag",
-	"+", "-", "*", "/", "%", "&", "|", "^", "&^", "<<", ">>", "min", "max", "complex",
+	"+", "-", "*", "/", "%", "&", "|", "^", "&^", "<<", ">>", "min", "max", "within", "upto", "complex",
 	"==", "!=", "<", "<=", ">", ">=",
 	"&&", "||", "go", "composite", "extract", "load", "address", "atomic", "call"}
 
@@ -78,7 +80,7 @@ func (o Op) String() string { return ops[o] }
 func (o Op) Compares() bool { return o >= Eq && o <= Ge }
 
 // Binary reports whether an operation computes a value of the type of its two operands.
-func (o Op) Binary() bool { return o >= Add && o <= Max && o != Shl && o != Shr }
+func (o Op) Binary() bool { return o >= Add && o <= UpTo && o != Shl && o != Shr }
 
 // Atomics has the atomic operations, each with the number of its operands.
 var Atomics = map[string]int{"Add": 1, "Min": 1, "Max": 1, "And": 1, "Or": 1, "Xor": 1, "Exchange": 1, "CompareExchange": 2}

@@ -355,6 +355,8 @@ func (x *Value) arithmetic() bool {
 		return x.Type.Number()
 	case Min, Max:
 		return x.Type.Integer() || x.Type.Float()
+	case Within, UpTo:
+		return x.Type.Kind == Int
 	}
 	return x.Type.Integer()
 }

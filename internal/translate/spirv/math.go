@@ -66,7 +66,11 @@ func (f *numbers) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 		return one(f.unknown(t, cast(typ, args[0])))
 	}
 	if n := glsl[name]; n != 0 {
-		return one(f.float(build.OpExtInst, typ, append([]uint32{f.m.GLSL(), n}, args...)...))
+		whole := f.float(build.OpExtInst, typ, append([]uint32{f.m.GLSL(), n}, args...)...)
+		if name != "Sqrt" && t.Kind == ir.F64 { // the sign stays, and lavapipe loses that of -0.5
+			return f.mathOf("Copysign", t, []isa.ID{whole, args[0]})
+		}
+		return one(whole)
 	}
 	return f.lacking(name, args...)
 }

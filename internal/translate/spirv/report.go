@@ -17,24 +17,36 @@ const (
 	outOfRange = 1 + iota
 	cellOutOfRange
 	loopsEnded
+	boundOutOfRange
 )
 
 // checked returns an index, extended to 64 bits, that selects one of n elements. A module that reports bounds reports an index out of range, and goes on with
 // index 0, as there is at least one element.
 func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
-	i64 := ir.Basic(ir.Int)
-	index = f.resized(index, v.Type, i64)
-	if f.Reports != Bounds || !pos.IsValid() { // an index without a position comes from the pass in share.go, and is in range
+	index = f.resized(index, v.Type, ir.Basic(ir.Int))
+	if !pos.IsValid() { // an index without a position comes from the pass in share.go, and is in range
 		return index
 	}
+	return f.limited(ir.Within, index, n, pos)
+}
+
+// limited returns a number of 64 bits that must be below n, or at most n if the operation is UpTo. A module that reports bounds checks that.
+func (f *values) limited(op ir.Op, x, n isa.ID, pos token.Pos) isa.ID {
+	if f.Reports != Bounds {
+		return x
+	}
+	name, code, kind := "index", build.OpULessThan, uint64(outOfRange)
+	if op == ir.UpTo {
+		name, code, kind = "bound", build.OpULessThanEqual, boundOutOfRange
+	}
 	u64 := f.m.Int(64)
-	return f.helper("index", u64, []isa.ID{u64, u64, f.m.Int(32)}, func(g *numbers, args []isa.ID) {
-		fits := g.c.Op(build.OpULessThan, g.m.Bool(), args[0], args[1])
+	return f.helper(name, u64, []isa.ID{u64, u64, f.m.Int(32)}, func(g *numbers, args []isa.ID) {
+		fits := g.c.Op(code, g.m.Bool(), args[0], args[1])
 		g.c.Do(build.OpReturnValue, g.either(fits, u64, func() isa.ID { return args[0] }, func() isa.ID {
-			g.report(outOfRange, args[2], args[0], args[1])
+			g.report(kind, args[2], args[0], args[1])
 			return g.m.Const(64, 0)
 		}))
-	}, index, n, f.site(pos))
+	}, x, n, f.site(pos))
 }
 
 // checkedIn is like checked, for an index of an array of n elements. Its result may have 32 bits.

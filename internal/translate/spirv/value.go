@@ -57,6 +57,9 @@ func (f *values) compute(v *ir.Value) isa.ID {
 		return f.negative(v.Type, arg(0))
 	case op == ir.Complement:
 		return f.normal(v.Type, f.c.Op(build.OpNot, f.emitter.value(v.Type), arg(0)))
+	case op == ir.Within || op == ir.UpTo:
+		x := arg(0)
+		return f.limited(op, x, arg(1), v.Pos)
 	case op == ir.Shl || op == ir.Shr:
 		x := arg(0)
 		return f.shift(op, v.Type, x, v.Args[1])
@@ -134,7 +137,7 @@ func harmless(v *ir.Value) bool {
 		return true
 	}
 	switch v.Op {
-	case ir.Go:
+	case ir.Go, ir.Within, ir.UpTo:
 		return false
 	case ir.Div, ir.Rem:
 		if v.Args[1].Op != ir.Const {

@@ -53,6 +53,14 @@ func (t *thread) compute(v *ir.Value) data {
 			t.fail(v.Pos, "runtime error: integer divide by zero")
 		}
 		return binary(v.Op, v.Type, args[0], args[1])
+	case v.Op == ir.Within:
+		t.index(v, args[0], int(args[1].bits))
+		return args[0]
+	case v.Op == ir.UpTo:
+		if args[0].bits > args[1].bits {
+			t.fail(v.Pos, "runtime error: slice bounds out of range")
+		}
+		return args[0]
 	case v.Op == ir.Complex:
 		return data{bits: args[0].bits, imag: args[1].bits}
 	case v.Op.Binary():
