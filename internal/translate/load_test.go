@@ -74,7 +74,9 @@ func translatedWith(imp types.Importer, src string) (*Output, error) {
 	if len(bad) > 0 {
 		return nil, bad
 	}
-	return check(fset, "p", []*ast.File{file}, imp).Translate()
+	p := check(fset, "p", []*ast.File{file}, imp)
+	p.Package = p.Expanded(map[string][]byte{"k.go": []byte(src)}, imp)
+	return p.Translate()
 }
 
 // check type-checks the files of a package.

@@ -39,9 +39,11 @@ type Package struct {
 
 	Orphans []string // generated files that belong to no kernel
 	Vectors []string // generated files with vector code, which are orphans if no kernel has vector code any more
+	Refused []Error  // calls of functions with barriers that have no translation
 
 	others      *others         // the packages that it imports; nil if it was loaded without the go command
 	constrained map[string]bool // files that only some builds have
+	written     *Package        // the package before functions with barriers were written into kernels; nil if there are none
 }
 
 // GeneratedName returns the name of the generated file of the package with the name pkg.
@@ -127,7 +129,7 @@ func Load(ctx context.Context, dir string, patterns ...string) (found []*Package
 			return nil, err
 		}
 		if p != nil {
-			p.others = known
+			p.others, p.Written().others = known, known
 			found = append(found, p)
 		}
 	}
@@ -140,7 +142,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 	var files []*ast.File
 	var bad Errors
 	var generated []string
-	constrained, marked := map[string]bool{}, false
+	constrained, marked, texts := map[string]bool{}, false, map[string][]byte{}
 	for i, short := range slices.Concat(plain, cgo, tests, ignored) {
 		file := filepath.Join(folder, short)
 		src, err := os.ReadFile(file)
@@ -167,7 +169,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 		bad = append(bad, wrong...)
 		switch {
 		case inPackage:
-			files, bad = append(files, tree), append(bad, errs...)
+			files, bad, texts[file] = append(files, tree), append(bad, errs...), src
 			constrained[file] = i >= len(plain) || isConstrained(short, tree)
 			continue
 		case i < len(plain)+len(cgo)+len(tests):
@@ -187,6 +189,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 	}
 	p := Check(fset, path, files, imports)
 	p.Dir, p.constrained = folder, constrained
+	p = p.Expanded(texts, imports)
 	for _, file := range generated {
 		switch filepath.Base(file) {
 		case GeneratedName(p.Name), TestName(p.Name), VulkanName(p.Name):

@@ -77,7 +77,11 @@ func (p *Package) Line(pos token.Pos) string {
 
 // ErrorAt returns an error at a position.
 func (p *Package) ErrorAt(pos token.Pos, format string, args ...any) *Error {
-	return &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
+	text := fmt.Sprintf(format, args...)
+	if call := p.caller(pos); call != "" {
+		text += "; the call is in " + call
+	}
+	return &Error{p.Fset.Position(pos), text}
 }
 
 // Mentions reports whether a type has a type parameter in it for which fits returns true.
