@@ -268,7 +268,7 @@ func (x *expander) body(from *copied, c *ast.CallExpr) (before string, results [
 			for _, id := range field.Names {
 				if x.uses(decl.Body, x.p.Info.Defs[id]) || last != nil && last.Results == nil {
 					name, _ := into.named(id)
-					before += fmt.Sprintf("%svar %s %s\n", from.at(c.Pos()), name, into.cut(field.Type.Pos(), field.Type.End(), nil))
+					before += fmt.Sprintf("%svar %s %s\n_ = %[2]s\n", from.at(c.Pos()), name, into.cut(field.Type.Pos(), field.Type.End(), nil))
 				}
 			}
 		}
