@@ -89,7 +89,7 @@ var undivided = []struct{ name, body, says string }{
 	{"calledUnevenly", "‹for k := 0; k < t.Local(0); k++ {\n\twait(t)\n}", "a loop around a barrier must run as often for all threads"},
 	{"calledAfterReturn", "if n > 3 {\n\t‹return\n}\nwait(t)\ny[0] = n", "threads that return here do not come to the barriers that follow"},
 	{"partPassed", "s := grid.Shared[[2][64]int32](t)\nhalved(t, ‹&s[1], n)", "halved has a barrier, so this argument must be a variable or a parameter, or the address of one"},
-	{"otherMeaning", "two := n\n‹usesTwo(t, y)\ny[0] = two", "usesTwo uses the name two of line k.go:17, which means something else here; rename what is here"},
+	{"otherMeaning", "two := n\n‹usesTwo(t, y)\ny[0] = two", "usesTwo uses the name two in k.go:17, which means something else here; rename what is here"},
 	{"local", "type own struct{ a int32 }\n‹s := grid.Shared[[8]own](t)\nt.Barrier()\ny[t.Global(0)] = s[0].a", "cannot be declared in the kernel; declare it outside"},
 	{"alone", "‹t.Size(0)\nt.Barrier()\ny[t.Global(0)] = 1", "remove the call"},
 	{"grids", "‹grid := n\nt.Barrier()\ny[t.Global(0)] = grid", "rename this"},
@@ -296,6 +296,71 @@ func TestPhases(t *testing.T) {
 			assert.Equal(t, 24, strings.Count(string(out), "failed as expected: outside"))
 		}
 	}
+}
+
+// A function with barriers may be in another file, which imports packages by other names. Its lines are in panics and in what is said of the kernel, and a
+// change of it is a change of the kernel.
+func TestFunctionWithBarriersInAnotherFile(t *testing.T) {
+	t.Parallel()
+	dir := module(t, map[string]string{"kernels.go": `package main
+
+import (
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+//halyard:kernel
+func turned(t grid.Thread, x, y []float64) {
+	s := grid.Shared[[4]float64](t)
+	me := t.Local(0)
+	math := x[me]
+	s[me] = math // a comment
+	v := next(t, s, int(x[4])) /* and one more */
+	y[me] = v + 0*math
+}
+
+func main() {
+	b := &kernel.Block{Size: [3]uint32{4, 1, 1}, Grid: [3]uint32{1, 1, 1}}
+	x, y := []float64{-1, 2, -3, 4, 1}, make([]float64, 4)
+	turnedPhases(b, x, y)
+	for _, v := range y {
+		println(int(v))
+	}
+	x[4] = 4
+	turnedPhases(b, x, y)
+}
+`, "next.go": `package main
+
+import (
+	"math"
+
+	threads "github.com/go-halyard/halyard/kernel/grid"
+)
+
+func next(t threads.Thread, s *[4]float64, by int) float64 {
+	t.Barrier()
+
+	v := math.Abs(s[t.Local(0)^by]) // a comment of next
+	t.Barrier()
+	return v
+}
+`})
+	packages, err := Load(t.Context(), dir, ".")
+	require.NoError(t, err)
+	made, err := packages[0].Translate()
+	require.NoError(t, err)
+	assert.Contains(t, string(made.Go), `"next.go:12", `)
+	assert.Contains(t, string(made.Go), `"next.go next `)
+	assert.Contains(t, string(made.Go), "// a comment\n")
+	assert.NotContains(t, string(made.Go), "/*line")
+	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
+	builds(t, dir)
+	cmd := exec.Command("go", "run", "-mod=mod", ".")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(out), "2\n1\n4\n3\n")
+	assert.Contains(t, string(out), "next.go:12 +")
 }
 
 // What is between two barriers has vectors of its own. The first line is told that keeps another part from having them.

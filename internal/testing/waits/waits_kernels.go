@@ -1108,13 +1108,12 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = v
 //line kernels.go:139
 					by_ := r - 1
-					_ = by_
 //line kernels.go:122
 					if by_ < 0 {
 						by_ += width
 					}
 					s[tx] = *(&v)
-//line waits_kernels.go:1118
+//line waits_kernels.go:1117
 					vs[tx] = v
 					by_s[tx] = by_
 				}
@@ -1137,7 +1136,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					*(&v) = s[(tx+by_)%width]
 					*(&n) += int32(by_)
-//line waits_kernels.go:1141
+//line waits_kernels.go:1140
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1154,13 +1153,12 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = v
 //line kernels.go:140
 					by__ := int(by)
-					_ = by__
 //line kernels.go:122
 					if by__ < 0 {
 						by__ += width
 					}
 					s[tx] = *(&v)
-//line waits_kernels.go:1164
+//line waits_kernels.go:1162
 					vs[tx] = v
 					by__s[tx] = by__
 				}
@@ -1183,7 +1181,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					*(&v) = s[(tx+by__)%width]
 					*(&n) += int32(by__)
-//line waits_kernels.go:1187
+//line waits_kernels.go:1185
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1200,14 +1198,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						_ = v
 //line kernels.go:141
 						v += float32(r)
-//line waits_kernels.go:1204
+//line waits_kernels.go:1202
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1211
+//line waits_kernels.go:1209
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1222,7 +1220,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 //line kernels.go:143
 					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:1226
+//line waits_kernels.go:1224
 				}
 			}
 		}

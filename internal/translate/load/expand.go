@@ -33,6 +33,7 @@ func (p *Package) Expanded(texts map[string][]byte, imports types.Importer) *Pac
 	files := slices.Clone(p.Files)
 	for i, file := range p.Files {
 		var edits []edit
+		x.imports = map[*types.Package]string{}
 		for _, decl := range p.Kernels() {
 			if file.FileStart <= decl.Pos() && decl.Pos() < file.FileEnd {
 				edits = append(edits, x.kernel(decl)...)
@@ -40,6 +41,9 @@ func (p *Package) Expanded(texts map[string][]byte, imports types.Importer) *Pac
 		}
 		if len(edits) == 0 {
 			continue
+		}
+		for q, name := range x.imports {
+			edits = append(edits, edit{file.Name.End(), file.Name.End(), fmt.Sprintf("; import %s %q", name, q.Path())})
 		}
 		text := (&copied{x: x, text: x.text(file.Pos())}).cut(file.FileStart, file.FileEnd, edits)
 		tree, bad := Parse(p.Fset, p.Fset.File(file.Pos()).Name(), []byte(text))
@@ -73,12 +77,17 @@ type expander struct {
 	decls   map[*types.Func]*ast.FuncDecl
 	waiting map[*types.Func]bool // whether a function, or one that it calls, has barriers
 	refused []Error
+	imports map[*types.Package]string // the packages that the kernel's file will import besides, and their names
 
 	// of the kernel that is written
 	names map[string]bool // the names in it
 	calls []*ast.CallExpr // the calls around the statements that are being written
 	busy  []*types.Func   // and their functions
+	count int             // of functions that are written
 }
+
+// mostCalls is how many functions are written into a kernel at most.
+const mostCalls = 500
 
 func (x *expander) text(pos token.Pos) string { return string(x.texts[x.p.Fset.File(pos).Name()]) }
 
@@ -153,7 +162,7 @@ func (x *expander) kernel(decl *ast.FuncDecl) []edit {
 	if decl.Body == nil || !x.p.waitsIn(decl.Body, x.waits) || x.wrong(decl) {
 		return nil
 	}
-	x.names, x.calls, x.busy = map[string]bool{}, nil, nil
+	x.names, x.calls, x.busy, x.count = map[string]bool{}, nil, nil, 0
 	ast.Inspect(decl, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
 			x.names[id.Name] = true
@@ -183,6 +192,7 @@ func (x *expander) list(from *copied, list []ast.Stmt) (edits []edit) {
 			edits = append(edits, x.list(from, s.Body.List)...)
 		default:
 			if c := x.call(s); c != nil {
+				x.noCalls(s, expressions(c.Args)...)
 				edits = append(edits, x.statement(from, s, c)...)
 			} else {
 				x.noCalls(s, s)
@@ -190,6 +200,13 @@ func (x *expander) list(from *copied, list []ast.Stmt) (edits []edit) {
 		}
 	}
 	return edits
+}
+
+func expressions(list []ast.Expr) (nodes []ast.Node) {
+	for _, e := range list {
+		nodes = append(nodes, e)
+	}
+	return nodes
 }
 
 // noCalls refuses calls of functions with barriers in parts of a statement.
@@ -243,6 +260,10 @@ func (x *expander) body(from *copied, c *ast.CallExpr) (before string, results [
 		x.p.Constrained(decl.Pos()) || x.shares(decl) {
 		return "", nil, false
 	}
+	if x.count++; x.count > mostCalls {
+		x.refuse(slices.Concat(x.calls, []*ast.CallExpr{c})[0].Pos(), "the calls of functions with barriers in this kernel come to more than %d; call them in a loop", mostCalls)
+		return "", nil, false
+	}
 	x.busy, x.calls = append(x.busy, f.Origin()), append(x.calls, c)
 	defer func() { x.busy, x.calls = x.busy[:len(x.busy)-1], x.calls[:len(x.calls)-1] }()
 	errors := len(x.refused)
@@ -266,9 +287,15 @@ func (x *expander) body(from *copied, c *ast.CallExpr) (before string, results [
 	if decl.Type.Results != nil {
 		for _, field := range decl.Type.Results.List {
 			for _, id := range field.Names {
-				if x.uses(decl.Body, x.p.Info.Defs[id]) || last != nil && last.Results == nil {
-					name, _ := into.named(id)
-					before += fmt.Sprintf("%svar %s %s\n_ = %[2]s\n", from.at(c.Pos()), name, into.cut(field.Type.Pos(), field.Type.End(), nil))
+				bare := last != nil && last.Results == nil
+				all, assigned := x.uses(decl.Body, x.p.Info.Defs[id])
+				if !bare && all == 0 {
+					continue
+				}
+				name, _ := into.named(id)
+				before += fmt.Sprintf("%svar %s %s\n", from.at(c.Pos()), name, into.cut(field.Type.Pos(), field.Type.End(), nil))
+				if !bare && all == assigned { // Go wants a use
+					before += "_ = " + name + "\n"
 				}
 			}
 		}
@@ -289,8 +316,10 @@ func (x *expander) body(from *copied, c *ast.CallExpr) (before string, results [
 // results returns the results of a return statement, and the statements before it that a call in it needs.
 func (x *expander) results(into *copied, last *ast.ReturnStmt, sig *types.Signature) (before string, results []string, ok bool) {
 	if c := x.call(last); c != nil {
+		x.noCalls(last, expressions(c.Args)...)
 		return x.body(into, c)
 	}
+	x.noCalls(last, expressions(last.Results)...)
 	if last.Results == nil {
 		for v := range sig.Results().Variables() {
 			results = append(results, into.names[v.Name()])
@@ -317,7 +346,7 @@ func (x *expander) shares(decl *ast.FuncDecl) (found bool) {
 	return found
 }
 
-// means refuses names of the package, of Go or of an import that mean something else at a call of the function that uses them.
+// means refuses names of the package or of Go that mean something else at a call of the function that uses them.
 func (x *expander) means(decl *ast.FuncDecl) {
 	selected := map[*ast.Ident]bool{}
 	look := func(n ast.Node) bool {
@@ -328,25 +357,25 @@ func (x *expander) means(decl *ast.FuncDecl) {
 		if !ok || selected[id] || x.p.Info.Uses[id] == nil || x.p.local(x.p.Info.Uses[id]) {
 			return true
 		}
-		if v, ok := x.p.Info.Uses[id].(*types.Var); ok && v.IsField() {
+		switch obj := x.p.Info.Uses[id].(type) {
+		case *types.PkgName: // see imported
 			return true
+		case *types.Var:
+			if obj.IsField() {
+				return true
+			}
 		}
 		for _, c := range x.calls {
-			_, there := x.p.Types.Scope().Innermost(c.Pos()).LookupParent(id.Name, c.Pos())
-			if same := there == x.p.Info.Uses[id]; !same && !sameImport(there, x.p.Info.Uses[id]) {
-				x.refuse(c.Pos(), "%s uses the name %s of line %s, which means something else here; rename what is here", decl.Name.Name, id.Name, x.p.Line(id.Pos()))
+			if _, there := x.p.Types.Scope().Innermost(c.Pos()).LookupParent(id.Name, c.Pos()); there != x.p.Info.Uses[id] {
+				x.refuse(c.Pos(), "%s uses the name %s in %s, which means something else here; rename what is here", decl.Name.Name, id.Name, x.p.Line(id.Pos()))
 			}
 		}
 		return true
 	}
-	ast.Inspect(decl.Type, look)
+	if decl.Type.Results != nil {
+		ast.Inspect(decl.Type.Results, look)
+	}
 	ast.Inspect(decl.Body, look)
-}
-
-func sameImport(a, b types.Object) bool {
-	m, ok1 := a.(*types.PkgName)
-	n, ok2 := b.(*types.PkgName)
-	return ok1 && ok2 && m.Imported() == n.Imported()
 }
 
 // local reports whether a function declares an object.
@@ -362,28 +391,61 @@ func (p *Package) local(obj types.Object) bool {
 	return obj.Pkg() == p.Types && obj.Parent() != p.Types.Scope()
 }
 
-// uses reports whether a node uses an object.
-func (x *expander) uses(n ast.Node, obj types.Object) (found bool) {
-	ast.Inspect(n, func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		found = found || ok && obj != nil && x.p.Info.Uses[id] == obj
-		return !found
-	})
-	return found
+// fresh returns a name that means nothing in the kernel.
+func (x *expander) fresh(name string) string {
+	for x.names[name] || x.there(name) != nil {
+		name += "_"
+	}
+	x.names[name] = true
+	return name
 }
 
-// assigns reports whether a node assigns to a variable as a whole.
-func (x *expander) assigns(n ast.Node, v types.Object) (found bool) {
-	ast.Inspect(n, func(n ast.Node) bool {
-		if s, ok := n.(*ast.AssignStmt); ok {
-			found = found || slices.ContainsFunc(s.Lhs, func(l ast.Expr) bool {
-				id, ok := ast.Unparen(l).(*ast.Ident)
-				return ok && x.p.Info.Uses[id] == v
-			})
+// there returns what a name means in the kernel, where the first call is.
+func (x *expander) there(name string) types.Object {
+	at := x.calls[0].Pos()
+	_, obj := x.p.Types.Scope().Innermost(at).LookupParent(name, at)
+	return obj
+}
+
+// imported returns the name of another package in the kernel. If the kernel's file does not import the package, it will.
+func (x *expander) imported(q *types.Package, name string) string {
+	file := x.p.Types.Scope().Innermost(x.calls[0].Pos())
+	for file.Parent() != x.p.Types.Scope() {
+		file = file.Parent()
+	}
+	for _, name := range file.Names() {
+		if as, ok := file.Lookup(name).(*types.PkgName); ok && as.Imported() == q && x.there(name) == as {
+			return name
 		}
-		return !found
+	}
+	if x.imports[q] == "" {
+		x.imports[q] = x.fresh(name)
+	}
+	return x.imports[q]
+}
+
+// uses returns how often a node names a variable, and how often only to assign to it.
+func (x *expander) uses(n ast.Node, v types.Object) (all, assigned int) {
+	is := func(e ast.Expr) int {
+		if id, ok := ast.Unparen(e).(*ast.Ident); ok && v != nil && x.p.Info.Uses[id] == v {
+			return 1
+		}
+		return 0
+	}
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			all += is(n)
+		case *ast.AssignStmt:
+			for _, l := range n.Lhs {
+				assigned += is(l)
+			}
+		case *ast.IncDecStmt:
+			assigned += is(n.X)
+		}
+		return true
 	})
-	return found
+	return all, assigned
 }
 
 // typeArguments notes the texts that replace the type parameters of a function.
@@ -423,8 +485,9 @@ func (x *expander) parameters(from, into *copied, decl *ast.FuncDecl, c *ast.Cal
 	}
 	for i, arg := range args {
 		v := x.p.Info.Defs[ids[i]]
+		all, assigned := x.uses(decl.Body, v)
 		if x.replaced(typed[i]) {
-			if v != nil && x.assigns(decl.Body, v) {
+			if assigned > 0 {
 				x.refuse(ids[i].Pos(), "%s has a barrier, so it cannot change the parameter %s", decl.Name.Name, ids[i].Name)
 			}
 			into.instead[v] = x.argument(from, arg, typed[i], decl.Name.Name)
@@ -437,12 +500,12 @@ func (x *expander) parameters(from, into *copied, decl *ast.FuncDecl, c *ast.Cal
 			}
 		}
 		op := "="
-		if v != nil && x.uses(decl.Body, v) {
+		if all > 0 {
 			name, _ = into.named(ids[i])
 			op = ":="
 		}
 		text += fmt.Sprintf("%s%s %s %s\n", from.at(arg.Pos()), name, op, value)
-		if op == ":=" && x.assigns(decl.Body, v) { // it may be the only use
+		if all > 0 && all == assigned { // Go wants a use
 			text += "_ = " + name + "\n"
 		}
 	}
@@ -500,20 +563,17 @@ func (c *copied) named(id *ast.Ident) (string, bool) {
 	if text, ok := c.instead[obj]; ok && obj != nil {
 		return text, true
 	}
-	if c.names == nil || id.Name == "_" || obj != nil && !c.x.p.local(obj) { // the variable of a type switch has no object
+	if c.names == nil || id.Name == "_" {
+		return "", false
+	}
+	if q, ok := obj.(*types.PkgName); ok {
+		return c.x.imported(q.Imported(), id.Name), true
+	}
+	if obj != nil && !c.x.p.local(obj) { // the variable of a type switch has no object
 		return "", false
 	}
 	if c.names[id.Name] == "" {
-		name := id.Name
-		call := c.x.calls[0].Pos()
-		taken := func() bool {
-			_, obj := c.x.p.Types.Scope().Innermost(call).LookupParent(name, call)
-			return obj != nil || c.x.names[name]
-		}
-		for taken() {
-			name += "_"
-		}
-		c.names[id.Name], c.x.names[name] = name, true
+		c.names[id.Name] = c.x.fresh(id.Name)
 	}
 	return c.names[id.Name], true
 }
@@ -592,7 +652,7 @@ func (c *copied) typeName(t types.Type) string {
 		if q == c.x.p.Types {
 			return ""
 		}
-		return q.Name()
+		return c.x.imported(q, q.Name())
 	})
 }
 
