@@ -2,6 +2,8 @@ package translate
 
 import (
 	"fmt"
+	"go/ast"
+	"go/token"
 	"os"
 	"os/exec"
 	"regexp"
@@ -52,6 +54,7 @@ var phaseKernels = []struct{ name, body string }{
 	{"loadedBeyond", "m := int(x[int(n)+5])\nfor range m {\n\tt.Barrier()\n\ty[t.Global(0)]++\n}"},
 	{"calls", "s := grid.Shared[[64]int32](t)\nme, d := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0), n\ns[me] = halved(t, s, n*int32(me+1))\nt.Barrier()\nfor k := range 3 {\n\td += halved(t, s, (d+int32(k))%1000)\n\tmine := s[me]\n\tt.Barrier()\n\tvar lo, hi = borders(t, s, mine+d, k)\n\td -= lo - hi\n}\nhalved(t, s, d)\ngrid.AtomicAdd(&y[t.Global(0)], d*5+s[0])"},
 	{"callsHide", "s := grid.Shared[[64]int32](t)\nsum, d_, lo := n, int32(1), S{Add: n}\nlo.shift(t, s, 3)\nlo.shift(t, s, 1<<n)\nd_ += largest[int32](t, s, int32(t.Local(0))*n-7)\nsum, d_ = borders(t, s, sum*d_, int(n))\nspread(t, s, &sum)\ngrid.AtomicAdd(&y[t.Global(0)], sum+d_*lo.Add)"},
+	{"callsInALine", "thrice(t); y[t.Global(0)] = n; thrice(t) ; y[t.Global(0)]++"},
 	{"callsEnd", "s := grid.Shared[[64]int32](t)\ns[t.Local(0)] = n\nwait(t)\ny[t.Global(0)] = s[(t.Local(0)+1)%t.Size(0)]\nwait(t)"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
@@ -138,6 +141,8 @@ func help(t grid.Thread, y []int32) { y[t.Global(0)] = 1 }
 func wait(t grid.Thread) { t.Barrier() }
 
 func usesTwo(t grid.Thread, y []int32) { t.Barrier(); a, b := two(4); y[0] = a + b }
+
+func thrice(t grid.Thread) { wait(t); wait(t); wait(t) }
 
 func halved(t grid.Thread, all *[64]int32, v int32) int32 {
 	wait(t)
@@ -361,6 +366,32 @@ func next(t threads.Thread, s *[4]float64, by int) float64 {
 	require.Error(t, err)
 	assert.Contains(t, string(out), "2\n1\n4\n3\n")
 	assert.Contains(t, string(out), "next.go:12 +")
+}
+
+// Lines of another file never pass for lines of the kernel's file, wherever they are.
+func TestLinesOfAnotherFile(t *testing.T) {
+	imp, err := imports()
+	require.NoError(t, err)
+	const head = "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n"
+	for line := range 12 {
+		texts := map[string][]byte{
+			"k.go": []byte(head + "//halyard:kernel\nfunc k(t grid.Thread, x []int32) {\n\tt.Barrier()\n\tx[t.Global(0)] = 1\n\tf(t, x)\n}\n"),
+			"f.go": []byte(head + strings.Repeat("\n", line) + "func f(t grid.Thread, x []int32) {\n\tx[t.Global(0)] = 2\n\tt.Barrier()\n\tx[t.Global(0)] = 3\n}\n"),
+		}
+		fset := token.NewFileSet()
+		var files []*ast.File
+		for _, name := range []string{"k.go", "f.go"} {
+			file, bad := load.Parse(fset, name, texts[name])
+			require.Empty(t, bad)
+			files = append(files, file)
+		}
+		p := check(fset, "p", files, imp)
+		p.Package = p.Expanded(texts, imp)
+		made, err := p.Translate()
+		require.NoError(t, err)
+		assert.Contains(t, string(made.Go), fmt.Sprintf("//line f.go:%d\n", line+6))
+		assert.Contains(t, string(made.Go), fmt.Sprintf("//line f.go:%d\n", line+8))
+	}
 }
 
 // What is between two barriers has vectors of its own. The first line is told that keeps another part from having them.

@@ -248,7 +248,14 @@ func (x *expander) statement(from *copied, s ast.Stmt, c *ast.CallExpr) []edit {
 	} else if len(results) > 0 {
 		text = from.at(c.Pos()) + strings.TrimSuffix(strings.Repeat("_, ", len(results)), ", ") + " = " + strings.Join(results, ", ")
 	}
-	return []edit{{s.Pos(), s.End(), before + text}}
+	end := s.End()
+	if text == "" { // a semicolon after the call would be a statement of its own
+		after := from.text[x.p.Fset.File(end).Offset(end):]
+		if rest := strings.TrimLeft(after, " \t"); strings.HasPrefix(rest, ";") {
+			end += token.Pos(len(after) - len(rest) + 1)
+		}
+	}
+	return []edit{{s.Pos(), end, before + text}}
 }
 
 // body returns the statements of the function that a call names, and its results. If the function is refused, or package build will refuse it, ok is false.
