@@ -53,7 +53,7 @@ var phaseKernels = []struct{ name, body string }{
 	{"loaded", "s := grid.Shared[[64]int32](t)\nme, sum := t.Local(0), n\ns[me] = n + int32(me)\nm, own := int(x[t.Block(0)*2]), int32(me)\nfor k := 0; k < m; k++ {\n\tt.Barrier()\n\tsum = sum*3 + s[(me+k)%t.Size(0)] + own\n\tt.Barrier()\n\ts[me] = sum\n\tfor range x[k+t.Block(0)] {\n\t\tt.Barrier()\n\t\tsum++\n\t}\n}\ngrid.AtomicAdd(&y[t.Global(0)], sum)"},
 	{"loadedBeyond", "m := int(x[int(n)+5])\nfor range m {\n\tt.Barrier()\n\ty[t.Global(0)]++\n}"},
 	{"calls", "s := grid.Shared[[64]int32](t)\nme, d := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0), n\ns[me] = halved(t, s, n*int32(me+1))\nt.Barrier()\nfor k := range 3 {\n\td += halved(t, s, (d+int32(k))%1000)\n\tmine := s[me]\n\tt.Barrier()\n\tvar lo, hi = borders(t, s, mine+d, k)\n\td -= lo - hi\n}\nhalved(t, s, d)\ngrid.AtomicAdd(&y[t.Global(0)], d*5+s[0])"},
-	{"callsHide", "s := grid.Shared[[64]int32](t)\nsum, d_, lo := n, int32(1), S{Add: n}\nlo.shift(t, s, 3)\nlo.shift(t, s, 1<<n)\nd_ += largest[int32](t, s, int32(t.Local(0))*n-7)\nsum, d_ = borders(t, s, sum*d_, int(n))\nspread(t, s, &sum)\ngrid.AtomicAdd(&y[t.Global(0)], sum+d_*lo.Add)"},
+	{"callsHide", "s := grid.Shared[[64]int32](t)\nsum, d_, lo := n, int32(1), S{Add: n}\nlo.shift(t, s, 100)\nlo.shift(t, s, 1<<(n+2))\nd_ += largest[int32](t, s, int32(t.Local(0))*n-7)\nsum, d_ = borders(t, s, sum*d_, int(n))\nspread(t, s, &sum)\ngrid.AtomicAdd(&y[t.Global(0)], sum+d_*lo.Add)"},
 	{"callsInALine", "thrice(t); y[t.Global(0)] = n; thrice(t) ; y[t.Global(0)]++"},
 	{"callsEnd", "s := grid.Shared[[64]int32](t)\ns[t.Local(0)] = n\nwait(t)\ny[t.Global(0)] = s[(t.Local(0)+1)%t.Size(0)]\nwait(t)"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
@@ -169,12 +169,12 @@ func borders(t grid.Thread, s *[64]int32, v int32, k int) (first, last int32) {
 	return
 }
 
-func (s *S) shift(t grid.Thread, all *[64]int32, by int64) {
+func (s *S) shift(t grid.Thread, all *[64]int32, by int8) {
 	const n, sum = 2, 5
 	t.Barrier()
 	all[(t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0)] = s.Add*n + sum
 	t.Barrier()
-	s.Add = all[(t.Local(0)+1)%t.Size(0)] + int32(by>>1)
+	s.Add = all[(t.Local(0)+1)%t.Size(0)] + int32(by*3)
 	t.Barrier()
 }
 
