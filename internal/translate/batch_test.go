@@ -309,7 +309,7 @@ type text struct {
 }
 
 // ids are the places in a kernel's text where its number stands.
-var ids = regexp.MustCompile(`\b(k|g|m|e|rec|inner|h)0(_|\b)`)
+var ids = regexp.MustCompile(`\b(k|g|m|e|w|x|rec|inner|h)0(_|\b)`)
 
 func (k text) numbered(id int) string {
 	return ids.ReplaceAllString(k.src, fmt.Sprintf("${1}%d${2}", id))

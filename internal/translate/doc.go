@@ -1,7 +1,8 @@
 // Package translate turns kernels that are written in Go into the portable C dialect of package kernel, into SPIR-V, and into a Go file that launches them.
 //
-// Package load finds and type-checks packages. [Package.Translate] in emit.go translates the functions that are marked //halyard:kernel, and the functions
-// that they call. Everything for devices comes from one representation of them, of package ir:
+// Package load finds and type-checks packages, and writes functions with barriers into the kernels that call them. [Package.Translate] in emit.go translates
+// the functions that are marked //halyard:kernel, and the functions that they call. Everything for devices comes from one representation of them, of
+// package ir:
 //
 //   - Package build makes it from the syntax tree, with the types that go/types found. It refuses what has no translation.
 //   - Package facts finds out what is known about it, and package footprint what a launch touches.

@@ -89,7 +89,7 @@ func (p *Package) Translate() (*Output, error) {
 		C: printed.C, File: filepath.Join(p.Dir, load.GeneratedName(p.Name)), Test: p.generatedTest(), TestFile: filepath.Join(p.Dir, load.TestName(p.Name)),
 		SIMDFile: filepath.Join(p.Dir, load.SIMDName(p.Name)), VulkanFile: filepath.Join(p.Dir, load.VulkanName(p.Name)), Orphans: p.Orphans,
 	}
-	sources, err := p.sources(p.Kernels())
+	sources, err := p.sources()
 	if err != nil {
 		return nil, err
 	}

@@ -821,11 +821,55 @@ func (g *generator) kernel(id int, shape shape) {
 	g.body(shape)
 }
 
+// waiting writes functions with barriers, whose variables have the names of the kernel's.
+func (g *generator) waiting(t string, threads int) {
+	g.line("func w%d(t grid.Thread, all *[%d]%s, l, n int, u %[3]s) (sum %[3]s) {", g.id, threads, t)
+	g.line("\tin := all[l]")
+	g.line("\tt.Barrier()")
+	g.line("\tall[l] = u")
+	if g.IntN(2) == 0 {
+		g.line("\tfor i := %d; i > 0; i /= 2 {", g.IntN(5))
+		g.line("\t\tt.Barrier()")
+		g.line("\t\tw := all[(l+i)%%%d]", threads)
+		g.line("\t\tt.Barrier()")
+		g.line("\t\tall[l] %s= w", pick(g, []string{"+", "-", "*"}))
+		g.line("\t}")
+	}
+	g.line("\tt.Barrier()")
+	g.line("\tsum, u = all[(l+n)%%%d], u+in", threads)
+	g.line("\tt.Barrier()")
+	g.line("\tall[l] = in")
+	g.line("\treturn %s", pick(g, []string{"sum", "-sum", "sum - u", "u * 3"}))
+	g.line("}")
+	g.line("func x%d(t grid.Thread, s *[%d]%s, i int, e *%[3]s) {", g.id, threads, t)
+	g.line("\tfor l := range %d {", 1+g.IntN(3))
+	g.line("\t\tx := w%d(t, s, i, l+%d, *e)", g.id, g.IntN(4))
+	g.line("\t\t*e %s= x", pick(g, []string{"+", "-", ""}))
+	g.line("\t}")
+	g.line("}")
+}
+
+// waited writes calls of these functions.
+func (g *generator) waited(t string) {
+	name := g.name()
+	g.line("%s := w%d(t, s, l, %d, %s)", name, g.id, g.IntN(9), g.value(t, 2))
+	g.declare(name, t)
+	g.line("t.Barrier()")
+	if g.IntN(2) == 0 {
+		g.line("x%d(t, s, l, &%s)", g.id, name)
+		g.line("t.Barrier()")
+	}
+}
+
 // body writes the kernel itself.
 func (g *generator) body(s shape) {
 	together, shared := g.IntN(5) < 2, pick(g, integers)
 	if together && g.IntN(3) == 0 {
 		shared = pick(g, scalars[:2])
+	}
+	waits := together && g.IntN(2) == 0
+	if waits {
+		g.waiting(shared, s.group())
 	}
 	g.line("//halyard:kernel")
 	g.line("func k%d(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {", g.id)
@@ -899,6 +943,9 @@ func (g *generator) body(s shape) {
 			g.line("%s := %s", name, fmt.Sprintf(pick(g, []string{"-%s", "%s * -1", "0.5 - %s", "-%s * 3", "min(-%s, -2)"}), at))
 			g.declare(name, t)
 		}
+		if waits {
+			g.waited(shared)
+		}
 		g.line("%s = %s", own, g.value(shared, 2))
 		g.line("t.Barrier()")
 		name := g.name()
@@ -921,6 +968,9 @@ func (g *generator) body(s shape) {
 			g.line("%s += %s", own, g.value(shared, 1))
 		}
 		g.line("t.Barrier()")
+		if waits {
+			g.waited(shared)
+		}
 		last := g.name()
 		g.line("%s := s[%d-l]", last, s.group()-1)
 		g.declare(last, shared)

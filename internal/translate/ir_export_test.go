@@ -2,10 +2,6 @@ package translate
 
 import (
 	"fmt"
-	"go/ast"
-	"go/token"
-
-	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // What tests of the packages below need of the tests here.
@@ -48,12 +44,7 @@ func Checked(src string) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	fset := token.NewFileSet()
-	file, bad := load.Parse(fset, "k.go", []byte(src))
-	if len(bad) > 0 {
-		return nil, bad
-	}
-	return check(fset, "p", []*ast.File{file}, imp), nil
+	return checked(imp, src)
 }
 
 // FirstSeed returns the seed of the first random kernel.

@@ -69,12 +69,23 @@ func translated(t testing.TB, src string) (*Output, error) {
 }
 
 func translatedWith(imp types.Importer, src string) (*Output, error) {
+	p, err := checked(imp, src)
+	if err != nil {
+		return nil, err
+	}
+	return p.Translate()
+}
+
+// checked type-checks a package of one file.
+func checked(imp types.Importer, src string) (*Package, error) {
 	fset := token.NewFileSet()
 	file, bad := load.Parse(fset, "k.go", []byte(src))
 	if len(bad) > 0 {
 		return nil, bad
 	}
-	return check(fset, "p", []*ast.File{file}, imp).Translate()
+	p := check(fset, "p", []*ast.File{file}, imp)
+	p.Package = p.Expanded(map[string][]byte{"k.go": []byte(src)}, imp)
+	return p, nil
 }
 
 // check type-checks the files of a package.

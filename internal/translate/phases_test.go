@@ -2,6 +2,8 @@ package translate
 
 import (
 	"fmt"
+	"go/ast"
+	"go/token"
 	"os"
 	"os/exec"
 	"regexp"
@@ -50,6 +52,10 @@ var phaseKernels = []struct{ name, body string }{
 	{"constants", "const k, m = 3, int32(iota)\ntype pair struct{ a, b int32 }\ns := grid.Shared[[64]int32](t)\np := pair{n + k, m}\ns[t.Local(0)] = p.a*k + p.b\nt.Barrier()\nfor range 2 {\n\tt.Barrier()\n\tsum := s[0] * k\n\tconst k = 5\n\ttype pair [2]int32\n\tgrid.AtomicAdd(&y[t.Global(0)], pair{sum, k}[1]+sum)\n}\nt.Barrier()\ngrid.AtomicAdd(&y[t.Global(0)], k*s[t.Local(0)])"},
 	{"loaded", "s := grid.Shared[[64]int32](t)\nme, sum := t.Local(0), n\ns[me] = n + int32(me)\nm, own := int(x[t.Block(0)*2]), int32(me)\nfor k := 0; k < m; k++ {\n\tt.Barrier()\n\tsum = sum*3 + s[(me+k)%t.Size(0)] + own\n\tt.Barrier()\n\ts[me] = sum\n\tfor range x[k+t.Block(0)] {\n\t\tt.Barrier()\n\t\tsum++\n\t}\n}\ngrid.AtomicAdd(&y[t.Global(0)], sum)"},
 	{"loadedBeyond", "m := int(x[int(n)+5])\nfor range m {\n\tt.Barrier()\n\ty[t.Global(0)]++\n}"},
+	{"calls", "s := grid.Shared[[64]int32](t)\nme, d := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0), n\ns[me] = halved(t, s, n*int32(me+1))\nt.Barrier()\nfor k := range 3 {\n\td += halved(t, s, (d+int32(k))%1000)\n\tmine := s[me]\n\tt.Barrier()\n\tvar lo, hi = borders(t, s, mine+d, k)\n\td -= lo - hi\n}\nhalved(t, s, d)\ngrid.AtomicAdd(&y[t.Global(0)], d*5+s[0])"},
+	{"callsHide", "s := grid.Shared[[64]int32](t)\nsum, d_, lo := n, int32(1), S{Add: n}\nlo.shift(t, s, 100)\nlo.shift(t, s, 1<<(n+2))\nd_ += largest[int32](t, s, int32(t.Local(0))*n-7)\nsum, d_ = borders(t, s, sum*d_, int(n))\nspread(t, s, &sum)\ngrid.AtomicAdd(&y[t.Global(0)], sum+d_*lo.Add)"},
+	{"callsInALine", "thrice(t); y[t.Global(0)] = n; thrice(t) ; y[t.Global(0)]++"},
+	{"callsEnd", "s := grid.Shared[[64]int32](t)\ns[t.Local(0)] = n\nwait(t)\ny[t.Global(0)] = s[(t.Local(0)+1)%t.Size(0)]\nwait(t)"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
 
@@ -75,7 +81,18 @@ var undivided = []struct{ name, body, says string }{
 	{"labelled", "‹all:\nfor k := 0; k < 3; k++ {\n\tfor range 2 {\n\t\tif n > 100 {\n\t\t\tcontinue all\n\t\t}\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1", "a loop around a barrier cannot have a label"},
 	{"parameter", "t.Barrier()\n‹n++\nt.Barrier()\ny[t.Global(0)] = n", "cannot change the parameter n; use a variable for it"},
 	{"passed", "t.Barrier()\nhelp(‹t, y)", "pass what the function needs of it, such as t.Global(0)"},
-	{"barrierOfAnother", "wait(‹t)", "pass what the function needs of it"},
+	{"passedToHelper", "wait(t)\nhelp(‹t, y)", "pass what the function needs of it"},
+	{"calledInIf", "if n > 3 {\n\t‹wait(t)\n}\ny[t.Global(0)] = 1", "wait has a barrier, to which all threads of the block must come, so its call must be a statement of the kernel itself, or of a loop that all threads run as often; write it outside of the statement that begins in line 2"},
+	{"calledInSwitch", "switch n {\ncase 3:\n\t‹wait(t)\n}", "write it outside of the statement that begins in line 2"},
+	{"calledInBlock", "for range 3 {\n\t{\n\t\t‹wait(t)\n\t}\n}", "write it outside of the statement that begins in line 3"},
+	{"calledInLabel", "‹all:\nfor range 3 {\n\tfor range 2 {\n\t\tif n > 9 {\n\t\t\tcontinue all\n\t\t}\n\t}\n\twait(t)\n}", "a loop around a barrier cannot have a label"},
+	{"calledInExpression", "s := grid.Shared[[64]int32](t)\ny[0] = 1 + ‹halved(t, s, n)", "its call must be a statement of its own, such as v := halved(..)"},
+	{"calledInHead", "s := grid.Shared[[64]int32](t)\nfor k := ‹halved(t, s, n); k < 9; k++ {\n}", "its call must be a statement of its own"},
+	{"calledTwice", "s := grid.Shared[[64]int32](t)\na, b := ‹halved(t, s, n), 3\ny[a] = int32(b)", "its call must be a statement of its own"},
+	{"calledUnevenly", "‹for k := 0; k < t.Local(0); k++ {\n\twait(t)\n}", "a loop around a barrier must run as often for all threads"},
+	{"calledAfterReturn", "if n > 3 {\n\t‹return\n}\nwait(t)\ny[0] = n", "threads that return here do not come to the barriers that follow"},
+	{"partPassed", "s := grid.Shared[[2][64]int32](t)\nhalved(t, ‹&s[1], n)", "halved has a barrier, so this argument must be a variable or a parameter, or the address of one"},
+	{"otherMeaning", "two := n\n‹usesTwo(t, y)\ny[0] = two", "usesTwo uses the name two in k.go:17, which means something else here; rename what is here"},
 	{"local", "type own struct{ a int32 }\n‹s := grid.Shared[[8]own](t)\nt.Barrier()\ny[t.Global(0)] = s[0].a", "cannot be declared in the kernel; declare it outside"},
 	{"alone", "‹t.Size(0)\nt.Barrier()\ny[t.Global(0)] = 1", "remove the call"},
 	{"grids", "‹grid := n\nt.Barrier()\ny[t.Global(0)] = grid", "rename this"},
@@ -88,7 +105,7 @@ func TestBarriersThatCannotBeDivided(t *testing.T) {
 	for _, k := range undivided {
 		src := fmt.Sprintf("func %s(t grid.Thread, n int32, x, y []int32) {\n%s\n}\n", k.name, k.body)
 		at := strings.Index(src, "‹")
-		before := strings.Replace(phaseHead, "package main", "package p", 1) + "func wait(t grid.Thread) { t.Barrier() }\n\n//halyard:kernel\n"
+		before := strings.Replace(phaseHead, "package main", "package p", 1) + "//halyard:kernel\n"
 		// Lines are counted from the kernel's first, so that the table can name them.
 		_, err := translated(t, before+strings.Replace(src, "‹", "", 1))
 		var all load.Errors
@@ -101,7 +118,8 @@ func TestBarriersThatCannotBeDivided(t *testing.T) {
 			fmt.Sscanf(s, "line %d", &n)
 			return fmt.Sprintf("line %d", n+first)
 		})
-		assert.Equal(t, len(before)+at, all[0].Pos.Offset, "%s: %v", k.name, err)
+		whole := before + src[:at]
+		assert.Equal(t, [2]int{strings.Count(whole, "\n") + 1, len(whole) - strings.LastIndexByte(whole, '\n')}, [2]int{all[0].Pos.Line, all[0].Pos.Column}, "%s: %v", k.name, err)
 		assert.Contains(t, all[0].Text, says, k.name)
 	}
 }
@@ -119,6 +137,70 @@ func grow(n *int32) { *n += 4 }
 func two(n int32) (int32, int32) { return n + 1, n * 2 }
 
 func help(t grid.Thread, y []int32) { y[t.Global(0)] = 1 }
+
+func wait(t grid.Thread) { t.Barrier() }
+
+func usesTwo(t grid.Thread, y []int32) { t.Barrier(); a, b := two(4); y[0] = a + b }
+
+func thrice(t grid.Thread) { wait(t); wait(t); wait(t) }
+
+func halved(t grid.Thread, all *[64]int32, v int32) int32 {
+	wait(t)
+	me, n := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0), t.Size(0)*t.Size(1)*t.Size(2)/2
+	all[me] = v
+	for d := n; d > 0; d /= 2 {
+		t.Barrier()
+		if me < d {
+			all[me] += all[me+d]
+		}
+	}
+	t.Barrier()
+	v = all[0] * 3
+	wait(t)
+	return v / 3
+}
+
+func borders(t grid.Thread, s *[64]int32, v int32, k int) (first, last int32) {
+	v = v%17 + int32(k)
+	s[(t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0)] = v
+	t.Barrier()
+	first, last = s[0], s[t.Size(0)-1]
+	wait(t)
+	return
+}
+
+func (s *S) shift(t grid.Thread, all *[64]int32, by int8) {
+	const n, sum = 2, 5
+	t.Barrier()
+	all[(t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0)] = s.Add*n + sum
+	t.Barrier()
+	s.Add = all[(t.Local(0)+1)%t.Size(0)] + int32(by*3)
+	t.Barrier()
+}
+
+func largest[T grid.Number](t grid.Thread, s *[64]T, v T) T {
+	s[(t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0)] = v
+	t.Barrier()
+	var most T
+all:
+	for i := range t.Size(0) {
+		for range 2 {
+			if s[i] <= most {
+				continue all
+			}
+			most = s[i]
+		}
+	}
+	t.Barrier()
+	return most
+}
+
+func spread(t grid.Thread, s *[64]int32, v *int32) {
+	w := largest(t, s, *v)
+	*v += w
+	next := largest[int32](t, s, -*v)
+	*v -= next
+}
 
 `
 
@@ -218,6 +300,97 @@ func TestPhases(t *testing.T) {
 			assert.Equal(t, len(phaseKernels), strings.Count(string(out), "compared"))
 			assert.Equal(t, 24, strings.Count(string(out), "failed as expected: outside"))
 		}
+	}
+}
+
+// A function with barriers may be in another file, which imports packages by other names. Its lines are in panics and in what is said of the kernel, and a
+// change of it is a change of the kernel.
+func TestFunctionWithBarriersInAnotherFile(t *testing.T) {
+	t.Parallel()
+	dir := module(t, map[string]string{"kernels.go": `package main
+
+import (
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+//halyard:kernel
+func turned(t grid.Thread, x, y []float64) {
+	s := grid.Shared[[4]float64](t)
+	me := t.Local(0)
+	math := x[me]
+	s[me] = math // a comment
+	v := next(t, s, int(x[4])) /* and one more */
+	y[me] = v + 0*math
+}
+
+func main() {
+	b := &kernel.Block{Size: [3]uint32{4, 1, 1}, Grid: [3]uint32{1, 1, 1}}
+	x, y := []float64{-1, 2, -3, 4, 1}, make([]float64, 4)
+	turnedPhases(b, x, y)
+	for _, v := range y {
+		println(int(v))
+	}
+	x[4] = 4
+	turnedPhases(b, x, y)
+}
+`, "next.go": `package main
+
+import (
+	"math"
+
+	threads "github.com/go-halyard/halyard/kernel/grid"
+)
+
+func next(t threads.Thread, s *[4]float64, by int) float64 {
+	t.Barrier()
+
+	v := math.Abs(s[t.Local(0)^by]) // a comment of next
+	t.Barrier()
+	return v
+}
+`})
+	packages, err := Load(t.Context(), dir, ".")
+	require.NoError(t, err)
+	made, err := packages[0].Translate()
+	require.NoError(t, err)
+	assert.Contains(t, string(made.Go), `"next.go:12", `)
+	assert.Contains(t, string(made.Go), `"next.go next `)
+	assert.Contains(t, string(made.Go), "// a comment\n")
+	assert.NotContains(t, string(made.Go), "/*line")
+	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
+	builds(t, dir)
+	cmd := exec.Command("go", "run", "-mod=mod", ".")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(out), "2\n1\n4\n3\n")
+	assert.Contains(t, string(out), "next.go:12 +")
+}
+
+// Lines of another file never pass for lines of the kernel's file, wherever they are.
+func TestLinesOfAnotherFile(t *testing.T) {
+	imp, err := imports()
+	require.NoError(t, err)
+	const head = "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n"
+	for line := range 12 {
+		texts := map[string][]byte{
+			"k.go": []byte(head + "//halyard:kernel\nfunc k(t grid.Thread, x []int32) {\n\tt.Barrier()\n\tx[t.Global(0)] = 1\n\tf(t, x)\n}\n"),
+			"f.go": []byte(head + strings.Repeat("\n", line) + "func f(t grid.Thread, x []int32) {\n\tx[t.Global(0)] = 2\n\tt.Barrier()\n\tx[t.Global(0)] = 3\n}\n"),
+		}
+		fset := token.NewFileSet()
+		var files []*ast.File
+		for _, name := range []string{"k.go", "f.go"} {
+			file, bad := load.Parse(fset, name, texts[name])
+			require.Empty(t, bad)
+			files = append(files, file)
+		}
+		p := check(fset, "p", files, imp)
+		p.Package = p.Expanded(texts, imp)
+		made, err := p.Translate()
+		require.NoError(t, err)
+		assert.Contains(t, string(made.Go), fmt.Sprintf("//line f.go:%d\n", line+6))
+		assert.Contains(t, string(made.Go), fmt.Sprintf("//line f.go:%d\n", line+8))
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // printed is the text of a function, written by package go/printer. Parts of the text can be
@@ -43,7 +45,7 @@ func (p *Package) print(f *ast.FuncDecl) (*printed, bool) {
 	var comments []*ast.CommentGroup
 	for _, file := range p.Files {
 		if file.FileStart <= decl.Pos() && decl.Pos() < file.FileEnd {
-			comments = file.Comments
+			comments = authors(file.Comments)
 		}
 	}
 	var b bytes.Buffer
@@ -73,6 +75,16 @@ func (p *Package) print(f *ast.FuncDecl) (*printed, bool) {
 	return t, true
 }
 
+// authors returns the comments without those that only say where code is written into a kernel.
+func authors(groups []*ast.CommentGroup) (all []*ast.CommentGroup) {
+	for _, g := range groups {
+		if list := slices.DeleteFunc(slices.Clone(g.List), load.Position); len(list) > 0 {
+			all = append(all, &ast.CommentGroup{List: list})
+		}
+	}
+	return all
+}
+
 // twin returns the node of the text that corresponds to a node of the file.
 func (t *printed) twin(was ast.Node) ast.Node {
 	if i := slices.Index(t.was, was); i >= 0 {
@@ -85,17 +97,18 @@ func (t *printed) twin(was ast.Node) ast.Node {
 // directives.
 func (t *printed) cut(begin, end int, change func(was, now ast.Node) []edit) (string, bool) {
 	var edits []edit
-	shift, first, done := 0, true, begin
+	var last token.Position // the file of the last directive, and by how much lines differ
+	done := begin
 	for i, n := range t.was {
 		offset := t.at(t.now[i].Pos())
 		if offset < done || offset >= end {
 			continue
 		}
-		edits = append(edits, t.directive(n, i, begin, &shift, &first)...) // in front of an edit at the same place
+		edits = append(edits, t.directive(n, i, begin, &last)...) // in front of an edit at the same place
 		changed := change(n, t.now[i])
 		edits = append(edits, changed...)
 		if _, ok := n.(*ast.RangeStmt); ok && len(changed) > 0 { // the loop is replaced, with all that it consists of
-			first, done = true, changed[0].to
+			last, done = token.Position{}, changed[0].to
 		}
 	}
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
@@ -111,7 +124,7 @@ func (t *printed) cut(begin, end int, change func(was, now ast.Node) []edit) (st
 }
 
 // directive returns the //line directive in front of a statement that begins its line, if line numbers do not continue there as in the file.
-func (t *printed) directive(n ast.Node, i, begin int, shift *int, first *bool) []edit {
+func (t *printed) directive(n ast.Node, i, begin int, last *token.Position) []edit {
 	if _, ok := n.(ast.Stmt); !ok {
 		return nil
 	}
@@ -121,11 +134,11 @@ func (t *printed) directive(n ast.Node, i, begin int, shift *int, first *bool) [
 		return nil
 	}
 	source := t.p.Fset.Position(n.Pos())
-	moved := source.Line - t.fset.Position(t.now[i].Pos()).Line
-	if !*first && moved == *shift {
+	moved := token.Position{Filename: source.Filename, Line: source.Line - t.fset.Position(t.now[i].Pos()).Line}
+	if moved == *last {
 		return nil
 	}
-	*shift, *first = moved, false
+	*last = moved
 	text := fmt.Sprintf("//line %s:%d\n", filepath.Base(source.Filename), source.Line)
 	if line < begin {
 		text = "\n" + text

@@ -144,6 +144,24 @@ var refused = []struct{ text, want string }{
 	{"//top ‹func (o one) k2(t grid.Thread) {}", "a kernel cannot be a method"},
 	{"//top func ‹kernel(t grid.Thread, y []int32) {}", "kernel is a package that the generated file imports; rename this"},
 	{"//top func k2(t grid.Thread, ‹o grid.Out[int32]) {}", "the kernel does not write it; write every element"},
+
+	// functions with barriers
+	{"//top func k(t grid.Thread, y []int32) { meet(t, y); y[0] = 1 }\nfunc meet(t grid.Thread, y []int32) { t.Barrier(); if y[0] > 1 {\n‹return }; y[1] = 1 }", "meet has a barrier, so it can only return at its end; put the statements that are left out here into an if"},
+	{"//top func k(t grid.Thread, y []int32) { meet(t, 3); y[0] = 1 }\nfunc meet(t grid.Thread, n int32) { t.Barrier()\n‹meet(t, n-1) }", "meet calls itself; write a loop"},
+	{"//top func k(t grid.Thread, y []int32) { meet(t); y[0] = 1 }\nfunc meet(t grid.Thread) { t.Barrier(); part(t) }\nfunc part(t grid.Thread) {\n‹meet(t) }", "meet calls itself; write a loop"},
+	{"//top func k(t grid.Thread, y []int32) {\n‹defer meet(t); y[0] = 1 }\nfunc meet(t grid.Thread) { t.Barrier() }", "defer has no translation"},
+	{"//top func k(t grid.Thread, y []int32) {\n‹func() { meet(t) }(); y[0] = 1 }\nfunc meet(t grid.Thread) { t.Barrier() }", "a closure has no translation"},
+	{"//top func k(t grid.Thread, y []int32) { f := meet\n‹f(t); y[0] = 1 }\nfunc meet(t grid.Thread) { t.Barrier() }", "a function value has no translation"},
+	{"//top func k(t grid.Thread, y []int32) { y[0] = meet(t) }\nfunc meet(t grid.Thread) int32 { s :=\n‹grid.Shared[[4]int32](t); t.Barrier(); return s[0] }", "grid.Shared can only be the value of a variable that is declared at the top level of a kernel"},
+	{"//top func k(t grid.Thread, y []int32) { meet(t, y, y); y[0] = 1 }\nfunc meet(t grid.Thread,\n‹p, y []int32) { p = y; t.Barrier(); p[0] = 1 }", "meet has a barrier, so it cannot change the parameter p"},
+	{"//top func k(t grid.Thread, y []int32) { n := t.Local(0)\nmeet(t, n); y[0] = 1 }\nfunc meet(t grid.Thread, n int) {\n‹for range n { t.Barrier() }; t.Barrier() }", "a loop around a barrier must run as often for all threads"},
+	{"//top func k(t grid.Thread, y []int32) { n := t.Local(0)\nmeet(t, n); y[0] = 1 }\nfunc meet(t grid.Thread, n int) { part(t, n) }\nfunc part(t grid.Thread, n int) {\n‹for range n { t.Barrier() }; t.Barrier() }", "; the call is in k.go:"},
+	{"//top func k(t grid.Thread, y []int32) { y[0] = meet(t,\n‹meet(t, 1)) }\nfunc meet(t grid.Thread, n int32) int32 { t.Barrier(); return n }", "meet has a barrier, so its call must be a statement of its own, such as v := meet(..)"},
+	{"//top func k(t grid.Thread, y []int32) { y[0] = both(t) }\nfunc meet(t grid.Thread, n int32) int32 { t.Barrier(); return n }\nfunc both(t grid.Thread) int32 { return 1 +\n‹meet(t, 1) }", "its call must be a statement of its own"},
+	{"//top func k(t grid.Thread, y []int32) { if y[0] > 1 { y[1] = 1 } else { for range 3 {\n‹meet(t) } } }\nfunc meet(t grid.Thread) { t.Barrier() }", "meet has a barrier, to which all threads of the block must come"},
+	{"//top func k(t grid.Thread, y []int32) { meet(t); y[0] = 1 }\nfunc meet(t grid.Thread) { t.Barrier(); nothing(t) }", "undefined: nothing"},
+	{"//top func k(t grid.Thread, y []int32) { meet(t, y); y[0] = 1 }\n//halyard:kernel\nfunc meet(t grid.Thread, y []int32) { y[1] = 1; t.Barrier(); y[0] = 1 }", "meet is a kernel, and a kernel cannot call a kernel"},
+	{"//top func k(t grid.Thread, y []int32) {\n‹m9(t); y[0] = 1 }\nfunc m0(t grid.Thread) { t.Barrier() }\nfunc m1(t grid.Thread) { m0(t); m0(t) }\nfunc m2(t grid.Thread) { m1(t); m1(t) }\nfunc m3(t grid.Thread) { m2(t); m2(t) }\nfunc m4(t grid.Thread) { m3(t); m3(t) }\nfunc m5(t grid.Thread) { m4(t); m4(t) }\nfunc m6(t grid.Thread) { m5(t); m5(t) }\nfunc m7(t grid.Thread) { m6(t); m6(t) }\nfunc m8(t grid.Thread) { m7(t); m7(t) }\nfunc m9(t grid.Thread) { m8(t); m8(t) }", "the calls of functions with barriers in this kernel come to more than 500"},
 }
 
 const around = `package p

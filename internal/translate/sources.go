@@ -42,14 +42,14 @@ func TestKernelsAreTranslated(t *%s.T) {
 // of other modules are left out: their files are elsewhere on another machine, and another version of a module is another line of go.mod. Each is a line
 // "FILE NAME HASH", as kernel.Source.Sources wants them. A line "FOLDER/ NAME,NAME PACKAGE" has names that the package does not declare, and that
 // would change what the kernels mean if it did: names of Go itself, such as min, and methods that would hide those of an embedded structure.
-func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
+func (p *Package) sources() ([]string, error) {
 	declared := map[*load.Package]map[string]declaration{}
-	root := moduleOf(p.Dir)
+	root, own := moduleOf(p.Dir), p.Written()
 	home := func(obj types.Object) *load.Package { // the package of the module in which an object is declared, or nil
 		if obj == nil || obj.Pkg() == nil {
 			return nil
 		}
-		pkg := p.Package
+		pkg := own
 		if obj.Pkg().Path() != p.Types.Path() {
 			if pkg = p.Import(obj.Pkg().Path()); pkg == nil || moduleOf(pkg.Dir) != root {
 				return nil
@@ -75,8 +75,8 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 	var visit func(pkg *load.Package, d declaration)
 	visit = func(pkg *load.Package, d declaration) {
 		file := filepath.Base(p.Fset.File(d.node.Pos()).Name())
-		if pkg != p.Package {
-			file = folderFrom(pkg, p.Package) + file
+		if pkg != own {
+			file = folderFrom(pkg, own) + file
 		}
 		key := file + " " + d.name
 		if found[key] || strings.Contains(file, " ") {
@@ -107,8 +107,8 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 			return true
 		})
 	}
-	for _, k := range kernels {
-		visit(p.Package, declared[home(p.Info.Defs[k.Name])][k.Name.Name])
+	for _, k := range own.Kernels() {
+		visit(own, declared[home(own.Info.Defs[k.Name])][k.Name.Name])
 	}
 	slices.Sort(names)
 	sums := map[string]map[string]string{} // by file
@@ -127,7 +127,7 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 		names[i] = key + " " + sums[file][name]
 	}
 	for pkg, undeclared := range absent {
-		names = append(names, folderFrom(pkg, p.Package)+" "+strings.Join(slices.Sorted(maps.Keys(undeclared)), ",")+" "+pkg.Name)
+		names = append(names, folderFrom(pkg, own)+" "+strings.Join(slices.Sorted(maps.Keys(undeclared)), ",")+" "+pkg.Name)
 	}
 	slices.Sort(names)
 	return names, nil

@@ -34,6 +34,7 @@ func Program(p *load.Package) (*ir.Program, error) {
 		return nil, nil
 	}
 	g := newProgram(p)
+	g.errs = append(g.errs, p.Refused...)
 	for _, e := range p.Errors { // the errors in a function are reported when the function is built
 		if p.Outside(e.Pos) {
 			g.note(e.Pos, e.Msg)

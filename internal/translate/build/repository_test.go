@@ -37,7 +37,7 @@ func TestAllKernelsOfTheRepository(t *testing.T) {
 			kernels++
 			for s, by := range facts.VarianceOf(f, effects, nil).Barriers {
 				barriers++
-				assert.Equal(t, facts.Nothing, by, "%s: kernel %s", made.Position(s.Pos), f.Name)
+				assert.LessOrEqual(t, by, facts.Block, "%s: kernel %s", made.Position(s.Pos), f.Name)
 			}
 			r := facts.ReachOf(made, f, effects)
 			for _, a := range r.Accesses {

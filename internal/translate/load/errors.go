@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"go/token"
 	"slices"
@@ -35,7 +36,7 @@ func Sorted(list []Error) error {
 		if n := strings.Compare(a.Pos.Filename, b.Pos.Filename); n != 0 {
 			return n
 		}
-		return a.Pos.Offset - b.Pos.Offset
+		return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column)
 	})
-	return Errors(slices.Compact(list))
+	return Errors(slices.CompactFunc(list, func(a, b Error) bool { return a.Error() == b.Error() })) // a function that is called twice is refused once
 }

@@ -86,7 +86,7 @@ func Load(ctx context.Context, dir string, patterns ...string) (found []*Package
 			return nil, err
 		}
 		if p != nil {
-			p.others = known
+			p.others, p.Written().others = known, known
 			found = append(found, p)
 		}
 	}
@@ -99,7 +99,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 	var files []*ast.File
 	var bad Errors
 	var generated []string
-	constrained, marked := map[string]bool{}, false
+	constrained, marked, texts := map[string]bool{}, false, map[string][]byte{}
 	for i, short := range slices.Concat(plain, cgo, tests, ignored) {
 		file := filepath.Join(folder, short)
 		src, err := os.ReadFile(file)
@@ -126,7 +126,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 		bad = append(bad, wrong...)
 		switch {
 		case inPackage:
-			files, bad = append(files, tree), append(bad, errs...)
+			files, bad, texts[file] = append(files, tree), append(bad, errs...), src
 			constrained[file] = i >= len(plain) || isConstrained(short, tree)
 			continue
 		case i < len(plain)+len(cgo)+len(tests):
@@ -146,6 +146,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 	}
 	p := Check(fset, path, files, imports)
 	p.Dir, p.constrained = folder, constrained
+	p = p.Expanded(texts, imports)
 	for _, file := range generated {
 		switch filepath.Base(file) {
 		case GeneratedName(p.Name), TestName(p.Name), VulkanName(p.Name):

@@ -27,9 +27,11 @@ type Package struct {
 
 	Orphans []string // generated files that belong to no kernel
 	Vectors []string // generated files with vector code, which are orphans if no kernel has vector code any more
+	Refused []Error  // calls of functions with barriers that have no translation
 
 	others      *others         // the packages that it imports; nil if it was loaded without the go command
 	constrained map[string]bool // files that only some builds have
+	written     *Package        // the package before functions with barriers were written into kernels; nil if there are none
 }
 
 // listed is what the go command says about a package.
@@ -120,5 +122,9 @@ func isMark(c *ast.Comment) bool {
 
 // ErrorAt returns an error at a position.
 func (p *Package) ErrorAt(pos token.Pos, format string, args ...any) *Error {
-	return &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
+	text := fmt.Sprintf(format, args...)
+	if call := p.caller(pos); call != "" {
+		text += "; the call is in " + call
+	}
+	return &Error{p.Fset.Position(pos), text}
 }

@@ -1,0 +1,144 @@
+// Package waits has kernels that call functions with barriers, for tests.
+package waits
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+// width is the size of the blocks.
+const width = 64
+
+// settle adds up the numbers in s, into s[0].
+func settle(t grid.Thread, s *[width]float32) {
+	for d := width / 2; d > 0; d /= 2 {
+		t.Barrier()
+		if t.Local(0) < d {
+			s[t.Local(0)] += s[t.Local(0)+d]
+		}
+	}
+	t.Barrier()
+}
+
+// sum returns the sum of the numbers v that the threads of a block have. It calls another function with barriers.
+func sum(t grid.Thread, s *[width]float32, v float32) float32 {
+	t.Barrier() // the threads may still read s
+	s[t.Local(0)] = v
+	settle(t, s)
+	return s[0]
+}
+
+// sums stores the sum of each block's numbers, and of their squares.
+//
+//halyard:kernel
+func sums(t grid.Thread, x []float32, y []float32) {
+	s := grid.Shared[[width]float32](t)
+	v, d := float32(0), float32(0.5)
+	if t.Global(0) < len(x) {
+		v = x[t.Global(0)]
+	}
+	total := sum(t, s, v+d)
+	squares := sum(t, s, v*v)
+	if t.Local(0) == 0 {
+		y[2*t.Block(0)], y[2*t.Block(0)+1] = total, squares
+	}
+}
+
+// scan returns the sum of the numbers v of the threads of a block up to this one, and the sum of all.
+func scan[T grid.Number](t grid.Thread, s *[width]T, v T) (upTo, all T) {
+	me := t.Local(0)
+	s[me] = v
+	t.Barrier()
+	for d := 1; d < width; d *= 2 {
+		var before T
+		if me >= d {
+			before = s[me-d]
+		}
+		t.Barrier()
+		s[me] += before
+		t.Barrier()
+	}
+	upTo, all = s[me], s[width-1]
+	t.Barrier()
+	return
+}
+
+// scans stores the sums of a block's numbers up to each, in several rounds: a block takes as many of them as count says.
+//
+//halyard:kernel int32 uint64
+func scans[T grid.Number](t grid.Thread, x []T, count []int32, y []T) {
+	s := grid.Shared[[width]T](t)
+	me, n := t.Local(0), int(count[t.Block(0)])
+	first, last := T(0), T(0)
+	for k := 0; k < n; k++ {
+		i := (t.Block(0)+k*t.Blocks(0))*width + me
+		v, all := scan(t, s, x[i]+last)
+		first += all
+		y[i] = v + first
+		_, last = scan[T](t, s, v)
+	}
+}
+
+// keys are the numbers that a block sorts.
+type keys [width]uint32
+
+// compare takes one step of a bitonic sort: it compares elements d apart. It returns whether this thread swapped two.
+func (k *keys) compare(t grid.Thread, size, d int) bool {
+	i := t.Local(0)
+	o := i ^ d
+	swaps := false
+	t.Barrier()
+	if o > i && (k[i] > k[o]) == (i&size == 0) {
+		k[i], k[o] = k[o], k[i]
+		swaps = true
+	}
+	return swaps
+}
+
+// sort sorts the keys of a block, and returns how many this thread swapped.
+func (k *keys) sort(t grid.Thread) (swaps int32) {
+	for size := 2; size <= width; size *= 2 {
+		for d := size / 2; d > 0; d /= 2 {
+			swapped := k.compare(t, size, d)
+			if swapped {
+				swaps++
+			}
+		}
+	}
+	t.Barrier()
+	return swaps
+}
+
+// sorts sorts each block's numbers, and stores how many each thread swapped.
+//
+//halyard:kernel
+func sorts(t grid.Thread, x []uint32, y []uint32, swaps []int32) {
+	k := grid.Shared[keys](t)
+	at := t.Global(0)
+	k[t.Local(0)] = x[at]
+	swaps[at] = k.sort(t)
+	y[at] = k[t.Local(0)]
+}
+
+// rotate gives each thread the number of the next, and counts the threads that it passes.
+func rotate(t grid.Thread, s *[width]float32, v *float32, passed *int32, by int) {
+	if by < 0 {
+		by += width
+	}
+	s[t.Local(0)] = *v
+	t.Barrier()
+	*v = s[(t.Local(0)+by)%width]
+	*passed += int32(by)
+	t.Barrier()
+}
+
+// turns rotates the numbers of a block, through pointers to variables of a thread.
+//
+//halyard:kernel
+func turns(t grid.Thread, by int32, x []float32, y []float32, passed []int32) {
+	s := grid.Shared[[width]float32](t)
+	v, n := x[t.Global(0)], int32(0)
+	for r := range 3 {
+		rotate(t, s, &v, &n, r-1)
+		rotate(t, s, &v, &n, int(by))
+		v += float32(r)
+	}
+	y[t.Global(0)], passed[t.Global(0)] = v, n
+}

@@ -1,0 +1,107 @@
+package waits
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/everydevice"
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+const blocks = 5
+
+// together runs a kernel as Go does: each thread calls it, and the functions in it, and waits at their barriers.
+func together(f func(grid.Thread)) {
+	for i := range uint32(blocks) {
+		b := &kernel.Block{Index: [3]uint32{i, 0, 0}, Size: [3]uint32{width, 1, 1}, Grid: [3]uint32{blocks, 1, 1}}
+		grid.RunTogether(b, f)
+	}
+}
+
+func numbers[T grid.Number](n int) []T {
+	list := make([]T, n)
+	state := uint32(1)
+	for i := range list {
+		state = state*1664525 + 1013904223
+		list[i] = T(state>>20) / 3
+	}
+	return list
+}
+
+// check compares what a kernel has stored on a device with what it stores as Go.
+func check[T grid.Number](t *testing.T, want []T, got *halyard.Buffer[T]) {
+	t.Helper()
+	values := got.Values()
+	for i, v := range want {
+		if !assert.Equal(t, v, values[i], "element %d of %d", i, len(want)) {
+			return
+		}
+	}
+}
+
+func supported(t *testing.T, q *halyard.Queue) {
+	t.Helper()
+	if err := q.Err(); errors.Is(err, hal.ErrUnsupported) {
+		t.Skip(err) // simulated drivers run no code
+	}
+}
+
+// A kernel that calls functions with barriers is, on each device, what it is as Go.
+func TestFunctionsWithBarriers(t *testing.T) {
+	const n = blocks * width
+	g := hal.Blocks(blocks).Of(width)
+	t.Run("sums", func(t *testing.T) {
+		x, want := numbers[float32](n-7), make([]float32, 2*blocks)
+		together(func(t grid.Thread) { sums(t, x, want) })
+		everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+			y := halyard.New[float32](q, 2*blocks)
+			Sums(q.Grid(g), halyard.From(q, x), y)
+			supported(t, q)
+			check(t, want, y)
+		})
+	})
+	t.Run("int32", func(t *testing.T) { scanned[int32](t, g) })
+	t.Run("uint64", func(t *testing.T) { scanned[uint64](t, g) })
+	t.Run("sorts", func(t *testing.T) {
+		x, want, swapped := numbers[uint32](n), make([]uint32, n), make([]int32, n)
+		together(func(t grid.Thread) { sorts(t, x, want, swapped) })
+		for i := range want[1:] {
+			assert.True(t, (i+1)%width == 0 || want[i] <= want[i+1], i)
+		}
+		everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+			y, swaps := halyard.New[uint32](q, n), halyard.New[int32](q, n)
+			Sorts(q.Grid(g), halyard.From(q, x), y, swaps)
+			supported(t, q)
+			check(t, want, y)
+			check(t, swapped, swaps)
+		})
+	})
+	t.Run("turns", func(t *testing.T) {
+		x, want, passed := numbers[float32](n), make([]float32, n), make([]int32, n)
+		together(func(t grid.Thread) { turns(t, -3, x, want, passed) })
+		everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+			y, times := halyard.New[float32](q, n), halyard.New[int32](q, n)
+			Turns(q.Grid(g), -3, halyard.From(q, x), y, times)
+			supported(t, q)
+			check(t, want, y)
+			check(t, passed, times)
+		})
+	})
+}
+
+func scanned[T interface{ int32 | uint64 }](t *testing.T, g hal.Grid) {
+	count, most := []int32{2, 0, 3, 1, 2}, blocks*width*3
+	x, want := numbers[T](most), make([]T, most)
+	together(func(t grid.Thread) { scans(t, x, count, want) })
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		y := halyard.New[T](q, most)
+		Scans(q.Grid(g), halyard.From(q, x), halyard.From(q, count), y)
+		supported(t, q)
+		check(t, want, y)
+	})
+}
