@@ -77,7 +77,7 @@ func newProgram(src *load.Package) *program {
 	g := &program{
 		own: src, pkg: src, known: map[*load.Package]bool{}, context: types.NewContext(),
 		decls: map[*types.Func]*ast.FuncDecl{}, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
-		types: map[types.Type]*ir.Type{}, effects: map[*ir.Function]*facts.Effects{}, made: &ir.Program{Position: src.Fset.Position},
+		types: map[types.Type]*ir.Type{}, tables: map[*types.Var]*table{}, effects: map[*ir.Function]*facts.Effects{}, made: &ir.Program{Position: src.Fset.Position},
 	}
 	g.declare(src)
 	return g

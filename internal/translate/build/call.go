@@ -84,7 +84,7 @@ func (f *values) conversion(e *ast.CallExpr) *ir.Value {
 func (f *values) builtin(e *ast.CallExpr, name string) *ir.Value {
 	switch name {
 	case "len", "cap":
-		return f.length(e, name)
+		return f.size(e, name)
 	case "min", "max":
 		t := f.typeOf(e)
 		n := f.number(e)
@@ -120,11 +120,11 @@ func (f *values) builtin(e *ast.CallExpr, name string) *ir.Value {
 	return nil
 }
 
-func (f *values) length(e *ast.CallExpr, name string) *ir.Value {
+func (f *values) size(e *ast.CallExpr, name string) *ir.Value {
 	switch t := f.typeOf(e.Args[0]).Underlying().(type) {
 	case *types.Slice:
 		if name == "len" {
-			return f.Extent(ir.Len, f.slice(e.Args[0]).param)
+			return f.length(f.elements(e.Args[0]))
 		}
 		refuse(e.Pos(), "cap has no translation; use len")
 	case *types.Array: // if the expression has a call, Go makes the call and does not treat the length as a constant

@@ -193,6 +193,10 @@ func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, elem
 		}
 		return f.exprAs(s.X, t), nil
 	case *types.Array:
+		if at := f.tableOf(s.X); wantValue && at != nil {
+			at = f.Frozen(at)
+			return rounds(u.Len()), func(i *ir.Value) *ir.Value { return f.read(ref{place: f.AgainAt(at).Part(0, i, nil)}, s.X.Pos()) }
+		}
 		if wantValue { // Go ranges over a copy of the array
 			f.p.typ(t, s.X.Pos())
 			all := f.Let(f.expr(s.X))
@@ -203,8 +207,8 @@ func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, elem
 		}
 		return rounds(u.Len()), nil
 	case *types.Slice:
-		m := f.slice(s.X).param
-		return f.Extent(ir.Len, m), func(i *ir.Value) *ir.Value { return f.read(ref{place: m.At().Part(0, i, nil)}, s.X.Pos()) }
+		at := f.elements(s.X)
+		return f.length(at), func(i *ir.Value) *ir.Value { return f.read(ref{place: at.Part(0, i, nil)}, s.X.Pos()) }
 	case *types.Signature:
 		refuse(s.X.Pos(), "a range over a function has no translation; write a loop with an index")
 	}

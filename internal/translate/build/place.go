@@ -97,7 +97,7 @@ func (f *values) indexed(e *ast.IndexExpr) ref {
 	var r ref
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
-		r.place = f.slice(e.X).param.At()
+		r.place = f.elements(e.X)
 	case *types.Array:
 		r = f.ref(e.X)
 	case *types.Pointer:
@@ -113,6 +113,22 @@ func (f *values) indexed(e *ast.IndexExpr) ref {
 		r.place.Path[len(r.place.Path)-1].Pos = e.Index.Pos()
 	}
 	return r
+}
+
+// elements returns the place of all elements of a slice.
+func (f *values) elements(e ast.Expr) *ir.Place {
+	if v := f.vars[f.object(e)]; v != nil && v.kind == list {
+		return v.local.At()
+	}
+	return f.slice(e).param.At()
+}
+
+// length returns the number of elements of a place that elements returned.
+func (f *values) length(of *ir.Place) *ir.Value {
+	if of.Local != nil {
+		return f.Int(ir.Basic(ir.Int), of.Type.Len)
+	}
+	return f.Extent(ir.Len, of.Param)
 }
 
 // index returns the value of an index. A constant index becomes an int.

@@ -24,6 +24,7 @@ type program struct {
 	kernels   map[*types.Func]bool
 	functions map[*types.Func][]*function
 	types     map[types.Type]*ir.Type
+	tables    map[*types.Var]*table
 	effects   map[*ir.Function]*facts.Effects
 	made      *ir.Program
 }
@@ -36,6 +37,7 @@ const (
 	slice               // a parameter
 	pointer             // a parameter
 	shared              // a Go pointer to shared memory, which is a local
+	list                // a slice that is a variable of the package, and a local that is a table
 	thread              // the grid.Thread; package ir has no such variable, but operations such as ir.InGrid
 	matrix              // a parameter
 )
