@@ -55,7 +55,9 @@ func (f *values) call(e *ast.CallExpr) []*ir.Value {
 		case load.GridPath:
 			return one(f.gridCall(e, obj, recv))
 		case "math", "math/bits", "math/cmplx":
-			return f.goCall(e, obj.Pkg().Name(), obj.Name())
+			if v := f.goCall(e, obj); v != nil {
+				return v
+			}
 		}
 	}
 	return f.userCall(e, obj, id, recv, args)
@@ -96,7 +98,13 @@ func (f *values) builtin(e *ast.CallExpr, name string) *ir.Value {
 		return value
 	case "append", "make", "copy", "clear", "delete", "new":
 		refuse(e.Pos(), noMemory, name)
-	case "panic", "recover":
+	case "panic":
+		if f.p.pkg.Standard {
+			f.panics()
+			return nil
+		}
+		fallthrough
+	case "recover":
 		refuse(e.Pos(), "%s has no translation; write an error code into a buffer", name)
 	case "print", "println":
 		refuse(e.Pos(), "%s has no translation; write into a buffer", name)
@@ -204,14 +212,13 @@ func (f *values) threadCall(e *ast.CallExpr, name string, recv ast.Expr) *ir.Val
 	return at
 }
 
-// goCall builds a call of a function of packages math, math/bits and math/cmplx.
-func (f *values) goCall(e *ast.CallExpr, pkg, name string) []*ir.Value {
-	_, result, ok := ir.Signature(pkg + "." + name)
+// goCall builds a call of a function of packages math, math/bits and math/cmplx that is an operation. For other functions it returns nil: those are translated
+// from the source of the package.
+func (f *values) goCall(e *ast.CallExpr, obj *types.Func) []*ir.Value {
+	name := obj.Pkg().Name() + "." + obj.Name()
+	_, result, ok := ir.Signature(name)
 	if !ok {
-		if pkg == "cmplx" {
-			refuse(e.Pos(), "cmplx.%s has no translation; write a function that computes it", name)
-		}
-		refuse(e.Pos(), "%s.%s has no translation; write a function of this package that computes it", pkg, name)
+		return nil
 	}
 	sig, isFunc := f.info().TypeOf(e.Fun).(*types.Signature)
 	if !isFunc {
@@ -225,7 +232,7 @@ func (f *values) goCall(e *ast.CallExpr, pkg, name string) []*ir.Value {
 		args = append(args, p.value)
 	}
 	v := f.Value(ir.Go, result, args...)
-	v.Of, v.Pos = pkg+"."+name, e.Pos()
+	v.Of, v.Pos = name, e.Pos()
 	if result.Kind != ir.Tuple {
 		return one(v)
 	}

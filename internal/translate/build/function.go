@@ -54,6 +54,7 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space
 	before := len(p.errs)
 	f.countChanges()
 	f.declareTables()
+	f.declareChoices()
 	p.try(func() { f.signature(obj) })
 	if len(p.errs) == before {
 		f.body()

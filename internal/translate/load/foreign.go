@@ -18,13 +18,18 @@ type listed struct {
 	Error                                     *struct{ Err string }
 }
 
-// others has the packages whose functions kernels may call: the packages that packages with kernels import, except the standard library.
+// others has the packages whose functions kernels may call: the packages that packages with kernels import, and of Go's own packages those for mathematics.
 type others struct {
 	fset    *token.FileSet
 	imports types.Importer
 	dir     string              // where the go command ran
 	listed  map[string]*listed  // by import path
 	loaded  map[string]*Package // by import path; nil if there is no source
+}
+
+// Mathematics reports whether a package of Go itself has functions that kernels may call.
+func Mathematics(path string) bool {
+	return path == "math" || path == "math/bits" || path == "math/cmplx"
 }
 
 // load returns a package with its source. It returns nil if the package has no source files, or only files that use cgo.
@@ -37,7 +42,7 @@ func (s *others) load(path string) *Package {
 	}
 	s.loaded[path] = nil
 	l := s.listed[path]
-	if l == nil || l.Standard || len(l.GoFiles) == 0 || path == GridPath {
+	if l == nil || l.Standard && !Mathematics(path) || len(l.GoFiles) == 0 || path == GridPath {
 		return nil
 	}
 	var files []*ast.File
@@ -58,7 +63,7 @@ func (s *others) load(path string) *Package {
 		files, constrained[file] = append(files, tree), isConstrained(short, tree)
 	}
 	p := Check(s.fset, path, files, s.imports)
-	p.Dir, p.constrained, p.others = l.Dir, constrained, s
+	p.Dir, p.constrained, p.others, p.Standard = l.Dir, constrained, s, l.Standard
 	s.loaded[path] = p
 	return p
 }
@@ -70,7 +75,7 @@ func (p *Package) Home(obj *types.Func) (*Package, *types.Func) {
 	if obj.Pkg() == nil || obj.Pkg() == p.Types {
 		return p, obj
 	}
-	src := p.Import(obj.Pkg().Path())
+	src := p.others.load(obj.Pkg().Path())
 	if src == nil {
 		return nil, nil
 	}

@@ -37,12 +37,13 @@ type Package struct {
 	Info   *types.Info
 	Errors []types.Error
 
+	Standard bool // it is a package of Go itself
+
 	Orphans []string // generated files that belong to no kernel
 	Vectors []string // generated files with vector code, which are orphans if no kernel has vector code any more
 
 	others      *others           // the packages that it imports; nil if it was loaded without the go command
 	constrained map[string]bool   // files that only some builds have
-	standard    bool              // it is a package of Go itself
 	changes     map[string]string // where variables of the package may be changed, by name; nil if nobody has asked yet
 }
 

@@ -49,8 +49,13 @@ func (p *Package) Instances(kernel *ast.FuncDecl) (all [][]types.Type, why *Erro
 	return all, nil
 }
 
-// Import returns a package that a package with kernels imports, or nil if the source is not available.
-func (p *Package) Import(path string) *Package { return p.others.load(path) }
+// Import returns a package that a package with kernels imports. For a package of Go itself, or if the source is not available, it returns nil.
+func (p *Package) Import(path string) *Package {
+	if Mathematics(path) {
+		return nil
+	}
+	return p.others.load(path)
+}
 
 // Outside reports whether a position is in a declaration of constants, types or imports.
 func (p *Package) Outside(pos token.Pos) bool {

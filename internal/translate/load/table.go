@@ -21,7 +21,7 @@ func (p *Package) Table(v *types.Var) (lit *ast.CompositeLit, why string) {
 	default:
 		return nil, fmt.Sprintf("%s is a variable of the package%s, or make it a constant", v.Name(), pass)
 	}
-	if !p.standard {
+	if !p.Standard {
 		if p.changes == nil {
 			p.findChanges()
 		}
