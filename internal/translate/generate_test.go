@@ -148,11 +148,15 @@ func (g *generator) leaf(t string) string {
 			return fmt.Sprintf("%s.list[%s&1]", v, g.leafInteger())
 		}
 	}
-	switch {
+	switch n := g.IntN(4); {
+	case n == 0:
+		return fmt.Sprintf("tableOf%s[%s]", t, pick(g, []string{"2", "5", "u&7", "u>>3&7", "u%7"}))
 	case t == "bool":
 		return "(u&1 == 0)"
 	case isFloat(t):
 		return t + "(w)"
+	case n == 1 && t != "uint32":
+		return fmt.Sprintf("%s(tableOfRows[u&1][%s])", t, pick(g, []string{"1", "u%3"}))
 	}
 	return t + "(u)"
 }

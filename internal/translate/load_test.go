@@ -356,3 +356,24 @@ func TestUnexpectedEnd(t *testing.T) {
 		require.NotContains(t, bad[:i], e)
 	}
 }
+
+// A variable that a file of tests or of another build changes is no table. What a local variable of the same name means there does not matter.
+func TestVariablesThatOtherFilesChange(t *testing.T) {
+	t.Parallel()
+	const kernel = "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar table = [...]int32{1, 2}\n\n//halyard:kernel\nfunc k(t grid.Thread, x []int32) { x[0] = table[t.Global(0)&1] }\n"
+	for _, c := range []struct{ file, src, want string }{
+		{"own_windows.go", "package p\n\nfunc init() { table[1] = 3 }\n", "table is a variable of the package that own_windows.go:3 changes"},
+		{"own_test.go", "package p\n\nvar _ = &table\n", "table is a variable of the package that own_test.go:3 takes the address of"},
+		{"own_test.go", "package p\n\nfunc f() int32 {\n\ttable := [2]int32{}\n\ttable[0]++\n\treturn table[1]\n}\n\nvar _ = table[1] + f()\n", ""},
+		{"own_test.go", "package p_test\n\nvar table [3]int\n\nfunc init() { table[1] = 3 }\n", ""},
+	} {
+		packages, err := Load(t.Context(), module(t, map[string]string{"k.go": kernel, c.file: c.src}), ".")
+		require.NoError(t, err)
+		_, err = packages[0].Translate()
+		if c.want == "" {
+			assert.NoError(t, err, c.src)
+		} else {
+			assert.ErrorContains(t, err, c.want)
+		}
+	}
+}

@@ -64,7 +64,23 @@ var refused = []struct{ text, want string }{
 	{"‹grid.AtomicAdd(&o[0], 1)", "o is a grid.Out"},
 	{"y[0] = ‹variable", "variable is a variable of the package; pass it as a parameter"},
 	{"‹variable = 1", "variable is a variable of the package"},
-	{"y[0] = ‹table[2]", "table is a variable of the package"},
+	{"y[0] = ‹table[2]", "table is a variable of the package whose declaration has no list of elements; pass it as a parameter"},
+	{"y[0] = ‹written[2]", "written is a variable of the package that k.go:41 changes, and kernels read only variables that nothing changes; pass it as a parameter"},
+	{"‹rising[1]++", "rising is a variable of the package that k.go:59 changes"},
+	{"y[0] = ‹counted[2].v", "counted is a variable of the package that k.go:41 changes"},
+	{"y[0] = ‹pointed[1][1]", "pointed is a variable of the package that k.go:41 takes the address of"},
+	{"y[0] = ‹sliced[2]", "sliced is a variable of the package that k.go:41 slices"},
+	{"y[0] = int32(len(‹passed))", "passed is a variable of the package that k.go:41 uses otherwise than by index"},
+	{"y[0] = ‹grown[0].v", "grown is a variable of the package that k.go:41 calls a method of, which may change it"},
+	{"for _, y[0] = range ‹assigned {}", "assigned is a variable of the package that k.go:41 changes"},
+	{"first(‹short)", "short is a variable of the package that k.go:59 uses otherwise than by index"},
+	{"y[0] = ‹Public[2]", "Public is exported, so other packages may change it; let its name begin with a small letter"},
+	{"y[0] = ‹computed[2]", "computed cannot be read by a kernel: k.go:36: this is no constant; write one"},
+	{"y[0] = ‹copied[1][2]", "copied cannot be read by a kernel: k.go:37: this is no list of constants"},
+	{"_ = ‹named[2]", "named cannot be read by a kernel: k.go:38: a string has no translation; use numbers"},
+	{"y[0] = ‹large[2]", "large cannot be read by a kernel: k.go:39: it has 65540 bytes, and a table has at most 65536"},
+	{"y[0] = int32(‹long[2])", "long cannot be read by a kernel: k.go:40: it has an array of more than 65532 elements"},
+	{"y[0] = ‹empty[0]", "empty cannot be read by a kernel: k.go:35: a table without elements has no translation"},
 	{"f := ‹one{1}.get; _ = f", "a method value has no translation; call the method"},
 	{"again:\n y[0]++\n ‹goto again", "goto has no translation; write a loop"},
 	{"‹select {}", "select has no translation"},
@@ -197,6 +213,17 @@ func pairOf() (o one, x int32) { return }
 var variable int32
 var table [4]int32
 var dynamic interface{ get() int32 }
+var written, rising, sliced, assigned, Public = [4]int32{1}, [4]int32{1}, [4]int32{1}, [4]int32{1}, [4]int32{1}
+var counted, pointed, passed, grown, short, empty = []one{{1}}, [2][2]int32{}, []int32{1}, [1]counter{}, []int32{1}, []int32{}
+var computed = [4]int32{2: help2()}
+var copied = [2][4]int32{1: written}
+var named = [4]string{"a"}
+var large = [1<<14 + 1]int32{}
+var long = []uint8{1<<16 - 4: 1}
+func change() { written[1] = 2; counted[0].v--; _ = &pointed[0]; _ = sliced[1:]; first(passed); grown[0].up(); for assigned[0] = range 3 {} }
+type counter struct{ v int32 }
+func (c *counter) up() { c.v++ }
+func help2() int32 { return 1 }
 
 func help(x int32)                    {}
 func inc(p *int32)                    { *p++ }

@@ -74,6 +74,23 @@ func changeOf[T plainNumber](s []T, k T) T {
 	s[len(s)/2] = k
 	return totalOf(s[1:], k)
 }
+// Tables that random kernels read, one for each type of numbers and for bool.
+var (
+	tableOfint8    = [8]int8{-128, 127, 3: -1, 85, 7, -2, 1}
+	tableOfint16   = []int16{-32768, 32767, 3: -1, 1000, 7, -2, 1}
+	tableOfint32   = [8]int32{-1 << 31, 1<<31 - 1, 3: -1, 1 << 20, 7, -2, 1}
+	tableOfint64   = [8]int64{-1 << 63, 1<<63 - 1, 3: -1, 1 << 40, 7, -2, 1}
+	tableOfint     = [...]int{-1 << 62, 1 << 33, 3: -1, 100, 7, -2, 1}
+	tableOfuint8   = []uint8{0, 255, 3: 1, 170, 7, 128, 2}
+	tableOfuint16  = [8]uint16{0, 65535, 3: 1, 170, 7, 128, 2}
+	tableOfuint32  = [8]uint32{0, 1<<32 - 1, 3: 1, 170, 7, 1 << 31, 2}
+	tableOfuint64  = [8]uint64{0, 1<<64 - 1, 3: 1, 170, 7, 1 << 63, 2}
+	tableOfuint    = []uint{0, 1<<64 - 1, 3: 1, 170, 7, 1 << 63, 2}
+	tableOffloat32 = [8]float32{0, -1, 0.1, 3: 1e10, -1.25, 3, 1e-40, 0.5}
+	tableOffloat64 = [8]float64{0, -1, 0.1, 3: 1e100, -1.25, 3, 1e-300, 0.5}
+	tableOfbool    = [8]bool{true, 3: true, true, 6: true}
+	tableOfRows    = [2][3]int32{{1, -2, 3}, {-4, 5, -6}}
+)
 
 // Wide is the only type of 64 bits for numbers with a point in what random kernels are passed.
 type Wide = float64

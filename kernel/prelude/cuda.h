@@ -16,6 +16,8 @@ typedef float4 f32x4;
 #define GLOBAL
 #define LOCAL __shared__
 #define CONSTANT __constant__
+/* Threads read a table at different places, for which __constant__ is slow; of that there are 64 KiB only. */
+#define GO_TABLE static __device__ const
 #define SHARED_PARAM(T, name)
 #define SHARED_VAR(T, name) extern __shared__ f32x4 halyard_shared[]; T *name = (T *)halyard_shared;
 #define RESTRICT __restrict__

@@ -31,6 +31,7 @@
 #define GLOBAL __global
 #define LOCAL __local
 #define CONSTANT __constant
+#define GO_TABLE __constant
 #define SHARED_PARAM(T, name) , __local T *name
 #define SHARED_VAR(T, name)
 #define RESTRICT restrict

@@ -111,12 +111,17 @@ func (m *Module) Pointer(storage uint32, to spirv.ID) spirv.ID {
 	return m.Type(spirv.OpTypePointer, storage, to)
 }
 
-// Const returns an integer of 32 or 64 bits.
+// Const returns an integer of 8, 16, 32 or 64 bits.
 func (m *Module) Const(bits int, v uint64) spirv.ID {
 	if bits == 64 {
 		return m.once(spirv.OpConstant, m.Int(64), uint32(v), uint32(v>>32))
 	}
-	return m.once(spirv.OpConstant, m.Int(32), uint32(v))
+	return m.once(spirv.OpConstant, m.Int(bits), uint32(v&(1<<bits-1)))
+}
+
+// Composite returns an array or a structure of constants.
+func (m *Module) Composite(typ spirv.ID, parts ...spirv.ID) spirv.ID {
+	return m.once(OpConstantComposite, typ, parts...)
 }
 
 // ConstFloat returns a float.

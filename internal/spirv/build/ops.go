@@ -13,6 +13,7 @@ const (
 	OpTypeFunction          spirv.Op = 33
 	OpConstantTrue          spirv.Op = 41
 	OpConstantFalse         spirv.Op = 42
+	OpConstantComposite     spirv.Op = 44
 	OpConstantNull          spirv.Op = 46
 	OpSpecConstant          spirv.Op = 50
 	OpSpecConstantComposite spirv.Op = 51
@@ -121,6 +122,7 @@ const (
 const (
 	Input     = 1
 	Workgroup = 4
+	Private   = 6
 	Function  = 7
 )
 

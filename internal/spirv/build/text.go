@@ -59,7 +59,7 @@ var names = map[spirv.Op]string{
 	spirv.OpExecutionMode: "ExecutionMode", spirv.OpCapability: "Capability", OpTypeVoid: "TypeVoid", OpTypeBool: "TypeBool", spirv.OpTypeInt: "TypeInt",
 	spirv.OpTypeFloat: "TypeFloat", spirv.OpTypeVector: "TypeVector", spirv.OpTypeArray: "TypeArray", OpTypeRuntimeArray: "TypeRuntimeArray",
 	spirv.OpTypeStruct: "TypeStruct", spirv.OpTypePointer: "TypePointer", OpTypeFunction: "TypeFunction", OpConstantTrue: "ConstantTrue",
-	OpConstantFalse: "ConstantFalse", spirv.OpConstant: "Constant", OpConstantNull: "ConstantNull", OpSpecConstant: "SpecConstant",
+	OpConstantFalse: "ConstantFalse", spirv.OpConstant: "Constant", OpConstantComposite: "ConstantComposite", OpConstantNull: "ConstantNull", OpSpecConstant: "SpecConstant",
 	OpSpecConstantComposite: "SpecConstantComposite", spirv.OpFunction: "Function", OpFunctionParameter: "FunctionParameter",
 	spirv.OpFunctionEnd: "FunctionEnd", spirv.OpFunctionCall: "FunctionCall", spirv.OpVariable: "Variable", spirv.OpLoad: "Load", OpStore: "Store",
 	spirv.OpAccessChain: "AccessChain", spirv.OpDecorate: "Decorate", spirv.OpMemberDecorate: "MemberDecorate",

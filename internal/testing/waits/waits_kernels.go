@@ -65,9 +65,9 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 }, Indexes: []string{"kernels.go:35", "kernels.go:23", "kernels.go:14", "kernels.go:40", "kernels.go:68", "kernels.go:72", "kernels.go:47", "kernels.go:52", "kernels.go:55", "kernels.go:58", "kernels.go:74", "kernels.go:115", "kernels.go:88", "kernels.go:89", "kernels.go:116", "kernels.go:117", "kernels.go:137", "kernels.go:125", "kernels.go:127", "kernels.go:143"}, Kernels: map[string]kernel.Written{
 	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
-	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70",
+	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 1,
 		Footprint: kernel.Footprint{Why: "kernels.go:74: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
-	"scans[uint64]": {Code: "k_scans_uint64", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70",
+	"scans[uint64]": {Code: "k_scans_uint64", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 2,
 		Footprint: kernel.Footprint{Why: "kernels.go:74: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
 	"sorts": {Code: "k_sorts", Params: []string{"x", "len(x)", "y", "len(y)", "swaps", "len(swaps)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sortsFootprint}},
@@ -92,6 +92,7 @@ typedef struct { i32 a[64]; } T_64_i32;
 typedef struct { u64 a[64]; } T_64_u64;
 typedef struct { u32 a[64]; } T_64_u32;
 
+#if !defined(GO_TYPES) || GO_TYPES == 0
 KERNEL void k_sums(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	LOCAL T_64_f32 h_s;
 	{
@@ -141,7 +142,9 @@ KERNEL void k_sums(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n 
 	}
 	GO_LOOPED
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_scans_int32(const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL i32 *h_count, i64 h_count_n, GLOBAL i32 *h_y, i64 h_y_n GO_FAULTS) {
 	LOCAL T_64_i32 h_s;
 	{
@@ -210,7 +213,9 @@ KERNEL void k_scans_int32(const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL i32 *h_
 	}
 	GO_LOOPED
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 2
 KERNEL void k_scans_uint64(const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL i32 *h_count, i64 h_count_n, GLOBAL u64 *h_y, i64 h_y_n GO_FAULTS) {
 	LOCAL T_64_u64 h_s;
 	{
@@ -279,7 +284,9 @@ KERNEL void k_scans_uint64(const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL i32 *h
 	}
 	GO_LOOPED
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 0
 KERNEL void k_sorts(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_y, i64 h_y_n, GLOBAL i32 *h_swaps, i64 h_swaps_n GO_FAULTS) {
 	LOCAL T_64_u32 h_k;
 	{
@@ -322,7 +329,9 @@ KERNEL void k_sorts(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_y, i64 h_y_n
 	h_y[GO_AT(h_at, h_y_n, 15)] = GO_ONCE(h_k.a[GO_AT((i64)THREAD(0), 64, 15)]);
 	GO_LOOPED
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 0
 KERNEL void k_turns(i32 h_by, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n, GLOBAL i32 *h_passed, i64 h_passed_n GO_FAULTS) {
 	LOCAL T_64_f32 h_s;
 	{
@@ -364,6 +373,7 @@ KERNEL void k_turns(i32 h_by, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y,
 	h_passed[GO_AT((i64)INDEX(0), h_passed_n, 19)] = v_3;
 	GO_LOOPED
 }
+#endif
 `})
 
 var (
@@ -531,7 +541,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:37
 					v_ := v + d
-//line waits_kernels.go:535
+//line waits_kernels.go:545
 					vs[tx] = v
 					v_s[tx] = v_
 				}
@@ -549,14 +559,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v_
 //line kernels.go:23
 					s[tx] = v_
-//line waits_kernels.go:553
+//line waits_kernels.go:563
 				}
 			}
 		}
 	}
 //line kernels.go:11
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:560
+//line waits_kernels.go:570
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -567,13 +577,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:14
 							s[tx] += s[tx+d_]
 						}
-//line waits_kernels.go:571
+//line waits_kernels.go:581
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:577
+//line waits_kernels.go:587
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -590,7 +600,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:38
 					v__ := v * v
-//line waits_kernels.go:594
+//line waits_kernels.go:604
 					totals[tx] = total
 					v__s[tx] = v__
 				}
@@ -608,14 +618,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v__
 //line kernels.go:23
 					s[tx] = v__
-//line waits_kernels.go:612
+//line waits_kernels.go:622
 				}
 			}
 		}
 	}
 //line kernels.go:11
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:619
+//line waits_kernels.go:629
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
@@ -626,13 +636,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:14
 							s[tx] += s[tx+d__]
 						}
-//line waits_kernels.go:630
+//line waits_kernels.go:640
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:636
+//line waits_kernels.go:646
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -646,7 +656,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:650
+//line waits_kernels.go:660
 			}
 		}
 	}
@@ -709,7 +719,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 				_, _, _ = tx, ty, tz
 //line kernels.go:69
 				first, last := T(0), T(0)
-//line waits_kernels.go:713
+//line waits_kernels.go:723
 				firsts[tx] = first
 				lasts[tx] = last
 			}
@@ -717,7 +727,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 	}
 //line kernels.go:70
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:721
+//line waits_kernels.go:731
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -739,7 +749,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all_ T
 //line kernels.go:47
 					s[me_] = v_
-//line waits_kernels.go:743
+//line waits_kernels.go:753
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -747,7 +757,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:49
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:751
+//line waits_kernels.go:761
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -760,7 +770,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:764
+//line waits_kernels.go:774
 						befores[tx] = before
 					}
 				}
@@ -776,12 +786,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before
 //line kernels.go:55
 						s[me_] += before
-//line waits_kernels.go:780
+//line waits_kernels.go:790
 					}
 				}
 			}
 		}
-//line waits_kernels.go:785
+//line waits_kernels.go:795
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -796,7 +806,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all_
 //line kernels.go:58
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:800
+//line waits_kernels.go:810
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -834,7 +844,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all__ T
 //line kernels.go:47
 					s[me__] = v__
-//line waits_kernels.go:838
+//line waits_kernels.go:848
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
@@ -843,7 +853,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:49
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:847
+//line waits_kernels.go:857
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -856,7 +866,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:860
+//line waits_kernels.go:870
 						before_s[tx] = before_
 					}
 				}
@@ -872,12 +882,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before_
 //line kernels.go:55
 						s[me__] += before_
-//line waits_kernels.go:876
+//line waits_kernels.go:886
 					}
 				}
 			}
 		}
-//line waits_kernels.go:881
+//line waits_kernels.go:891
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -892,7 +902,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:58
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:896
+//line waits_kernels.go:906
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -914,13 +924,13 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:75
 					_, last = upTo_, all__
-//line waits_kernels.go:918
+//line waits_kernels.go:928
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:924
+//line waits_kernels.go:934
 	scansPhasesPool.Give(held)
 }
 
@@ -961,7 +971,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 
 //line kernels.go:116
 					var swaps_ int32
-//line waits_kernels.go:965
+//line waits_kernels.go:975
 					swaps_s[tx] = swaps_
 				}
 			}
@@ -969,10 +979,10 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 	}
 //line kernels.go:97
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:973
+//line waits_kernels.go:983
 //line kernels.go:98
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:976
+//line waits_kernels.go:986
 			size_ := size
 			_ = size_
 			d_ := d
@@ -985,7 +995,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_, _, _ = tx, ty, tz
 //line kernels.go:86
 						swaps__ := false
-//line waits_kernels.go:989
+//line waits_kernels.go:999
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -1014,16 +1024,16 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						if swapped {
 							swaps_++
 						}
-//line waits_kernels.go:1018
+//line waits_kernels.go:1028
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1025
+//line waits_kernels.go:1035
 	}
-//line waits_kernels.go:1027
+//line waits_kernels.go:1037
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -1037,7 +1047,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 //line kernels.go:116
 					swaps[at] = swaps_
 					y[at] = k[tx]
-//line waits_kernels.go:1041
+//line waits_kernels.go:1051
 				}
 			}
 		}
@@ -1087,7 +1097,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_, _, _ = tx, ty, tz
 //line kernels.go:137
 					v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:1091
+//line waits_kernels.go:1101
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1096,7 +1106,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 	}
 //line kernels.go:138
 	for r := range 3 {
-//line waits_kernels.go:1100
+//line waits_kernels.go:1110
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -1113,7 +1123,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by_ += width
 					}
 					s[tx] = *(&v)
-//line waits_kernels.go:1117
+//line waits_kernels.go:1127
 					vs[tx] = v
 					by_s[tx] = by_
 				}
@@ -1136,7 +1146,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					*(&v) = s[(tx+by_)%width]
 					*(&n) += int32(by_)
-//line waits_kernels.go:1140
+//line waits_kernels.go:1150
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1158,7 +1168,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by__ += width
 					}
 					s[tx] = *(&v)
-//line waits_kernels.go:1162
+//line waits_kernels.go:1172
 					vs[tx] = v
 					by__s[tx] = by__
 				}
@@ -1181,7 +1191,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					*(&v) = s[(tx+by__)%width]
 					*(&n) += int32(by__)
-//line waits_kernels.go:1185
+//line waits_kernels.go:1195
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1198,14 +1208,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						_ = v
 //line kernels.go:141
 						v += float32(r)
-//line waits_kernels.go:1202
+//line waits_kernels.go:1212
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1209
+//line waits_kernels.go:1219
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1220,7 +1230,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 //line kernels.go:143
 					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:1224
+//line waits_kernels.go:1234
 				}
 			}
 		}

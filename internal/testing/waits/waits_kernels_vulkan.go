@@ -7,7 +7,7 @@ package waits
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("01318b3d6d707406", map[string]kernel.Code{
+	kernels.Compiled("00b9760b20dac0f0", map[string]kernel.Code{
 		"scans[int32]": {Words: `
 M8UBEQIBEQLjKRECCw4D5CkBDwwFCOu+zZsG4dzN+wXp3NGbAzIPLlZbbRAGCBEBAQEFBhEfTkcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUN
 AiMQSAUNAyMYSAUNBCMgSAUNBSMoRwMNAkcEEAYERwMRAkgFEQAjAEcEIwQPBSQCSAUkBEAhBCQAF0cELgsbRwRbCxpHBG0LGBUEASAAMgQBAgEyBAEDBAUl

@@ -8,7 +8,7 @@
 //   - statement.go and loop.go build statements. expression.go, call.go and place.go build values and places. type.go builds types.
 //   - reader.go answers questions about the Go syntax: what a name means, which variables change, which expressions have the same value whenever they are
 //     evaluated.
-//   - foreign.go builds functions of other packages.
+//   - foreign.go builds functions of other packages. standard.go has what only functions of Go's own packages may do. table.go builds tables.
 //
 // A Go variable that is only assigned where it is declared becomes a value. Any other variable becomes a local. A call or an atomic operation becomes a let in
 // front of the statement. The rest of an expression stays in the statement. So all calls of an expression run before its variables are read, as with Go's
@@ -79,7 +79,7 @@ func newProgram(src *load.Package) *program {
 	g := &program{
 		own: src, pkg: src, known: map[*load.Package]bool{}, context: types.NewContext(),
 		decls: map[*types.Func]*ast.FuncDecl{}, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
-		types: map[types.Type]*ir.Type{}, effects: map[*ir.Function]*facts.Effects{}, made: &ir.Program{Position: src.Fset.Position},
+		types: map[types.Type]*ir.Type{}, tables: map[*types.Var]*table{}, effects: map[*ir.Function]*facts.Effects{}, made: &ir.Program{Position: src.Fset.Position},
 	}
 	g.declare(src)
 	return g

@@ -55,7 +55,9 @@ func (f *values) call(e *ast.CallExpr) []*ir.Value {
 		case load.GridPath:
 			return one(f.gridCall(e, obj, recv))
 		case "math", "math/bits", "math/cmplx":
-			return f.goCall(e, obj.Pkg().Name(), obj.Name())
+			if v := f.goCall(e, obj); v != nil {
+				return v
+			}
 		}
 	}
 	return f.userCall(e, obj, id, recv, args)
@@ -84,7 +86,7 @@ func (f *values) conversion(e *ast.CallExpr) *ir.Value {
 func (f *values) builtin(e *ast.CallExpr, name string) *ir.Value {
 	switch name {
 	case "len", "cap":
-		return f.length(e, name)
+		return f.size(e, name)
 	case "min", "max":
 		t := f.typeOf(e)
 		n := f.number(e)
@@ -101,7 +103,13 @@ func (f *values) builtin(e *ast.CallExpr, name string) *ir.Value {
 		return nil
 	case "append", "make", "delete", "new":
 		refuse(e.Pos(), "%s has no translation; use arrays of fixed size, and loops", name)
-	case "panic", "recover":
+	case "panic":
+		if f.p.pkg.Standard {
+			f.panics()
+			return nil
+		}
+		fallthrough
+	case "recover":
 		refuse(e.Pos(), "%s has no translation; write an error code into a buffer", name)
 	case "print", "println":
 		refuse(e.Pos(), "%s has no translation; write into a buffer", name)
@@ -125,7 +133,7 @@ func (f *values) builtin(e *ast.CallExpr, name string) *ir.Value {
 	return nil
 }
 
-func (f *values) length(e *ast.CallExpr, name string) *ir.Value {
+func (f *values) size(e *ast.CallExpr, name string) *ir.Value {
 	switch t := f.typeOf(e.Args[0]).Underlying().(type) {
 	case *types.Slice:
 		if name == "len" {
@@ -209,14 +217,13 @@ func (f *values) threadCall(e *ast.CallExpr, name string, recv ast.Expr) *ir.Val
 	return at
 }
 
-// goCall builds a call of a function of packages math, math/bits and math/cmplx.
-func (f *values) goCall(e *ast.CallExpr, pkg, name string) []*ir.Value {
-	_, result, ok := ir.Signature(pkg + "." + name)
+// goCall builds a call of a function of packages math, math/bits and math/cmplx that is an operation. For other functions it returns nil: those are translated
+// from the source of the package.
+func (f *values) goCall(e *ast.CallExpr, obj *types.Func) []*ir.Value {
+	name := obj.Pkg().Name() + "." + obj.Name()
+	_, result, ok := ir.Signature(name)
 	if !ok {
-		if pkg == "cmplx" {
-			refuse(e.Pos(), "cmplx.%s has no translation; write a function that computes it", name)
-		}
-		refuse(e.Pos(), "%s.%s has no translation; write a function of this package that computes it", pkg, name)
+		return nil
 	}
 	sig, isFunc := f.info().TypeOf(e.Fun).(*types.Signature)
 	if !isFunc {
@@ -230,7 +237,7 @@ func (f *values) goCall(e *ast.CallExpr, pkg, name string) []*ir.Value {
 		args = append(args, p.value)
 	}
 	v := f.Value(ir.Go, result, args...)
-	v.Of, v.Pos = pkg+"."+name, e.Pos()
+	v.Of, v.Pos = name, e.Pos()
 	if result.Kind != ir.Tuple {
 		return one(v)
 	}

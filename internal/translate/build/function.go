@@ -54,6 +54,8 @@ func (p *program) function(obj *types.Func, args []types.Type, forms []form, pos
 	}
 	before := len(p.errs)
 	f.countChanges()
+	f.declareTables()
+	f.declareChoices()
 	f.broken = true
 	p.try(func() {
 		f.signature(obj)

@@ -193,6 +193,10 @@ func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, elem
 		}
 		return f.exprAs(s.X, t), nil
 	case *types.Array:
+		if at := f.tableOf(s.X); wantValue && at != nil {
+			at = f.Frozen(at)
+			return rounds(u.Len()), func(i *ir.Value) *ir.Value { return f.read(ref{place: f.AgainAt(at).Part(0, i, nil)}, s.X.Pos()) }
+		}
 		if wantValue { // Go ranges over a copy of the array
 			f.p.typ(t, s.X.Pos())
 			all := f.Let(f.expr(s.X))

@@ -37,8 +37,11 @@ func (r *reader) isSlice(e ast.Expr) bool {
 func (f *values) slice(e ast.Expr) *part {
 	switch x := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if v := f.variable(x); v.kind == slice {
+		switch v := f.variable(x); v.kind {
+		case slice:
 			return v.part
+		case list:
+			return &part{of: v.local.At(), len: f.Int(ir.Basic(ir.Int), v.local.Type.Len)}
 		}
 	case *ast.SliceExpr:
 		return f.sliced(x)
@@ -146,7 +149,8 @@ func (f *values) elementAt(p *part, index *ir.Value, at token.Pos, sure bool) *i
 	if p.len != nil {
 		n, ok := facts.Constant(index)
 		m, ok2 := facts.Constant(p.len)
-		if !sure && !(ok && ok2 && n >= 0 && n < m) {
+		whole := ok2 && p.from == nil && p.of.Type.Kind == ir.Array && m == p.of.Type.Len // the index of the array is checked
+		if !sure && !whole && !(ok && ok2 && n >= 0 && n < m) {
 			index = f.Value(ir.Within, ir.Basic(ir.Int), f.asInt(index), f.lengthOf(p))
 			index.Pos = at
 		}

@@ -178,6 +178,8 @@ func (f *values) pointee(e ast.Expr) *ir.Place {
 			return v.param.At()
 		case shared:
 			return v.local.At()
+		case chosen:
+			return v.tables.At().Part(0, f.Load(v.local.At()), nil)
 		}
 	case *ast.UnaryExpr:
 		if e.Op == token.AND {

@@ -24,6 +24,7 @@ type program struct {
 	kernels   map[*types.Func]bool
 	functions map[*types.Func][]*function
 	types     map[types.Type]*ir.Type
+	tables    map[*types.Var]*table
 	effects   map[*ir.Function]*facts.Effects
 	made      *ir.Program
 }
@@ -36,18 +37,22 @@ const (
 	slice               // a parameter, or a part of one or of an array
 	pointer             // a parameter
 	shared              // a Go pointer to shared memory, which is a local
+	list                // a slice that is a variable of the package, and a local that is a table
+	chosen              // a pointer to one of several tables; a local has the table's number
 	thread              // the grid.Thread; package ir has no such variable, but operations such as ir.InGrid
 	matrix              // a parameter
 )
 
 // variable is what represents a Go variable.
 type variable struct {
-	kind  kind
-	typ   types.Type
-	param *ir.Param
-	part  *part // of a slice
-	local *ir.Local
-	is    *ir.Value // the value of a variable that does not change; nil for a parameter and a local
+	kind   kind
+	typ    types.Type
+	param  *ir.Param
+	part   *part // of a slice
+	local  *ir.Local
+	is     *ir.Value // the value of a variable that does not change; nil for a parameter and a local
+	tables *ir.Local // the tables of which a pointer points to one
+	made   int64     // how many assignments of them are built
 }
 
 // reader reads the Go syntax of a function, for certain type arguments.
@@ -133,6 +138,9 @@ func refuseForeign(pos token.Pos, obj *types.Func) {
 		path := obj.Pkg().Path()
 		if path == "slices" && strings.HasPrefix(obj.Name(), "Sort") {
 			path = "sort"
+		}
+		if load.Mathematics(path) { // its source is not there
+			refuse(pos, "%s.%s has no translation; write a function that computes it", obj.Pkg().Name(), obj.Name())
 		}
 		if known := instead[path]; known != "" {
 			what = known

@@ -103,7 +103,7 @@ func (r *reader) variable(id *ast.Ident) *variable {
 			refuse(id.Pos(), "") // the declaration of the variable was refused
 		}
 		if o.Parent() == r.p.pkg.Types.Scope() {
-			refuse(id.Pos(), "%s is a variable of the package; pass it as a parameter, or make it a constant", id.Name)
+			refuse(id.Pos(), "%s", r.p.table(o).why)
 		}
 	case *types.Func:
 		refuse(id.Pos(), "a function value has no translation; call %s", id.Name)

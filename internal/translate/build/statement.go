@@ -105,6 +105,7 @@ func (f *function) assign(s *ast.AssignStmt) {
 	case len(s.Lhs) > 1:
 		f.assignAll(s)
 	case f.assignPart(s.Lhs[0], s.Rhs[0]):
+	case f.choose(s):
 	case blank(s.Lhs[0]):
 		f.discard(s.Rhs[0])
 	case s.Tok == token.ASSIGN:
@@ -248,6 +249,10 @@ func (f *function) variables(v *ast.ValueSpec) {
 			continue
 		}
 		obj := f.info().Defs[id]
+		if w := f.vars[obj]; w != nil && w.kind == chosen { // no number of a table, as the pointer is nil
+			f.Store(w.local.At(), f.Int(ir.Basic(ir.Int), -1))
+			continue
+		}
 		t := f.substitute(obj.Type())
 		made := f.p.typ(t, id.Pos())
 		var is *ir.Value
@@ -289,6 +294,9 @@ func (f *function) branch(s *ast.IfStmt) {
 	if s.Init != nil {
 		f.statement(s.Init, "")
 	}
+	if f.assembly(s.Cond) {
+		return
+	}
 	cond := f.expr(s.Cond)
 	f.Pos, f.Syntax = s.Pos(), s
 	made := f.Stmt(ir.If)
@@ -309,7 +317,8 @@ func (f *function) inside(label string, s *ir.Stmt, fn func()) {
 func (f *function) leave(s *ast.BranchStmt) {
 	switch s.Tok {
 	case token.GOTO:
-		refuse(s.Pos(), "goto has no translation; write a loop, or break and continue with a label")
+		f.jump(s)
+		return
 	case token.FALLTHROUGH:
 		refuse(s.Pos(), "fallthrough has no translation here")
 	}

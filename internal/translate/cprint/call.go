@@ -13,6 +13,8 @@ func (f *values) place(p *ir.Place, pos token.Pos) text {
 	var t text
 	var typ *ir.Type
 	switch {
+	case p.Space() == ir.Constant:
+		t, typ = atom(f.table(p.Local.Table)), p.Local.Type
 	case p.Local != nil:
 		t, typ = atom(f.name(p.Local, p.Local.Name)), p.Local.Type
 	case p.Param.Type.Kind == ir.Pointer:

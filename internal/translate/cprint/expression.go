@@ -111,18 +111,22 @@ func (f *values) integer(n number, x int64) text {
 
 // float returns a constant.
 func (f *values) float(n number, x float64) text {
-	c := strconv.FormatFloat(math.Abs(x), 'g', -1, n.bits)
+	switch {
+	case !math.Signbit(x):
+		return atom(n.decimal(x))
+	case x == -1: // multiplying by -1 negates
+		return f.negated(n, atom(n.decimal(1)))
+	}
+	return text{c: n.decimal(x), level: unary}
+}
+
+// decimal returns the text of a number of a type of floats.
+func (n number) decimal(x float64) string {
+	c := strconv.FormatFloat(x, 'g', -1, n.bits)
 	if !strings.ContainsAny(c, ".e") {
 		c += ".0"
 	}
-	t := atom(n.literal(c))
-	switch {
-	case !math.Signbit(x):
-		return t
-	case x == -1: // multiplying by -1 negates
-		return f.negated(n, t)
-	}
-	return text{c: "-" + t.c, level: unary}
+	return n.literal(c)
 }
 
 // logical returns x && y, or x || y. If y needs statements, these are inside an if, so that they run only where Go evaluates y.

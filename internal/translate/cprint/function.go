@@ -218,7 +218,7 @@ type spot struct {
 func (f *function) survey() {
 	ways := map[*ir.Local][]spot{} // the statements around all uses of a local, from the body inwards; the local can be declared at the last of these
 	place := func(p *ir.Place, way []spot) {
-		if p == nil || p.Local == nil || p.Local.Space == ir.Shared {
+		if p == nil || p.Local == nil || p.Local.Space != ir.Private {
 			return
 		}
 		was, ok := ways[p.Local]

@@ -50,13 +50,14 @@ type printer struct {
 	effects   map[*ir.Function]*facts.Effects
 	functions map[variant]*printed // the functions that are printed
 
-	declared, sizes, support, code []part          // in the order of the text
-	needs                          map[string]need // what each declared name needs
-	now                            need            // what the part that is being printed needs
-	types                          map[*ir.Type]string
-	bodies                         map[string]string // names of structures, by their fields
-	sites                          []string
-	lists                          map[*ir.Function][]int // for each function, the lists of types of the kernels that run it
+	declared, filled, sizes, support, code []part          // in the order of the text
+	needs                                  map[string]need // what each declared name needs
+	now                                    need            // what the part that is being printed needs
+	types                                  map[*ir.Type]string
+	tables                                 map[*ir.Table]string
+	bodies                                 map[string]string // names of structures, by their fields
+	sites                                  []string
+	lists                                  map[*ir.Function][]int // for each function, the lists of types of the kernels that run it
 }
 
 // declare adds the declaration of a name, unless the program has it already, and returns the name. The function make returns the text of the declaration.

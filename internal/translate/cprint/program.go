@@ -22,7 +22,7 @@ func Print(p *ir.Program) *Printed {
 	for _, f := range p.Functions {
 		effects[f] = facts.EffectsOf(f, effects)
 	}
-	t := &printer{program: p, effects: effects, needs: map[string]need{}, types: map[*ir.Type]string{}, bodies: map[string]string{}, functions: map[variant]*printed{}, lists: listsOf(p)}
+	t := &printer{program: p, effects: effects, needs: map[string]need{}, types: map[*ir.Type]string{}, tables: map[*ir.Table]string{}, bodies: map[string]string{}, functions: map[variant]*printed{}, lists: listsOf(p)}
 	runs := quirks.RunsOf(p, effects)
 	for _, f := range p.Functions {
 		if runs[f].Freely {
@@ -48,7 +48,7 @@ func (p *printer) whole() string {
 		}
 		open = n
 	}
-	head := slices.Concat(p.declared, p.sizes, p.support)
+	head := slices.Concat(p.declared, p.filled, p.sizes, p.support)
 	for _, d := range head {
 		within(d.needs)
 		b.WriteString(d.text)

@@ -136,7 +136,7 @@ func field(t *ir.Type, i int) string {
 }
 
 // mangle returns a name that is not a word of any dialect. Two different names do not have the same result. The prefix h_ is for variables and fields, b_ for
-// fields without a name, f_ for functions, k_ for kernels, T_ for types, R_ for results, v_ for variables that the translation adds, and go_ for functions of
+// fields without a name, f_ for functions, k_ for kernels, T_ for types, R_ for results, t_ for tables, v_ for variables that the translation adds, and go_ for functions of
 // support.go. A name with letters that C does not have gets a prefix such as hu_ instead of h_.
 func mangle(prefix, name string) string {
 	if !strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 }) {

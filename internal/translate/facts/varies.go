@@ -189,6 +189,8 @@ func (v *Variance) memory(p *ir.Place) Varies {
 	switch {
 	case p.Local != nil && p.Local.Space == ir.Private:
 		return v.Locals[p.Local.Index]
+	case p.Space() == ir.Constant:
+		return Nothing
 	case p.Local == nil && p.Space() == ir.Global && v.args == nil && !v.effects[v.f].Params[p.Param.Index].Written:
 		return Nothing
 	}

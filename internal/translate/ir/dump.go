@@ -43,8 +43,8 @@ func (f *Function) String() string {
 	d.line("%s {", head)
 	for _, l := range f.Locals {
 		word := "var"
-		if l.Space == Shared {
-			word = "shared"
+		if l.Space != Private {
+			word = l.Space.String()
 		}
 		d.line("\t%s %s %s", word, d.name(l, l.Name), l.Type)
 	}

@@ -31,13 +31,21 @@ type Param struct {
 	Pos   token.Pos
 }
 
-// Local is a variable that changes, or that the threads of a block share.
+// Local is a variable that changes, that the threads of a block share, or that is a table.
 type Local struct {
 	Name  string // the name in Go; empty for a local that the translation adds
 	Type  *Type
-	Space Space // Private or Shared. A shared local is zero when a block begins
-	Index int   // among the function's locals
+	Space Space  // Private, Shared or Constant. A shared local is zero when a block begins
+	Index int    // among the function's locals
+	Table *Table // of a local in Constant
 	Pos   token.Pos
+}
+
+// Table is a variable of a Go package that nothing changes. All functions that read it have a local for the same Table.
+type Table struct {
+	Name  string
+	Type  *Type // an array
+	Parts []any // the numbers and bools in it, in the order of memory: see Value.Const
 }
 
 // Region is a list of statements. Its bound values can be used in it, and in regions inside it.

@@ -42,12 +42,13 @@ type Space uint8
 
 // The kinds of memory.
 const (
-	Private Space = iota // memory of one thread
-	Shared               // memory that the threads of a block share
-	Global               // a buffer
+	Private  Space = iota // memory of one thread
+	Shared                // memory that the threads of a block share
+	Global                // a buffer
+	Constant              // a table, which nothing changes
 )
 
-var spaces = [...]string{"private", "shared", "global"}
+var spaces = [...]string{"private", "shared", "global", "constant"}
 
 func (s Space) String() string { return spaces[s] }
 

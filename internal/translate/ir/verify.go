@@ -52,6 +52,10 @@ func (v *verifier) function() (err error) {
 	for i, l := range v.f.Locals {
 		must(l.Index == i, "local %s has number %d, and is number %d", l.Name, l.Index, i)
 		must(!l.Type.Memory() && l.Space != Global, "local %s is no value in private or shared memory", l.Name)
+		must((l.Space == Constant) == (l.Table != nil), "local %s is a table in other memory, or none", l.Name)
+		if l.Table != nil {
+			must(l.Type == l.Table.Type && len(l.Type.fitted(l.Table.Parts)) == 0, "table %s has other parts than its type", l.Name)
+		}
 	}
 	v.region(v.f.Body)
 	return nil
@@ -91,6 +95,7 @@ func (v *verifier) statement(s *Stmt) {
 	switch s.Do {
 	case Store:
 		v.place(s.Place)
+		must(s.Place.Space() != Constant, "store: into a table")
 		must(s.Place.Type.Same(v.use(s.Value)), "store: a %s into a place of type %s", s.Value.Type, s.Place.Type)
 	case If:
 		v.condition(s.Value)
@@ -204,6 +209,7 @@ func (v *verifier) call(x *Value) {
 		switch {
 		case a.Op == Address:
 			v.place(a.Place)
+			must(a.Place.Space() != Constant, "address: of a table")
 			must(a.Type.Same(&Type{Kind: Pointer, Elem: a.Place.Type, Space: a.Place.Space()}), "address: a %s of a %s", a.Type, a.Place.Type)
 			v.number(a)
 		case a.Type != nil && a.Type.Memory():
@@ -266,7 +272,7 @@ func (x *Value) verify(v *verifier) {
 	switch {
 	case x.Op == Const:
 		operands(0)
-		must(x.fits(), "const: %v (%T) is no %s", x.Const, x.Const, x.Type)
+		must(x.Type.fits(x.Const), "const: %v (%T) is no %s", x.Const, x.Const, x.Type)
 	case x.Op == Argument:
 		operands(0)
 		v.owns(x.Param)
@@ -315,21 +321,36 @@ func (x *Value) verify(v *verifier) {
 	}
 }
 
-// fits reports whether a constant has the form that its type needs.
-func (x *Value) fits() bool {
-	switch c := x.Const.(type) {
+// fits reports whether a constant has the form that a type needs.
+func (t *Type) fits(c any) bool {
+	switch c := c.(type) {
 	case bool:
-		return x.Type.Kind == Bool
+		return t.Kind == Bool
 	case int64:
-		return x.Type.Signed() && c<<(64-x.Type.Bits())>>(64-x.Type.Bits()) == c
+		return t.Signed() && c<<(64-t.Bits())>>(64-t.Bits()) == c
 	case uint64:
-		return x.Type.Integer() && !x.Type.Signed() && c<<(64-x.Type.Bits())>>(64-x.Type.Bits()) == c
+		return t.Integer() && !t.Signed() && c<<(64-t.Bits())>>(64-t.Bits()) == c
 	case float64:
-		return x.Type.Kind == F64 || x.Type.Kind == F32 && (float64(float32(c)) == c || c != c)
+		return t.Kind == F64 || t.Kind == F32 && (float64(float32(c)) == c || c != c)
 	case complex128:
-		return x.Type.Complex()
+		return t.Complex()
 	}
 	return false
+}
+
+// fitted checks the parts of a table from those of a type on, and returns the parts behind them.
+func (t *Type) fitted(parts []any) []any {
+	for range t.Len {
+		parts = t.Elem.fitted(parts)
+	}
+	for _, f := range t.Fields {
+		parts = f.Type.fitted(parts)
+	}
+	if t.Kind < Array {
+		must(len(parts) > 0 && t.fits(parts[0]), "a table has no %s where its type has one", t)
+		parts = parts[1:]
+	}
+	return parts
 }
 
 func (x *Value) unary(of *Type) bool {
@@ -363,7 +384,7 @@ func (x *Value) arithmetic() bool {
 
 func (x *Value) verifyAtomic() {
 	want, ok := Atomics[x.Of]
-	must(ok && len(x.Args) == want && x.Place != nil && x.Place.Space() != Private, "atomic: %s with %d operands, or in private memory", x.Of, len(x.Args))
+	must(ok && len(x.Args) == want && x.Place != nil && (x.Place.Space() == Shared || x.Place.Space() == Global), "atomic: %s with %d operands, or in private memory", x.Of, len(x.Args))
 	for _, a := range x.Args {
 		must(a.Type.Same(x.Type) && x.Type.Same(x.Place.Type) && (x.Type.Integer() || x.Type.Float()), "atomic: a %s into a %s", a.Type, x.Place.Type)
 	}

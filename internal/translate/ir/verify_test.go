@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -81,6 +82,18 @@ func (s *sample) value(op Op, t *Type, args ...*Value) *Value {
 	return s.store.Value
 }
 
+// table makes a table with n parts of the shared array.
+func (s *sample) table(n int) *Local {
+	s.part.Space, s.part.Table = Constant, &Table{Name: "part", Type: s.part.Type, Parts: slices.Repeat([]any{int64(1)}, n)}
+	return s.part
+}
+
+// uncalled takes the call out of the kernel.
+func (s *sample) uncalled() {
+	s.kernel.Body.List = slices.Delete(s.kernel.Body.List, 1, 2)
+	s.store.Value = s.one(i32)
+}
+
 func (s *sample) one(t *Type) *Value { return s.Int(t, 1) }
 
 // Each rule of the verifier is broken once.
@@ -95,6 +108,18 @@ func TestRules(t *testing.T) {
 		{"parameter n has number 0", func(s *sample) { s.n.Index = 0 }},
 		{"local sum has number 7", func(s *sample) { s.sum.Index = 7 }},
 		{"local sum is no value in private or shared memory", func(s *sample) { s.sum.Space = Global }},
+		{"local sum is a table in other memory, or none", func(s *sample) { s.sum.Space = Constant }},
+		{"table part has other parts than its type", func(s *sample) { s.table(5) }},
+		{"a table has no i32 where its type has one", func(s *sample) { s.table(3) }},
+		{"store: into a table", func(s *sample) {
+			s.uncalled()
+			s.store.Place = s.table(4).At().Part(0, s.one(num), nil)
+		}},
+		{"address: of a table", func(s *sample) { s.table(4) }},
+		{"or in private memory", func(s *sample) {
+			s.uncalled()
+			s.atomic.Place = s.table(4).At().Part(0, s.one(num), nil)
+		}},
 		{"the value is not marked as bound", func(s *sample) { s.let.Value.Bound = false }},
 		{"the value is defined already", func(s *sample) { s.Stmt(Let).Value = s.let.Value }},
 		{"used outside of its region, or before it is defined", func(s *sample) { s.kernel.Body.List = s.kernel.Body.List[1:] }},

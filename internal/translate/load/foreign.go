@@ -8,6 +8,11 @@ import (
 	"strings"
 )
 
+// Mathematics reports whether a package of Go itself has functions that kernels may call.
+func Mathematics(path string) bool {
+	return path == "math" || path == "math/bits" || path == "math/cmplx"
+}
+
 // load returns a package with its source. It returns nil if the package has no source files, or only files that use cgo.
 func (s *others) load(path string) *Package {
 	if s == nil {
@@ -18,7 +23,7 @@ func (s *others) load(path string) *Package {
 	}
 	s.loaded[path] = nil
 	l := s.listed[path]
-	if l == nil || l.Standard || len(l.GoFiles) == 0 || path == GridPath {
+	if l == nil || l.Standard && !Mathematics(path) || len(l.GoFiles) == 0 || path == GridPath {
 		return nil
 	}
 	var files []*ast.File
@@ -39,13 +44,18 @@ func (s *others) load(path string) *Package {
 		files, constrained[file] = append(files, tree), isConstrained(short, tree)
 	}
 	p := Check(s.fset, path, files, s.imports)
-	p.Dir, p.constrained, p.others = l.Dir, constrained, s
+	p.Dir, p.constrained, p.others, p.Standard = l.Dir, constrained, s, l.Standard
 	s.loaded[path] = p
 	return p
 }
 
-// Import returns a package that a package with kernels imports, or nil if the source is not available.
-func (p *Package) Import(path string) *Package { return p.others.load(path) }
+// Import returns a package that a package with kernels imports. For a package of Go itself, or if the source is not available, it returns nil.
+func (p *Package) Import(path string) *Package {
+	if Mathematics(path) {
+		return nil
+	}
+	return p.others.load(path)
+}
 
 // Home loads the package that declares a function from its source, and returns it with its own object for the function. If the package has no source, both
 // results are nil. An importing package has its own *types.Func of the function, made from the compiler's export data. Home returns the *types.Func that
@@ -54,7 +64,7 @@ func (p *Package) Home(obj *types.Func) (*Package, *types.Func) {
 	if obj.Pkg() == nil || obj.Pkg() == p.Types {
 		return p, obj
 	}
-	src := p.Import(obj.Pkg().Path())
+	src := p.others.load(obj.Pkg().Path())
 	if src == nil {
 		return nil, nil
 	}

@@ -25,13 +25,16 @@ type Package struct {
 	Info   *types.Info
 	Errors []types.Error
 
+	Standard bool // it is a package of Go itself
+
 	Orphans []string // generated files that belong to no kernel
 	Vectors []string // generated files with vector code, which are orphans if no kernel has vector code any more
 	Refused []Error  // calls of functions with barriers that have no translation
 
-	others      *others         // the packages that it imports; nil if it was loaded without the go command
-	constrained map[string]bool // files that only some builds have
-	written     *Package        // the package before functions with barriers were written into kernels; nil if there are none
+	others      *others           // the packages that it imports; nil if it was loaded without the go command
+	constrained map[string]bool   // files that only some builds have
+	written     *Package          // the package before functions with barriers were written into kernels; nil if there are none
+	changes     map[string]string // where variables of the package may be changed, by name; nil if nobody has asked yet
 }
 
 // listed is what the go command says about a package.
@@ -43,7 +46,7 @@ type listed struct {
 	Error                                     *struct{ Err string }
 }
 
-// others has the packages whose functions kernels may call: the packages that packages with kernels import, except the standard library.
+// others has the packages whose functions kernels may call: the packages that packages with kernels import, and of Go's own packages those for mathematics.
 type others struct {
 	fset    *token.FileSet
 	imports types.Importer

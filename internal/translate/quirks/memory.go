@@ -22,7 +22,7 @@ func (q *pass) memory() {
 	uses := map[any][]use{} // by the local or parameter
 	stores, loads := map[*ir.Stmt]any{}, map[any][]*ir.Value{}
 	note := func(p *ir.Place, through bool) any {
-		if p.Space() == ir.Private && (!q.Waits || len(p.Path) == 0 && p.Local != nil && !through) {
+		if p.Space() == ir.Constant || p.Space() == ir.Private && (!q.Waits || len(p.Path) == 0 && p.Local != nil && !through) {
 			return nil
 		}
 		var root any = p.Param
@@ -94,9 +94,9 @@ type use struct {
 	through bool // through a pointer: a function that is called may use any part of it
 }
 
-// onlyRead reports whether a place is in a buffer that the kernel does not write.
+// onlyRead reports whether a place is in a table, or in a buffer that the kernel does not write.
 func (q *pass) onlyRead(p *ir.Place) bool {
-	return q.f.Kernel && p.Param != nil && p.Space() == ir.Global && !q.effects[q.f].Params[p.Param.Index].Written
+	return p.Space() == ir.Constant || q.f.Kernel && p.Param != nil && p.Space() == ir.Global && !q.effects[q.f].Params[p.Param.Index].Written
 }
 
 // variable reports whether some use is of an element whose index is not constant. For private memory one such use is enough, since the store of the first value

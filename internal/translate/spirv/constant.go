@@ -26,6 +26,21 @@ func (f *code) unknownConst(t *ir.Type, c float64) isa.ID {
 	})
 }
 
+// hidden hides the floats of a value that is read from a table. Drivers do not analyze values that are larger than mostUnknown.
+func (f *code) hidden(id isa.ID, t *ir.Type) isa.ID {
+	switch {
+	case t.Float():
+		return f.unknown(t, id)
+	case !hasFloat(t) || size(t) > mostUnknown:
+		return id
+	}
+	var all []isa.ID
+	for i, p := range parts(t) {
+		all = append(all, f.hidden(f.c.Op(build.OpCompositeExtract, f.part(p), id, uint32(i)), p))
+	}
+	return f.c.Op(isa.OpCompositeConstruct, f.part(t), all...)
+}
+
 func (f *code) never() isa.ID {
 	return f.once("never", func() isa.ID {
 		u32 := f.m.Int(32)

@@ -37,6 +37,7 @@ type emitter struct {
 	functions map[*ir.Function]isa.ID
 	wanted    []wanted          // functions that are not printed yet
 	helpers   map[string]isa.ID // functions that the printer adds
+	tables    map[*ir.Table]isa.ID
 	inputs    map[uint32]isa.ID // built-in variables that the device sets
 	threads   [3]isa.ID         // the threads of a block in each dimension; a launch chooses them
 	rounding  isa.ID            // a constant that a launch chooses: whether the device rounds quotients and roots of float32 correctly
@@ -55,9 +56,9 @@ type arguments struct {
 	pointer isa.ID // the type of pointers to the list, if it is in memory
 }
 
-// global returns a new variable outside functions.
-func (e *emitter) global(storage uint32, typ isa.ID) isa.ID {
-	id := e.m.Global(isa.OpVariable, e.m.Pointer(storage, typ), storage)
+// global returns a new variable outside functions. It begins with the constant first, if there is one.
+func (e *emitter) global(storage uint32, typ isa.ID, first ...isa.ID) isa.ID {
+	id := e.m.Global(isa.OpVariable, e.m.Pointer(storage, typ), append([]uint32{storage}, first...)...)
 	e.uses = append(e.uses, id)
 	return id
 }

@@ -65,12 +65,9 @@ func (f *numbers) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 	case "Float32frombits", "Float64frombits":
 		return one(f.unknown(t, cast(typ, args[0])))
 	}
-	if n := glsl[name]; n != 0 {
-		whole := f.float(build.OpExtInst, typ, append([]uint32{f.m.GLSL(), n}, args...)...)
-		if name != "Sqrt" && t.Kind == ir.F64 { // the sign stays, and lavapipe loses that of -0.5
-			return f.mathOf("Copysign", t, []isa.ID{whole, args[0]})
-		}
-		return one(whole)
+	// Mesa's driver for processors does not round float64 above 1<<24, and loses the sign of zero.
+	if n := glsl[name]; n != 0 && (t.Kind == ir.F32 || name == "Sqrt") {
+		return one(f.float(build.OpExtInst, typ, append([]uint32{f.m.GLSL(), n}, args...)...))
 	}
 	return f.lacking(name, args...)
 }

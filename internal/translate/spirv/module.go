@@ -12,7 +12,7 @@ import (
 // Module returns the module of a kernel.
 func Module(p *ir.Program, kernel *ir.Function, o Options) *build.Module {
 	e := &emitter{Options: o, program: p, m: build.New(), effects: map[*ir.Function]*facts.Effects{}, types: map[string]isa.ID{},
-		functions: map[*ir.Function]isa.ID{}, helpers: map[string]isa.ID{}, inputs: map[uint32]isa.ID{}, kept: map[*ir.Function]*stays{}}
+		functions: map[*ir.Function]isa.ID{}, helpers: map[string]isa.ID{}, tables: map[*ir.Table]isa.ID{}, inputs: map[uint32]isa.ID{}, kept: map[*ir.Function]*stays{}}
 	for _, f := range p.Functions {
 		e.effects[f] = facts.EffectsOf(f, e.effects)
 	}

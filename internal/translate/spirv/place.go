@@ -25,7 +25,7 @@ func (f *memory) stored(p *place) isa.ID {
 	switch {
 	case p.storage == build.Workgroup:
 		return f.shared(p.typ)
-	case p.storage != build.Function:
+	case p.storage != build.Function && p.storage != build.Private:
 		return f.layout(p.typ, p.storage)
 	case p.whole:
 		return f.emitter.value(p.typ)
@@ -55,10 +55,13 @@ func (f *memory) load(p *place) isa.ID {
 		return p.value
 	}
 	id := f.c.Op(isa.OpLoad, f.stored(p), append([]uint32{f.pointer(p)}, aligned(p.typ, p.storage)...)...)
-	if p.whole {
-		return id
+	if !p.whole {
+		id = f.widened(id, p.typ, p.storage, f.c.Op)
 	}
-	return f.widened(id, p.typ, p.storage, f.c.Op)
+	if p.storage == build.Private {
+		return f.hidden(id, p.typ)
+	}
+	return id
 }
 
 // store gives a place a value of its type.
@@ -141,6 +144,41 @@ func (f *memory) rebuilt(id isa.ID, t *ir.Type, floats bool) isa.ID {
 // variable returns a new variable of a type.
 func (f *memory) variable(t *ir.Type) *place {
 	return &place{typ: t, storage: build.Function, base: f.c.Variable(f.emitter.value(t)), whole: true}
+}
+
+// table returns the place of a table. It is a variable outside functions, which begins with the table's numbers and to which nothing stores.
+func (f *memory) table(t *ir.Table) *place {
+	if f.tables[t] == 0 {
+		first, _ := f.filled(t.Type, t.Parts)
+		f.tables[t] = f.global(build.Private, f.emitter.value(t.Type), first)
+	}
+	return &place{typ: t.Type, storage: build.Private, base: f.tables[t], whole: true}
+}
+
+// filled returns the constant of a type with parts of a table, and the parts behind them.
+func (e *emitter) filled(t *ir.Type, list []any) (isa.ID, []any) {
+	if t.Kind >= ir.Array {
+		var all []isa.ID
+		for _, p := range parts(t) {
+			var id isa.ID
+			id, list = e.filled(p, list)
+			all = append(all, id)
+		}
+		return e.m.Composite(e.part(t), all...), list
+	}
+	switch x := list[0].(type) {
+	case bool:
+		if x {
+			return e.m.Const(8, 1), list[1:]
+		}
+		return e.m.Const(8, 0), list[1:]
+	case float64:
+		return e.m.ConstFloat(t.Bits(), x), list[1:]
+	case complex128:
+		bits := t.Bits() / 2
+		return e.m.Composite(e.part(t), e.m.ConstFloat(bits, real(x)), e.m.ConstFloat(bits, imag(x))), list[1:]
+	}
+	return e.m.Const(t.Bits(), bitsOf(list[0])), list[1:]
 }
 
 // element returns an element of a buffer. The index is an integer of 64 bits.

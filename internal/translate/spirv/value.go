@@ -397,7 +397,9 @@ func (f *values) local(l *ir.Local) *place {
 		return at
 	}
 	at := (*place)(nil)
-	if l.Space == ir.Shared {
+	if l.Space == ir.Constant {
+		at = f.table(l.Table)
+	} else if l.Space == ir.Shared {
 		at = &place{typ: l.Type, storage: build.Workgroup, base: f.global(build.Workgroup, f.shared(l.Type))}
 	} else {
 		at = f.variable(l.Type)

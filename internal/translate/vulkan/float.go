@@ -147,6 +147,45 @@ func rounded(sign uint64, e int64, high, low uint64) float64 {
 	return math.Float64frombits(sign<<63 | bits)
 }
 
+// Trunc is math.Trunc.
+func Trunc(x float64) float64 {
+	b := math.Float64bits(x)
+	switch e := int(b>>52&0x7ff) - 1023; {
+	case e < 0:
+		b &= 1 << 63
+	case e < 52:
+		b &^= 1<<(52-uint(e)) - 1
+	}
+	return math.Float64frombits(b)
+}
+
+// Floor is math.Floor.
+func Floor(x float64) float64 {
+	t := Trunc(x)
+	if t > x {
+		t--
+	}
+	return t
+}
+
+// Ceil is math.Ceil.
+func Ceil(x float64) float64 {
+	t := Trunc(x)
+	if t < x {
+		t++
+	}
+	return t
+}
+
+// RoundToEven is math.RoundToEven.
+func RoundToEven(x float64) float64 {
+	t := Trunc(x)
+	if rest := math.Abs(x - t); rest > 0.5 || rest == 0.5 && Trunc(t*0.5) != t*0.5 {
+		t += math.Copysign(1, x)
+	}
+	return t
+}
+
 // Round is math.Round.
 func Round(x float64) float64 {
 	t := math.Trunc(x)

@@ -41,7 +41,7 @@ func TestFunctionsAreThoseOfGo(t *testing.T) {
 		got, want func(float64) float64
 		most      float64
 	}{
-		"Round": {Round, math.Round, 0}, "Exp": {Exp, math.Exp, 4}, "Exp2": {Exp2, math.Exp2, 4}, "Expm1": {Expm1, math.Expm1, 6}, "Log": {Log, math.Log, 4},
+		"Round": {Round, math.Round, 0}, "Trunc": {Trunc, math.Trunc, 0}, "Floor": {Floor, math.Floor, 0}, "Ceil": {Ceil, math.Ceil, 0}, "RoundToEven": {RoundToEven, math.RoundToEven, 0}, "Exp": {Exp, math.Exp, 4}, "Exp2": {Exp2, math.Exp2, 4}, "Expm1": {Expm1, math.Expm1, 6}, "Log": {Log, math.Log, 4},
 		"Log2": {Log2, math.Log2, 64}, "Log10": {Log10, math.Log10, 4}, "Log1p": {Log1p, math.Log1p, 6}, "Sin": {Sin, math.Sin, 8}, "Cos": {Cos, math.Cos, 8},
 		"Tan": {Tan, math.Tan, 10}, "Asin": {Asin, math.Asin, 64}, "Acos": {Acos, math.Acos, 64}, "Atan": {Atan, math.Atan, 4}, "Sinh": {Sinh, math.Sinh, 8},
 		"Cosh": {Cosh, math.Cosh, 8}, "Tanh": {Tanh, math.Tanh, 8}, "Asinh": {Asinh, math.Asinh, 8}, "Acosh": {Acosh, math.Acosh, 8},

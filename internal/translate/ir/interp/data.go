@@ -44,6 +44,28 @@ func zero(t *ir.Type) (d data) {
 	return d
 }
 
+// filled returns a value of a type with the parts of a table, and the parts behind them.
+func filled(t *ir.Type, parts []any) (d data, rest []any) {
+	add := func(t *ir.Type) {
+		var p data
+		p, parts = filled(t, parts)
+		d.parts = append(d.parts, p)
+	}
+	switch t.Kind {
+	case ir.Array:
+		for range t.Len {
+			add(t.Elem)
+		}
+	case ir.Struct:
+		for _, f := range t.Fields {
+			add(f.Type)
+		}
+	default:
+		return constant(t, parts[0]), parts[1:]
+	}
+	return d, parts
+}
+
 func integer(n int) data { return data{bits: uint64(n)} }
 
 func truth(x bool) (d data) {

@@ -74,7 +74,7 @@ func Traced(p *ir.Program, kernel *ir.Function, g Grid, trace Trace, args ...any
 			panic(r)
 		}
 	}()
-	m := &machine{program: p, kernel: kernel, grid: g, args: bound, trace: trace}
+	m := &machine{program: p, kernel: kernel, grid: g, args: bound, tables: map[*ir.Table]data{}, trace: trace}
 	together := waits(kernel)
 	for z := range g.Blocks[2] {
 		for y := range g.Blocks[1] {
@@ -107,6 +107,7 @@ type machine struct {
 	args    []binding
 	block   [3]int
 	shared  map[*ir.Local]*data // the memory of the block
+	tables  map[*ir.Table]data
 	trace   Trace
 }
 
@@ -204,6 +205,8 @@ func (t *thread) call(f *ir.Function, args []binding) []data {
 		switch {
 		case l.Space == ir.Private:
 			t.frame.locals[i] = zero(l.Type)
+		case l.Space == ir.Constant:
+			t.frame.locals[i] = t.table(l.Table)
 		case t.shared[l] == nil:
 			d := zero(l.Type)
 			t.shared[l] = &d
@@ -213,6 +216,16 @@ func (t *thread) call(f *ir.Function, args []binding) []data {
 	results := t.frame.results
 	t.frame = t.frame.caller
 	return results
+}
+
+// table returns the value of a table. Nothing changes it, so all threads have the same one.
+func (m *machine) table(of *ir.Table) data {
+	d, ok := m.tables[of]
+	if !ok {
+		d, _ = filled(of.Type, of.Parts)
+		m.tables[of] = d
+	}
+	return d
 }
 
 // region runs statements. If one leaves the region, region returns it.
