@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -241,8 +242,10 @@ func (t *trial) program() *kernel.Program {
 	if t.kernels != nil {
 		return t.kernels
 	}
+	module, err := new(spirv.Unpacker).Unpack(kernelsVulkan)
+	t.must(err, "unpack the kernels for Vulkan")
 	p := kernel.New(kernel.Source{Name: "conformance", Portable: kernelsC, Go: kernelsGo,
-		Images: []hal.Image{{Format: hal.FormatVulkan, Data: spirv(kernelsVulkan)}}})
+		Images: []hal.Image{{Format: hal.FormatVulkan, Data: module}}})
 	t.Cleanup(func() { t.must(p.Close(), "close the program") })
 	if err := p.Load(t.ctx, t.dev); err != nil {
 		// Where there is no compiler the suite brings code, for devices that can do what it needs.
@@ -270,14 +273,6 @@ func words(n int, v uint32) []byte {
 	b := make([]byte, 4*n)
 	for i := 0; i < len(b); i += 4 {
 		binary.LittleEndian.PutUint32(b[i:], v)
-	}
-	return b
-}
-
-// spirv returns words as a device takes them.
-func spirv(words []uint32) (b []byte) {
-	for _, w := range words {
-		b = binary.NativeEndian.AppendUint32(b, w)
 	}
 	return b
 }

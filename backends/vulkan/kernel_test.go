@@ -9,10 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
@@ -27,20 +25,16 @@ func suiteKernels(t testing.TB) []byte {
 	t.Helper()
 	text, err := os.ReadFile("../../conformance/kernelvulkan.go")
 	must(t, err)
-	var words []uint32
-	for _, word := range regexp.MustCompile("0x[0-9a-f]{8}").FindAllString(string(text), -1) {
-		w, err := strconv.ParseUint(word, 0, 32)
-		must(t, err)
-		words = append(words, uint32(w))
-	}
-	return inBytes(words)
+	_, packed, _ := strings.Cut(string(text), "`")
+	packed, _, _ = strings.Cut(packed, "`")
+	return unpacked(t, packed)
 }
 
-func inBytes(words []uint32) (b []byte) {
-	for _, w := range words {
-		b = binary.NativeEndian.AppendUint32(b, w)
-	}
-	return b
+// unpacked returns a module that is packed.
+func unpacked(t testing.TB, packed string) []byte {
+	module, err := new(ops.Unpacker).Unpack(packed)
+	must(t, err)
+	return module
 }
 
 func TestReadSPIRV(t *testing.T) {
@@ -442,7 +436,7 @@ func widely(m driver.Memory, off uint64, c uint32, values *[16]uint64) []driver.
 func TestArgumentsInMemory(t *testing.T) {
 	everyModel(t, func(t *testing.T, p at) {
 		d := p.open(t)
-		k, err := loaded(t, d, inBytes(wideKernel)).Kernel("wide")
+		k, err := loaded(t, d, unpacked(t, wideKernel)).Kernel("wide")
 		must(t, err)
 		if of := k.(*kernel).entry; of.bytes != 152 || of.pushed != 8 || !slices.Equal(of.at, []uint32{0, 8, 10, 12, 16, 144}) {
 			t.Errorf("%+v", of)
@@ -528,7 +522,7 @@ func TestLaunchDoesNotAllocate(t *testing.T) {
 			t.Errorf("%v allocations", n)
 		}
 		must(t, s.Sync())
-		k, err = loaded(t, d, inBytes(wideKernel)).Kernel("wide")
+		k, err = loaded(t, d, unpacked(t, wideKernel)).Kernel("wide")
 		must(t, err)
 		l.Args = widely(memoryOf(t, d, driver.KindDevice, 20*8), 0, 1, new([16]uint64))
 		must(t, s.Launch(k, l), s.Sync())

@@ -142,7 +142,7 @@ func second(_ int, err error) error { return err }
 func TestArgumentsOfSequences(t *testing.T) {
 	everyModel(t, func(t *testing.T, p at) {
 		d := p.open(t)
-		k, err := loaded(t, d, inBytes(wideKernel)).Kernel("wide")
+		k, err := loaded(t, d, unpacked(t, wideKernel)).Kernel("wide")
 		must(t, err)
 		const n, words = 700, 20 // more arguments than the largest slot of small memory has room for
 		s := streamOf(t, d)
@@ -223,7 +223,7 @@ func TestSequenceOfALostDevice(t *testing.T) {
 		d := p.open(t)
 		s := streamOf(t, d)
 		m := memoryOf(t, d, driver.KindDevice, 160)
-		k, err := loaded(t, d, inBytes(wideKernel)).Kernel("wide")
+		k, err := loaded(t, d, unpacked(t, wideKernel)).Kernel("wide")
 		must(t, err)
 		made, err := s.Prepare([]driver.Kernel{k}, []driver.Launch{launchOf(widely(m, 0, 1, new([16]uint64)))})
 		must(t, err)
