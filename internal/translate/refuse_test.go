@@ -66,14 +66,14 @@ var refused = []struct{ text, want string }{
 	{"‹variable = 1", "variable is a variable of the package"},
 	{"y[0] = ‹table[2]", "table is a variable of the package whose declaration has no list of elements; pass it as a parameter"},
 	{"y[0] = ‹written[2]", "written is a variable of the package that k.go:41 changes, and kernels read only variables that nothing changes; pass it as a parameter"},
-	{"‹rising[1]++", "rising is a variable of the package that k.go:59 changes"},
+	{"‹rising[1]++", "rising is a variable of the package that k.go:61 changes"},
 	{"y[0] = ‹counted[2].v", "counted is a variable of the package that k.go:41 changes"},
 	{"y[0] = ‹pointed[1][1]", "pointed is a variable of the package that k.go:41 takes the address of"},
 	{"y[0] = ‹sliced[2]", "sliced is a variable of the package that k.go:41 slices"},
 	{"y[0] = int32(len(‹passed))", "passed is a variable of the package that k.go:41 uses otherwise than by index"},
 	{"y[0] = ‹grown[0].v", "grown is a variable of the package that k.go:41 calls a method of, which may change it"},
 	{"for _, y[0] = range ‹assigned {}", "assigned is a variable of the package that k.go:41 changes"},
-	{"first(‹short)", "short is a variable of the package that k.go:59 uses otherwise than by index"},
+	{"first(‹short)", "short is a variable of the package that k.go:61 uses otherwise than by index"},
 	{"y[0] = ‹Public[2]", "Public is exported, so other packages may change it; let its name begin with a small letter"},
 	{"y[0] = ‹computed[2]", "computed cannot be read by a kernel: k.go:36: this is no constant; write one"},
 	{"y[0] = ‹copied[1][2]", "copied cannot be read by a kernel: k.go:37: this is no list of constants"},
@@ -276,7 +276,7 @@ func TestAllRefusalsAreReported(t *testing.T) {
 	var all load.Errors
 	require.ErrorAs(t, err, &all)
 	require.Len(t, all, 3)
-	assert.Equal(t, []int{49, 50, 52}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
+	assert.Equal(t, []int{60, 61, 63}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
 
 	// What uses a variable whose declaration is refused is not refused, too.
 	_, err = translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\ta, b := grid.Shared[[4]int32](t), grid.Shared[[4]int32](t)\n\ta[0] = b[0]\n}\n")
