@@ -187,7 +187,11 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		if parts {
 			why = loops[i].noVectors
 		}
-		made.Loops = append(made.Loops, Loop{p.name(f), p.Fset.Position(f.decl.Pos()), v != nil || parts, why})
+		at := p.Fset.Position(f.decl.Pos())
+		if why != nil && !strings.ContainsAny(why.Pos.Filename, "/\\") { // in text that this package has written
+			why.Pos.Filename = filepath.Join(filepath.Dir(at.Filename), why.Pos.Filename)
+		}
+		made.Loops = append(made.Loops, Loop{p.name(f), at, v != nil || parts, why})
 	}
 	all := vectors
 	for i, l := range loops {

@@ -191,9 +191,9 @@ func TestWhatIsSaidOfFootprints(t *testing.T) {
 		{"if i < len(y) {\n\t\ty[i] = y[max(i-1, 0)]\n\t}", "[false false false] k.go:10: the index of y does not follow t.Global(0) | y: reads all (k.go:10), writes element i"},
 		{"if i < len(y)-1 {\n\t\ty[i] = y[i+1]\n\t}", "[false false false] k.go:10: y is read here where other threads may write it | y: reads element i+1, writes element i"},
 		{"if i < len(y) {\n\t\tw := x[i : i+4]\n\t\ty[i] = w[0] + w[3]\n\t}", "[true false false] | x: reads elements i to i+3; y: writes element i"},
-		{"if i < len(y) {\n\t\tcopy(y[i:i+1], x[2*i:2*i+2])\n\t\tz[i:][:1][0] = 1\n\t}", "[true false false] | x: reads element 2*i+k; y: writes element i+k; z: writes element i"},
-		{"if i < len(y) {\n\t\ty[i] = last(x[2*i : 2*i+2])\n\t\tclear(z[i : i+1])\n\t}", "[true false false] | x: reads element 2*i+1; y: writes element i; z: writes element i+k"},
-		{"for k := range m.Cols() {\n\t\to.Set(j, k, m.At(j, k)+m.At(k, j))\n\t}", "[false true false] | m: reads row j and row k; o: writes row j"},
+		{"if i < len(y) {\n\t\tcopy(y[i:i+1], x[2*i:2*i+2])\n\t\tz[i:][:1][0] = 1\n\t}", "[true false false] | x: reads element 2*i+k (for each k of a loop); y: writes element i+k (for each k of a loop); z: writes element i"},
+		{"if i < len(y) {\n\t\ty[i] = last(x[2*i : 2*i+2])\n\t\tclear(z[i : i+1])\n\t}", "[true false false] | x: reads element 2*i+1; y: writes element i; z: writes element i+k (for each k of a loop)"},
+		{"for k := range m.Cols() {\n\t\to.Set(j, k, m.At(j, k)+m.At(k, j))\n\t}", "[false true false] | m: reads row j and row k (for each k of a loop); o: writes row j"},
 	} {
 		made, err := translated(t, touchedHead+"\n//halyard:kernel\nfunc k("+touchedParams+") {\n\ti, j := t.Global(0), t.Global(1)\n\t_, _ = i, j\n\t"+c.body+"\n}\n"+
 			"\nfunc last(x []int32) int32 { return x[len(x)-1] }\n")

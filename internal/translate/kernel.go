@@ -42,9 +42,10 @@ type function struct {
 	args     []types.Type // of a generic kernel
 	first    *function    // the kernel for the first types of the same list; the kernel itself if it is not generic
 	params   []*param
-	declared []*param // the same, with the type parameters
-	argNames []string // the names of its parameters in the generated file
-	together bool     // it has barriers or shared memory
+	declared []*param    // the same, with the type parameters
+	argNames []string    // the names of its parameters in the generated file
+	together bool        // it has barriers or shared memory
+	noRow    *load.Error // why it has no function for a row of threads
 
 	made    *ir.Function
 	effects map[*ir.Function]*facts.Effects

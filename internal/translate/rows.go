@@ -39,8 +39,8 @@ type rows struct {
 	noVectors *load.Error // why a phase has none
 }
 
-// rows returns the function for a kernel, or nil if none can be written: for instance because a name in the body would mean something else there,
-// or because the kernel uses the thread for more than its place. For a kernel with barriers it returns why.
+// rows returns the function for a kernel, or nil if none can be written, and why: for instance because a name in the body would mean something else there,
+// or because the kernel uses the thread for more than its place.
 func (p *Package) rows(f *function) (*rows, *load.Error) {
 	w := p.writerOf(f)
 	if f.together {
@@ -51,11 +51,11 @@ func (p *Package) rows(f *function) (*rows, *load.Error) {
 		return nil, w.refused
 	}
 	if !w.survey() {
-		return nil, nil
+		return nil, w.noLoop()
 	}
 	body, ok := w.body(nil)
 	if !ok {
-		return nil, nil
+		return nil, w.noLoop()
 	}
 	name := w.called("Row")
 	params, args := w.parameters()
@@ -87,7 +87,7 @@ func (p *Package) rows(f *function) (*rows, *load.Error) {
 	if inner != nil {
 		found.truths, found.edges, found.never = inner.truths, unique(inner.edges), unique(inner.never)
 		if within, ok = w.body(inner); !ok {
-			return nil, nil
+			return nil, w.noLoop()
 		}
 		b.WriteString(inner.before(w, end))
 	}
@@ -152,6 +152,7 @@ func (p *Package) loops(kernels []*function) (all []*rows, imports string, err e
 				copied := *again
 				again = &copied
 			}
+			f.noRow = f.first.noRow
 			all = append(all, again)
 			continue
 		}
@@ -162,6 +163,7 @@ func (p *Package) loops(kernels []*function) (all []*rows, imports string, err e
 		if r == nil && f.together {
 			refused = append(refused, *why)
 		}
+		f.noRow = why
 		all = append(all, r)
 	}
 	if len(refused) > 0 {
@@ -221,6 +223,17 @@ func (w *rowWriter) fresh(name string) string {
 	return name
 }
 
+// noLoop returns why a kernel has no loop over threads.
+func (w *rowWriter) noLoop() *load.Error {
+	switch {
+	case w.strange.IsValid():
+		return w.p.ErrorAt(w.strange, "a loop over threads cannot %s", w.strangeness)
+	case w.hiddenAt.IsValid():
+		return w.p.ErrorAt(w.hiddenAt, "this hides a name that a loop over threads needs; rename it")
+	}
+	return w.p.ErrorAt(w.f.decl.Pos(), "the kernel does not use its thread")
+}
+
 // odd notes what keeps the body from meaning the same in another function.
 func (w *rowWriter) odd(pos token.Pos, format string, args ...any) {
 	if !w.strange.IsValid() {
@@ -237,7 +250,7 @@ func (w *rowWriter) survey() bool {
 		return false
 	}
 	w.thread = w.params[0]
-	selected := map[*ast.Ident]bool{}
+	selected, methods := map[*ast.Ident]bool{}, map[ast.Expr]string{}
 	write := func(e ast.Expr) {
 		if id := root(info, e); id != nil {
 			v := info.ObjectOf(id)
@@ -248,7 +261,7 @@ func (w *rowWriter) survey() bool {
 	ast.Inspect(w.f.decl, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
-			selected[n.Sel] = true
+			selected[n.Sel], methods[n.X] = true, n.Sel.Name
 			if s := info.Selections[n]; s != nil && s.Kind() == types.MethodVal {
 				if sig, ok := s.Obj().Type().(*types.Signature); ok {
 					if _, ok := sig.Recv().Type().Underlying().(*types.Pointer); ok {
@@ -305,6 +318,8 @@ func (w *rowWriter) survey() bool {
 			}
 			switch {
 			case obj == nil:
+			case obj == w.thread && methods[n] != "" && !w.f.together:
+				w.odd(n.Pos(), "use %s.%s; use %[1]s.Global if that is enough", n.Name, methods[n])
 			case obj == w.thread: // it is used for more than its place
 				w.odd(n.Pos(), "pass its thread to a function; pass what the function needs of it, such as %s.Global(0)", n.Name)
 			case selected[n]:

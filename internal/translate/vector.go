@@ -197,7 +197,7 @@ func (p *Package) vectors(f *function, row *rows) (v *vectors, why *load.Error) 
 		return nil, p.ErrorAt(pos, format, args...)
 	}
 	if row == nil {
-		return no(f.decl.Pos(), "this kernel has no function for a row of threads")
+		return nil, f.noRow
 	}
 	if f.together {
 		if row.noVectors == nil {

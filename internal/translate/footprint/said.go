@@ -78,7 +78,21 @@ func (t *Footprint) says(m *ir.Param, write bool) string {
 			parts = append(parts, name+" "+from)
 		}
 	}
-	return strings.Join(parts, " and ")
+	said := strings.Join(slices.Compact(parts), " and ")
+	var counters []string
+	for _, g := range groups {
+		for _, product := range g.rest.Products() {
+			for _, id := range facts.Factors(product) {
+				if a := w.Atoms[id]; a.Kind == facts.IsRound && !slices.Contains(counters, a.Name) {
+					counters = append(counters, a.Name)
+				}
+			}
+		}
+	}
+	if len(counters) > 0 {
+		said += " (for each " + strings.Join(counters, " and ") + " of a loop)"
+	}
+	return said
 }
 
 // rows returns the row of an access and the width of a row, if the index of the access is a row times a width, plus a column. Otherwise it returns the index.
