@@ -128,6 +128,9 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 		if err := errors.Join(w.write(made.File, made.Go), w.write(made.TestFile, made.Test), w.write(made.SIMDFile, made.SIMD), w.write(made.VulkanFile, made.Vulkan)); err != nil {
 			return err
 		}
+		for _, warning := range made.Warnings {
+			fmt.Fprintln(w.out, warning.Pos.String()+": warning: "+warning.Text)
+		}
 		if o.verbose {
 			loops(out, made.Loops)
 			footprints(out, made.Footprints)

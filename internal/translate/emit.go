@@ -14,6 +14,7 @@ import (
 	"github.com/go-halyard/halyard/internal/syntax"
 	"github.com/go-halyard/halyard/internal/translate/build"
 	"github.com/go-halyard/halyard/internal/translate/cprint"
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/footprint"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/load"
@@ -65,6 +66,8 @@ type Output struct {
 	Loops []Loop // how the host runs each kernel
 
 	Footprints []Footprint // what each kernel touches
+
+	Warnings []load.Error // what is allowed and most likely a mistake
 
 	Orphans []string // the paths of generated files that no kernel belongs to
 }
@@ -186,6 +189,12 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		parts := loops[i] != nil && len(loops[i].parts) > 0
 		if parts {
 			why = loops[i].noVectors
+		}
+		if f.first == f {
+			for _, s := range facts.Races(f.made, f.effects) {
+				made.Warnings = append(made.Warnings, *p.ErrorAt(s.Pos, "every thread changes the same element, and changes of other threads are lost; use grid.AtomicAdd, "+
+					"or write if t.Global(0) == 0 before it"))
+			}
 		}
 		at := p.Fset.Position(f.decl.Pos())
 		if why != nil && !strings.ContainsAny(why.Pos.Filename, "/\\") { // in text that this package has written
