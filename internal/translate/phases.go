@@ -41,7 +41,7 @@ func (w *rowWriter) phases() *rows {
 	for _, together := range [...]bool{true, false} {
 		w.refused = nil
 		ph = &phaseWriter{
-			rowWriter: w, text: text, together: together, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{},
+			rowWriter: w, text: text, together: together, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{}, wholes: map[types.Object]ast.Expr{},
 			in: map[types.Object]*phase{}, rows: map[types.Object]string{}, partly: map[ast.Stmt]bool{},
 		}
 		if !ph.params() {
@@ -159,6 +159,7 @@ type phaseWriter struct {
 	keeps    []types.Object            // variables of in that other phases use
 	all      []*phase                  // all phases except loops
 	counted  map[types.Object]bool     // see heads
+	wholes   map[types.Object]ast.Expr // slices that are the same for all threads, with what they are of
 	loads    bool                      // settledInt also takes elements of memory that the kernel does not write
 	partly   map[ast.Stmt]bool         // definitions of which some variables are in same or again
 
@@ -307,21 +308,33 @@ func (ph *phaseWriter) loaded(s ast.Stmt) (found bool) {
 	for _, e := range a.Rhs {
 		ast.Inspect(e, func(n ast.Node) bool {
 			x, ok := n.(*ast.IndexExpr)
-			found = found || ok && ph.constant(x.X)
+			found = found || ok && ph.stays(x.X)
 			return !found
 		})
 	}
 	return found
 }
 
-// constant reports whether an expression is a slice that is a parameter and that the kernel does not write.
+// constant reports whether an expression is a slice that is a parameter, or a part of one, and that the kernel does not write.
 func (ph *phaseWriter) constant(e ast.Expr) bool {
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
 		return false
 	}
+	if whole := ph.wholes[ph.p.Info.ObjectOf(id)]; whole != nil {
+		return ph.stays(whole)
+	}
 	i := slices.Index(ph.rowWriter.params, ph.p.Info.ObjectOf(id))
 	return i >= 0 && ph.f.params[i].kind == slice && !ph.f.params[i].written && !ph.f.params[i].out
+}
+
+// stays reports whether an expression is such a slice, or an array that is the same for all threads, or a part of one.
+func (ph *phaseWriter) stays(e ast.Expr) bool {
+	if part, ok := ast.Unparen(e).(*ast.SliceExpr); ok {
+		return ph.stays(part.X)
+	}
+	_, isArray := ph.p.Info.TypeOf(e).Underlying().(*types.Array)
+	return ph.constant(e) || isArray && ph.settledInt(e, false)
 }
 
 // declare adds a statement to a phase. It reports false if the statement cannot be part of one.
@@ -396,6 +409,9 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 			case isSlice(v.Type()) && slices.ContainsFunc(now.stmts, returns): // for a thread that has returned it could panic
 			case ph.settledInt(values[i], false):
 				d.names, d.values, same = append(d.names, id.Name), append(d.values, values[i]), append(same, v)
+				if isSlice(v.Type()) {
+					ph.wholes[v] = values[i]
+				}
 			default:
 				again = append(again, v)
 				ph.order = append(ph.order, v)
@@ -475,6 +491,9 @@ func declaredInside(t types.Type) bool {
 	return false
 }
 
+// leastAndMost are Go's functions min and max.
+var leastAndMost = []types.Object{types.Universe.Lookup("min"), types.Universe.Lookup("max")}
+
 // settledInt reports whether an expression has the same value for all threads or, if places is set, a value that depends only on the thread's place.
 // An expression that uses floating-point arithmetic or memory is not settled, unless it is a constant.
 func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
@@ -499,7 +518,7 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 		s := info.Selections[e]
 		return s != nil && s.Kind() == types.FieldVal && !s.Indirect() && ph.settledInt(e.X, places)
 	case *ast.IndexExpr:
-		return ph.loads && ph.constant(e.X) && ph.settledInt(e.Index, false)
+		return ph.loads && ph.stays(e.X) && ph.settledInt(e.Index, false)
 	case *ast.SliceExpr:
 		id, _ := ast.Unparen(e.X).(*ast.Ident)
 		if !slices.Contains(ph.shared, info.ObjectOf(id)) && !ph.settledInt(e.X, places) {
@@ -534,6 +553,9 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 		}
 		if m, _ := ph.p.matrixSize(e); m != nil {
 			return ph.same[m]
+		}
+		if id, _ := ast.Unparen(e.Fun).(*ast.Ident); slices.Contains(leastAndMost, info.ObjectOf(id)) {
+			return !slices.ContainsFunc(e.Args, func(a ast.Expr) bool { return !ph.settledInt(a, places) })
 		}
 		if len(e.Args) != 1 {
 			return false
@@ -607,11 +629,11 @@ func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 		}
 		return even(s.Body)
 	case *ast.RangeStmt:
-		if n, ok := numberOf(info.TypeOf(s.X)); !ok || n.float || !ph.settledInt(s.X, false) || s.Value != nil || s.Key != nil && s.Tok != token.DEFINE {
+		if !ph.evenRange(s) {
 			return uneven(s.X.Pos())
 		}
-		if s.Key != nil {
-			if v := defined(info, s.Key); v != nil {
+		for _, e := range []ast.Expr{s.Key, s.Value} {
+			if v := defined(info, e); v != nil && v.Name() != "_" {
 				if ph.writes[v] {
 					return uneven(ph.assigned(v))
 				}
@@ -631,6 +653,22 @@ func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 	})
 	return nil, ph.no(barrier, "t.Barrier must be a statement of the kernel itself, or of a loop that all threads run as often; "+
 		"write it outside of the statement that begins in line %d, and only the other statements inside", ph.line(s.Pos()))
+}
+
+// evenRange reports whether a range has the same rounds for all threads: of a number, or of elements that are integers or that it only counts.
+func (ph *phaseWriter) evenRange(s *ast.RangeStmt) bool {
+	x, info := ast.Unparen(s.X), ph.p.Info
+	if s.Key != nil && s.Tok != token.DEFINE || !ph.settledInt(x, false) {
+		return false
+	}
+	if n, ok := numberOf(info.TypeOf(x)); ok {
+		return !n.float && s.Value == nil
+	}
+	if s.Value == nil {
+		return true
+	}
+	n, ok := numberOf(info.TypeOf(s.Value))
+	return ok && !n.float && ph.stays(x)
 }
 
 // steps reports whether the post statement of a loop does the same for all threads.

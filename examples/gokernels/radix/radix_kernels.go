@@ -264,9 +264,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 
 // startsPhasesKept holds what the threads of a block of starts keep for later phases, a slice for each variable.
 type startsPhasesKept struct {
-	from []int
-	to   []int
-	sum  []uint32
+	sum []uint32
 }
 
 var startsPhasesPool grid.Pool[startsPhasesKept]
@@ -280,12 +278,6 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 	held := startsPhasesPool.Take(1)
 	kept := &(*held)[0]
 	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	if len(kept.from) < threads_ {
-		kept.from = make([]int, threads_)
-	}
-	if len(kept.to) < threads_ {
-		kept.to = make([]int, threads_)
-	}
 	if len(kept.sum) < threads_ {
 		kept.sum = make([]uint32, threads_)
 	}
@@ -294,22 +286,19 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			froms := kept.from[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			tos := kept.to[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
 			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
 			for tx := range count {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line radix.go:35
-				from, to := min(me*piece, len(counts)), min((me+1)*piece, len(counts))
+				from := min(me*piece, len(counts))
+				to := min((me+1)*piece, len(counts))
+//line radix.go:36
 				sum := uint32(0)
 				for i := from; i < to; i++ {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:311
-				froms[tx] = from
-				tos[tx] = to
+//line radix_kernels.go:302
 				sums_[tx] = sum
 			}
 		}
@@ -317,16 +306,12 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
-			froms := kept.from[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-			tos := kept.to[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
 			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
 			for tx := range count_ {
 				_, _, _ = tx, ty, tz
 				me := tx
-				from := froms[tx]
-				_ = from
-				to := tos[tx]
-				_ = to
+				from := min(me*piece, len(counts))
+				to := min((me+1)*piece, len(counts))
 				sum := sums_[tx]
 				_ = sum
 //line radix.go:42
@@ -339,7 +324,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:343
+//line radix_kernels.go:328
 			}
 		}
 	}
@@ -381,7 +366,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 						digit = keys[i] >> shift & (digits - 1)
 					}
 					own[me] = digit
-//line radix_kernels.go:385
+//line radix_kernels.go:370
 					digits_[tx] = digit
 				}
 			}
@@ -407,7 +392,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:411
+//line radix_kernels.go:396
 			}
 		}
 	}

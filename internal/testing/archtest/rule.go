@@ -86,6 +86,7 @@ var Rules = []Rule{
 	{"internal/testing/generic", []string{"hal", "kernel", "kernel/grid"}, "kernels are written as in any program"},
 	{"internal/testing/parts", []string{"hal", "kernel", "kernel/grid"}, "kernels are written as in any program"},
 	{"internal/testing/tables", []string{"hal", "kernel", "kernel/grid"}, "kernels are written as in any program"},
+	{"internal/testing/programs", []string{"hal", "kernel", "kernel/grid"}, "kernels are written as in any program"},
 	{"internal/testing/limits", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
 	{"internal/testing/random", []string{"hal", "kernel", "kernel/grid", "kernel/grid/rand"}, "kernels are written as in any program"},
 	{"internal/testing/small", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},

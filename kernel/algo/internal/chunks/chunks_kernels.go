@@ -2378,10 +2378,8 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 
 // scatterPhasesKept holds what the threads of a block of scatter keep for later phases, a slice for each variable.
 type scatterPhasesKept[W Word] struct {
-	begin []int
-	end   []int
-	own   []uint32
-	more  []uint32
+	own  []uint32
+	more []uint32
 }
 
 // scatterPhases runs scatter for a block: the code between two barriers runs for one thread after the other.
@@ -2397,12 +2395,6 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 	held := scatterPhasesPool.Take(1)
 	kept := &(*held)[0]
 	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	if len(kept.begin) < threads__ {
-		kept.begin = make([]int, threads__)
-	}
-	if len(kept.end) < threads__ {
-		kept.end = make([]int, threads__)
-	}
 	if len(kept.own) < threads__ {
 		kept.own = make([]uint32, threads__)
 	}
@@ -2413,28 +2405,24 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 	_ = from
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			count := int(b.Size[0])
-			begins := kept.begin[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			ends := kept.end[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			for tx := range count {
+			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:168
-				begin, end := min(from+me*each, len(keys)), min(from+me*each+each, len(keys))
+				begin := min(from+me*each, len(keys))
+				end := min(from+me*each+each, len(keys))
+//line kernels.go:169
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift, sign, negative)*threads+me]++
 				}
-//line chunks_kernels.go:2428
-				begins[tx] = begin
-				ends[tx] = end
+//line chunks_kernels.go:2418
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			count_ := int(b.Size[0])
-			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-			for tx := range count_ {
+			count := int(b.Size[0])
+			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:173
@@ -2443,20 +2431,20 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 					own += table[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2447
+//line chunks_kernels.go:2435
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:178
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2454
+//line chunks_kernels.go:2442
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				count__ := int(b.Size[0])
-				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count__) {
-					for tx := range count__ {
+				count_ := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count_) {
+					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						me := tx
 //line kernels.go:180
@@ -2464,7 +2452,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 						if me >= step {
 							more = part[me-step]
 						}
-//line chunks_kernels.go:2468
+//line chunks_kernels.go:2456
 						mores[tx] = more
 					}
 				}
@@ -2472,28 +2460,28 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 		}
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				count___ := int(b.Size[0])
-				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count___) {
-					for tx := range count___ {
+				count__ := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count__) {
+					for tx := range count__ {
 						_, _, _ = tx, ty, tz
 						me := tx
 						more := mores[tx]
 						_ = more
 //line kernels.go:185
 						part[me] += more
-//line chunks_kernels.go:2486
+//line chunks_kernels.go:2474
 					}
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2492
+//line chunks_kernels.go:2480
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			count____ := int(b.Size[0])
-			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count____]
-			for tx := range count____ {
+			count___ := int(b.Size[0])
+			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
+			for tx := range count___ {
 				_, _, _ = tx, ty, tz
 				me := tx
 				own := owns[tx]
@@ -2505,7 +2493,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 					table[i] = sum
 					sum += n
 				}
-//line chunks_kernels.go:2509
+//line chunks_kernels.go:2497
 			}
 		}
 	}
@@ -2518,22 +2506,17 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 //line kernels.go:196
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line chunks_kernels.go:2522
+//line chunks_kernels.go:2510
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			count_____ := int(b.Size[0])
-			begins := kept.begin[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
-			ends := kept.end[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
-			for tx := range count_____ {
+			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-				begin := begins[tx]
-				_ = begin
-				end := ends[tx]
-				_ = end
+				begin := min(from+me*each, len(keys))
+				end := min(from+me*each+each, len(keys))
 //line kernels.go:199
 				for i := begin; i < end; i++ {
 					d := digit(keys[i], shift, sign, negative)
@@ -2544,7 +2527,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 						sortedValues[at] = values[i]
 					}
 				}
-//line chunks_kernels.go:2548
+//line chunks_kernels.go:2531
 			}
 		}
 	}
