@@ -1,6 +1,8 @@
 package spirv
 
 import (
+	"slices"
+
 	"fmt"
 	"strings"
 
@@ -308,10 +310,12 @@ func upTo(v *ir.Value) (most uint64, known bool) {
 
 // operands returns the two operands of an operation. If one operand is a float constant other than 0 and the other operand is not a constant, the constant need
 // not be hidden, since the driver cannot compute the result: see the method unknown. A constant that does not fit in 32 bits must be hidden from the driver's
-// compiler where it is compared: see number.
+// compiler where it is compared: see number. So must each constant if the other operand is computed from a number that is extended to 64 bits, since an operation
+// such as int(x) & -1 changes nothing.
 func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 	known := func(a, other *ir.Value) (isa.ID, bool) {
-		if v.Op.Compares() && a.Op == ir.Const && a.Type.Integer() && width(a.Type) == 64 && int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const)) {
+		if v.Op.Compares() && a.Op == ir.Const && a.Type.Integer() && width(a.Type) == 64 &&
+			(int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const)) || other.Op != ir.Convert && extended(other)) {
 			return f.unknownNumber(bitsOf(a.Const)), true
 		}
 		c, ok := a.Const.(float64)
@@ -328,6 +332,14 @@ func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 		y = f.expr(v.Args[1])
 	}
 	return x, y
+}
+
+// extended reports whether a value is computed from an integer that is extended to 64 bits.
+func extended(v *ir.Value) bool {
+	if v.Op == ir.Convert {
+		return width(v.Type) == 64 && v.Args[0].Type.Integer() && width(v.Args[0].Type) == 32
+	}
+	return v.Type.Integer() && v.Op != ir.Load && slices.ContainsFunc(v.Args, extended)
 }
 
 // atomics are the atomic operations on signed integers, and on unsigned integers.
