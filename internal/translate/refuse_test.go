@@ -66,14 +66,14 @@ var refused = []struct{ text, want string }{
 	{"‹variable = 1", "variable is a variable of the package"},
 	{"y[0] = ‹table[2]", "table is a variable of the package whose declaration has no list of elements; pass it as a parameter"},
 	{"y[0] = ‹written[2]", "written is a variable of the package that k.go:41 changes, and kernels read only variables that nothing changes; pass it as a parameter"},
-	{"‹rising[1]++", "rising is a variable of the package that k.go:59 changes"},
+	{"‹rising[1]++", "rising is a variable of the package that k.go:61 changes"},
 	{"y[0] = ‹counted[2].v", "counted is a variable of the package that k.go:41 changes"},
 	{"y[0] = ‹pointed[1][1]", "pointed is a variable of the package that k.go:41 takes the address of"},
 	{"y[0] = ‹sliced[2]", "sliced is a variable of the package that k.go:41 slices"},
 	{"y[0] = int32(len(‹passed))", "passed is a variable of the package that k.go:41 uses otherwise than by index"},
 	{"y[0] = ‹grown[0].v", "grown is a variable of the package that k.go:41 calls a method of, which may change it"},
 	{"for _, y[0] = range ‹assigned {}", "assigned is a variable of the package that k.go:41 changes"},
-	{"first(‹short)", "short is a variable of the package that k.go:59 uses otherwise than by index"},
+	{"first(‹short)", "short is a variable of the package that k.go:61 uses otherwise than by index"},
 	{"y[0] = ‹Public[2]", "Public is exported, so other packages may change it; let its name begin with a small letter"},
 	{"y[0] = ‹computed[2]", "computed cannot be read by a kernel: k.go:36: this is no constant; write one"},
 	{"y[0] = ‹copied[1][2]", "copied cannot be read by a kernel: k.go:37: this is no list of constants"},
@@ -177,6 +177,8 @@ var refused = []struct{ text, want string }{
 	{"//top func k(t grid.Thread, y []int32) { if y[0] > 1 { y[1] = 1 } else { for range 3 {\n‹meet(t) } } }\nfunc meet(t grid.Thread) { t.Barrier() }", "meet has a barrier, to which all threads of the block must come"},
 	{"//top func k(t grid.Thread, y []int32) { meet(t); y[0] = 1 }\nfunc meet(t grid.Thread) { t.Barrier(); nothing(t) }", "undefined: nothing"},
 	{"//top func k(t grid.Thread, y []int32) { meet(t, y); y[0] = 1 }\n//halyard:kernel\nfunc meet(t grid.Thread, y []int32) { y[1] = 1; t.Barrier(); y[0] = 1 }", "meet is a kernel, and a kernel cannot call a kernel"},
+	{"//top func k(t grid.Thread, y []int32) {\n‹y[meet(t)] = meet(t) }\nfunc meet(t grid.Thread) int32 { t.Barrier(); return 1 }", "its call must be a statement of its own"},
+	{"//top func k(t grid.Thread, y []int32) { o := outer{}\n‹y[0] = o.meet(t) }\ntype inner struct{ a int32 }\ntype outer struct { inner; a int32 }\nfunc (o inner) meet(t grid.Thread) int32 { t.Barrier(); return o.a }", "meet has a barrier, so write the embedded field in its call, as in x.inner.meet(..)"},
 	{"//top func k(t grid.Thread, y []int32) {\n‹m9(t); y[0] = 1 }\nfunc m0(t grid.Thread) { t.Barrier() }\nfunc m1(t grid.Thread) { m0(t); m0(t) }\nfunc m2(t grid.Thread) { m1(t); m1(t) }\nfunc m3(t grid.Thread) { m2(t); m2(t) }\nfunc m4(t grid.Thread) { m3(t); m3(t) }\nfunc m5(t grid.Thread) { m4(t); m4(t) }\nfunc m6(t grid.Thread) { m5(t); m5(t) }\nfunc m7(t grid.Thread) { m6(t); m6(t) }\nfunc m8(t grid.Thread) { m7(t); m7(t) }\nfunc m9(t grid.Thread) { m8(t); m8(t) }", "the calls of functions with barriers in this kernel come to more than 500"},
 }
 
@@ -276,7 +278,7 @@ func TestAllRefusalsAreReported(t *testing.T) {
 	var all load.Errors
 	require.ErrorAs(t, err, &all)
 	require.Len(t, all, 3)
-	assert.Equal(t, []int{49, 50, 52}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
+	assert.Equal(t, []int{60, 61, 63}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
 
 	// What uses a variable whose declaration is refused is not refused, too.
 	_, err = translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\ta, b := grid.Shared[[4]int32](t), grid.Shared[[4]int32](t)\n\ta[0] = b[0]\n}\n")
