@@ -384,6 +384,10 @@ func (x *expander) typeArguments(from, into *copied, c *ast.CallExpr) {
 		params, args = f.Origin().Signature().RecvTypeParams(), n.TypeArgs()
 	}
 	for i := range params.Len() {
+		_, whole := types.Unalias(args.At(i)).(*types.TypeParam)
+		if !whole && from.names != nil && Mentions(args.At(i), func(*types.TypeParam) bool { return true }) { // the kernel's parameter may have the same name
+			x.refuse(c.Pos(), "%s has a barrier, so a type argument cannot be made of a type parameter, as %s is; pass the type parameter, and make the type in %[1]s", f.Name(), args.At(i))
+		}
 		into.instead[params.At(i).Obj()] = from.typeName(args.At(i))
 	}
 }
