@@ -399,6 +399,15 @@ func TestLinesOfAnotherFile(t *testing.T) {
 	}
 }
 
+// A statement may leave out the results of a function with barriers, also if the function returns those of another call.
+func TestResultsOfFunctionWithBarriersAreLeftOut(t *testing.T) {
+	t.Parallel()
+	_, err := translated(t, "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n//halyard:kernel\n"+
+		"func k(t grid.Thread, x []int32) {\n\tboth(t, x)\n\tx[t.Global(0)] = 1\n}\n"+
+		"func both(t grid.Thread, x []int32) (a, b int32) {\n\tt.Barrier()\n\treturn pair(x[0])\n}\nfunc pair(n int32) (int32, int32) { return n, n }\n")
+	require.NoError(t, err)
+}
+
 // What is between two barriers has vectors of its own. The first line is told that keeps another part from having them.
 func TestWhatHasVectorsBetweenBarriers(t *testing.T) {
 	t.Parallel()

@@ -1,14 +1,16 @@
 // Package build makes the representation of package ir from Go's syntax and types.
 //
+//   - generic.go finds the types for which a generic kernel is built.
+//   - foreign.go builds functions of other packages.
 //   - function.go builds a function, and parameter.go its parameters. A function is built once for each list of type arguments, and for each form in
 //     which its pointers and slices are passed.
-//   - generic.go finds the types for which a generic kernel is built.
-//   - part.go builds parts of slices and of arrays, and passes slices to functions.
-//   - program.go has the state while functions are built, and refusals.
-//   - statement.go and loop.go build statements. expression.go, call.go and place.go build values and places. type.go builds types.
+//   - statement.go and loop.go build statements. standard.go has what only functions of Go's own packages may do.
+//   - call.go, expression.go and place.go build values and places. part.go builds parts of slices and of arrays, and passes slices to functions.
+//   - table.go builds tables, which are variables of the package that nothing changes.
 //   - reader.go answers questions about the Go syntax: what a name means, which variables change, which expressions have the same value whenever they are
 //     evaluated.
-//   - foreign.go builds functions of other packages. standard.go has what only functions of Go's own packages may do. table.go builds tables.
+//   - type.go builds types, and fits constants into them.
+//   - program.go has the state while functions are built, and refusals.
 //
 // A Go variable that is only assigned where it is declared becomes a value. Any other variable becomes a local. A call or an atomic operation becomes a let in
 // front of the statement. The rest of an expression stays in the statement. So all calls of an expression run before its variables are read, as with Go's

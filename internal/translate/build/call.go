@@ -137,7 +137,7 @@ func (f *values) size(e *ast.CallExpr, name string) *ir.Value {
 	switch t := f.typeOf(e.Args[0]).Underlying().(type) {
 	case *types.Slice:
 		if name == "len" {
-			return f.lengthOf(f.slice(e.Args[0]))
+			return f.Again(f.slice(e.Args[0]).len)
 		}
 		refuse(e.Pos(), "cap has no translation; use len")
 	case *types.Array: // if the expression has a call, Go makes the call and does not treat the length as a constant
@@ -498,4 +498,11 @@ func (f *values) discard(e ast.Expr) {
 	v := f.expr(e)
 	f.p.typ(f.typeOf(e), e.Pos())
 	f.evaluate(v)
+}
+
+// evaluate adds a let for a value that is not used, because computing the value may panic. Constants, variables and the like need no let.
+func (f *values) evaluate(v *ir.Value) {
+	if v.Op > ir.AllBlocks && (v.Op != ir.Load || len(v.Place.Path) > 0) && (v.Op != ir.Extract || !v.Args[0].Bound) {
+		f.Let(v)
+	}
 }

@@ -1,9 +1,9 @@
 package build
 
 import (
-	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 
 	"github.com/go-halyard/halyard/internal/translate/load"
@@ -35,17 +35,8 @@ func (p *program) called(obj *types.Func, args []types.Type, forms []form, pos t
 
 // declare adds the functions of a package to decls.
 func (p *program) declare(src *load.Package) {
-	if p.known[src] {
-		return
-	}
-	p.known[src] = true
-	for _, file := range src.Files {
-		for _, d := range file.Decls {
-			if decl, ok := d.(*ast.FuncDecl); ok {
-				if obj, ok := src.Info.Defs[decl.Name].(*types.Func); ok {
-					p.decls[obj] = decl
-				}
-			}
-		}
+	if !p.known[src] {
+		p.known[src] = true
+		maps.Copy(p.decls, src.Declared())
 	}
 }

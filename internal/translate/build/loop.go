@@ -208,7 +208,7 @@ func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, elem
 		return rounds(u.Len()), nil
 	case *types.Slice:
 		p := f.slice(s.X)
-		return f.lengthOf(p), func(i *ir.Value) *ir.Value {
+		return f.Again(p.len), func(i *ir.Value) *ir.Value {
 			return f.read(ref{place: f.elementAt(p, i, token.NoPos, true)}, s.X.Pos())
 		}
 	case *types.Signature:
@@ -263,4 +263,13 @@ func (f *function) typeSwitch(s *ast.TypeSwitchStmt) {
 	f.jumps = append(f.jumps, jump{})
 	f.statements(chosen.Body)
 	f.jumps = f.jumps[:len(f.jumps)-1]
+}
+
+// tableOf returns the place of a table, or of a part of it, if an expression is one.
+func (f *values) tableOf(e ast.Expr) *ir.Place {
+	obj := f.root(e)
+	if v := f.vars[obj]; v == nil || v.local == nil || v.local.Space != ir.Constant {
+		return nil
+	}
+	return f.ref(e).place
 }

@@ -58,7 +58,8 @@ func (f *function) parameter(v *types.Var, i int) {
 	}
 	f.made.Params = append(f.made.Params, m)
 	if w.kind == slice {
-		w.part = &part{of: m.At()}
+		w.part = f.partOf(m.At(), f.Extent(ir.Len, m))
+		w.part.parameter = true
 	}
 	if w.kind == value && f.changes[v] > 0 { // the function assigns to the parameter, so it becomes a local
 		w.local = f.Local(v.Name(), m.Type, ir.Private)

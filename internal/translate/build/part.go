@@ -9,23 +9,9 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// part is what a slice consists of: elements of a place, which is a slice parameter or an array. If it is all elements of a slice parameter, the other fields
-// are nil. The values are bound, or of an operation that has no operands.
-type part struct {
-	of       *ir.Place
-	from     *ir.Value // the index in the place at which the part begins; nil for 0
-	len, cap *ir.Value
-}
-
-// form is how an argument that refers to memory is passed to a function. A function is built for each form.
-type form struct {
-	space ir.Space // of what a pointer points to, or of an array
-	part  bool     // a slice is passed as what a part consists of
-	array *ir.Type // the array of that part; nil if it is a part of a slice
-}
-
-func (a form) same(b form) bool {
-	return a.space == b.space && a.part == b.part && (a.array == nil) == (b.array == nil) && (a.array == nil || a.array.Same(b.array))
+// partOf returns the first elements of a place.
+func (f *values) partOf(of *ir.Place, n *ir.Value) *part {
+	return &part{of: of, from: f.Int(ir.Basic(ir.Int), 0), len: n, cap: n}
 }
 
 func (r *reader) isSlice(e ast.Expr) bool {
@@ -41,7 +27,7 @@ func (f *values) slice(e ast.Expr) *part {
 		case slice:
 			return v.part
 		case list:
-			return &part{of: v.local.At(), len: f.Int(ir.Basic(ir.Int), v.local.Type.Len)}
+			return f.partOf(v.local.At(), f.Int(ir.Basic(ir.Int), v.local.Type.Len))
 		}
 	case *ast.SliceExpr:
 		return f.sliced(x)
@@ -60,15 +46,12 @@ func (f *values) slice(e ast.Expr) *part {
 // sliced returns the part that x[i:j] or x[i:j:k] means.
 func (f *values) sliced(e *ast.SliceExpr) *part {
 	x := f.slicedOf(e.X)
-	n, most := f.lengthOf(x), f.capacityOf(x)
+	end, most := f.Again(x.len), f.Again(x.cap)
 	if e.Max != nil {
 		most = f.upTo(e.Max, most)
 	}
-	end := n
 	if e.High != nil {
 		end = f.upTo(e.High, most)
-	} else if e.Max != nil {
-		end = most
 	}
 	if e.Low == nil {
 		return &part{of: x.of, from: x.from, len: end, cap: most}
@@ -79,31 +62,23 @@ func (f *values) sliced(e *ast.SliceExpr) *part {
 
 // slicedOf returns all elements of the slice, the array or the array behind a pointer of which an expression takes a part.
 func (f *values) slicedOf(e ast.Expr) *part {
-	var array *ir.Place
 	t := f.typeOf(e)
-	switch u := t.Underlying().(type) {
-	case *types.Slice:
-		return f.slice(e)
+	at := f.place
+	switch t.Underlying().(type) {
 	case *types.Array:
-		array = f.place(e)
-	case *types.Pointer:
-		if _, ok := u.Elem().Underlying().(*types.Array); ok {
-			array = f.pointee(e)
-		}
+	case *types.Pointer: // to an array: Go allows no other
+		at = f.pointee
+	default:
+		return f.slice(e)
 	}
-	if array == nil {
-		refuseAs(e.Pos(), t)
-	}
-	n := f.Int(ir.Basic(ir.Int), arrayLen(t))
-	return &part{of: f.Frozen(array), len: n, cap: n}
+	return f.partOf(f.Frozen(at(e)), f.Int(ir.Basic(ir.Int), arrayLen(t)))
 }
 
 // upTo returns the value of a bound of a part, which is at most a number.
 func (f *values) upTo(e ast.Expr, most *ir.Value) *ir.Value {
 	v := f.asInt(f.index(e))
-	n, ok := facts.Constant(v)
-	m, ok2 := facts.Constant(most)
-	if ok && n == 0 || ok && ok2 && n >= 0 && n <= m {
+	n, m, ok := constants(v, most)
+	if ok && n >= 0 && n <= m || isNumber(v, 0) {
 		return v
 	}
 	limited := f.Value(ir.UpTo, v.Type, v, f.Again(most))
@@ -111,50 +86,45 @@ func (f *values) upTo(e ast.Expr, most *ir.Value) *ir.Value {
 	return f.Let(limited)
 }
 
-// sum returns x + y or x - y. A value that is nil is 0.
+// sum returns x + y or x - y.
 func (f *values) sum(op ir.Op, x, y *ir.Value) *ir.Value {
-	n, ok := facts.Constant(y)
-	m, ok2 := facts.Constant(x)
+	n, m, ok := constants(x, y)
 	switch {
-	case ok && n == 0:
+	case isNumber(y, 0):
 		return x
-	case x == nil:
+	case isNumber(x, 0) && op == ir.Add:
 		return y
-	case ok && ok2 && op == ir.Add:
-		return f.Int(x.Type, m+n)
-	case ok && ok2:
-		return f.Int(x.Type, m-n)
+	case ok && op == ir.Add:
+		return f.Int(x.Type, n+m)
+	case ok:
+		return f.Int(x.Type, n-m)
 	}
 	return f.Let(f.Value(op, x.Type, f.Again(x), f.Again(y)))
 }
 
-// lengthOf returns the length of a part.
-func (f *values) lengthOf(p *part) *ir.Value {
-	if p.len == nil {
-		return f.Extent(ir.Len, p.of.Param)
-	}
-	return f.Again(p.len)
+// constants returns two numbers if both values are constants.
+func constants(x, y *ir.Value) (n, m int64, ok bool) {
+	n, ok = facts.Constant(x)
+	m, ok2 := facts.Constant(y)
+	return n, m, ok && ok2
 }
 
-// capacityOf returns the capacity of a part. That of a parameter is its length, as a launch does not pass more.
-func (f *values) capacityOf(p *part) *ir.Value {
-	if p.cap == nil {
-		return f.lengthOf(p)
-	}
-	return f.Again(p.cap)
+// isNumber reports whether a value is a constant number.
+func isNumber(v *ir.Value, n int64) bool {
+	m, ok := facts.Constant(v)
+	return ok && m == n
 }
 
 // elementAt returns an element of a part. The index is known to be less than the length if sure is set.
 func (f *values) elementAt(p *part, index *ir.Value, at token.Pos, sure bool) *ir.Place {
-	if p.len != nil {
-		n, ok := facts.Constant(index)
-		m, ok2 := facts.Constant(p.len)
-		whole := ok2 && p.from == nil && p.of.Type.Kind == ir.Array && m == p.of.Type.Len // the index of the array is checked
-		if !sure && !whole && !(ok && ok2 && n >= 0 && n < m) {
-			index = f.Value(ir.Within, ir.Basic(ir.Int), f.asInt(index), f.lengthOf(p))
+	if !p.parameter {
+		n, m, ok := constants(index, p.len)
+		whole := isNumber(p.from, 0) && p.of.Type.Kind == ir.Array && isNumber(p.len, p.of.Type.Len) // the index of the array is checked
+		if !sure && !whole && !(ok && n >= 0 && n < m) {
+			index = f.Value(ir.Within, ir.Basic(ir.Int), f.asInt(index), f.Again(p.len))
 			index.Pos = at
 		}
-		if p.from != nil {
+		if !isNumber(p.from, 0) {
 			index = f.Value(ir.Add, ir.Basic(ir.Int), f.Again(p.from), index)
 		}
 	}
@@ -165,7 +135,7 @@ func (f *values) elementAt(p *part, index *ir.Value, at token.Pos, sure bool) *i
 
 // passPart returns the values that pass a part to a function, and their form.
 func (f *values) passPart(p *part, pos token.Pos) ([]*ir.Value, form) {
-	if p.len == nil {
+	if p.parameter {
 		return []*ir.Value{f.Argument(p.of.Param)}, form{}
 	}
 	var base *ir.Value
@@ -176,11 +146,7 @@ func (f *values) passPart(p *part, pos token.Pos) ([]*ir.Value, form) {
 		how.array = p.of.Type
 		base = f.addressOf(f.AgainAt(p.of), pos)
 	}
-	from := f.Int(ir.Basic(ir.Int), 0)
-	if p.from != nil {
-		from = f.Again(p.from)
-	}
-	return []*ir.Value{base, from, f.lengthOf(p), f.capacityOf(p)}, how
+	return []*ir.Value{base, f.Again(p.from), f.Again(p.len), f.Again(p.cap)}, how
 }
 
 // addressOf returns a pointer to a place, which is an argument of a call.
@@ -231,21 +197,17 @@ func (f *values) copied(e *ast.CallExpr) *ir.Value {
 		}
 	}
 	dst, src := f.slice(e.Args[0]), f.slice(e.Args[1])
-	n := f.least(f.lengthOf(dst), f.lengthOf(src))
+	n := f.least(f.Again(dst.len), f.Again(src.len))
 	one := func(i *ir.Value) {
 		f.Store(f.elementAt(dst, i, e.Pos(), true), f.read(ref{place: f.elementAt(src, f.Again(i), e.Pos(), true)}, e.Args[1].Pos()))
 	}
 	upwards := func() { f.rounds(f.Int(n.Type, 0), f.Again(n), ir.Lt, 1, one) }
-	if dst.from == nil || !f.overlap(dst.of, src.of) {
+	if isNumber(dst.from, 0) || !f.overlap(dst.of, src.of) {
 		upwards()
 		return n
 	}
-	from := f.Int(n.Type, 0)
-	if src.from != nil {
-		from = f.Again(src.from)
-	}
 	s := f.Stmt(ir.If)
-	s.Value = f.Value(ir.Gt, ir.Basic(ir.Bool), f.Again(dst.from), from)
+	s.Value = f.Value(ir.Gt, ir.Basic(ir.Bool), f.Again(dst.from), f.Again(src.from))
 	s.Then = f.In(func() {
 		f.rounds(f.Value(ir.Sub, n.Type, f.Again(n), f.Int(n.Type, 1)), f.Int(n.Type, 0), ir.Ge, -1, one)
 	})
@@ -255,9 +217,7 @@ func (f *values) copied(e *ast.CallExpr) *ir.Value {
 
 // least returns the smaller of two lengths.
 func (f *values) least(x, y *ir.Value) *ir.Value {
-	n, ok := facts.Constant(x)
-	m, ok2 := facts.Constant(y)
-	if ok && ok2 {
+	if n, m, ok := constants(x, y); ok {
 		return f.Int(x.Type, min(n, m))
 	}
 	return f.Let(f.Value(ir.Min, x.Type, x, y))
@@ -277,7 +237,7 @@ func (f *values) cleared(e *ast.CallExpr) {
 		refuseAs(e.Args[0].Pos(), f.typeOf(e.Args[0]))
 	}
 	p := f.slice(e.Args[0])
-	f.rounds(f.Int(ir.Basic(ir.Int), 0), f.lengthOf(p), ir.Lt, 1, func(i *ir.Value) {
+	f.rounds(f.Int(ir.Basic(ir.Int), 0), f.Again(p.len), ir.Lt, 1, func(i *ir.Value) {
 		at := f.elementAt(p, i, e.Pos(), true)
 		f.Store(at, f.Zero(at.Type))
 	})

@@ -55,6 +55,30 @@ type variable struct {
 	made   int64     // how many assignments of them are built
 }
 
+// part is what a slice consists of: elements of a place, which is a slice parameter or an array. The values are bound, or of an operation that has no operands.
+type part struct {
+	of             *ir.Place
+	from, len, cap *ir.Value // the part begins at the index from of the place
+	parameter      bool      // all elements of a slice parameter
+}
+
+// form is how an argument that refers to memory is passed to a function. A function is built for each form.
+type form struct {
+	space ir.Space // of what a pointer points to, or of an array
+	part  bool     // a slice is passed as what a part consists of
+	array *ir.Type // the array of that part; nil if it is a part of a slice
+}
+
+func (a form) same(b form) bool {
+	return a.space == b.space && a.part == b.part && a.array.Same(b.array)
+}
+
+// table is a variable of a package. Kernels can read it if nothing changes it.
+type table struct {
+	made *ir.Table
+	why  string // why kernels cannot read it; empty if they can
+}
+
 // reader reads the Go syntax of a function, for certain type arguments.
 type reader struct {
 	p        *program

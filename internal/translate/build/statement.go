@@ -80,13 +80,6 @@ func (f *function) refuseStatement(s ast.Stmt) {
 	refuse(s.Pos(), "this statement has no translation")
 }
 
-// evaluate adds a let for a value that is not used, because computing the value may panic. Constants, variables and the like need no let.
-func (f *values) evaluate(v *ir.Value) {
-	if v.Op > ir.AllBlocks && (v.Op != ir.Load || len(v.Place.Path) > 0) && (v.Op != ir.Extract || !v.Args[0].Bound) {
-		f.Let(v)
-	}
-}
-
 // assign builds assignments and short declarations.
 func (f *function) assign(s *ast.AssignStmt) {
 	if s.Tok != token.ASSIGN && s.Tok != token.DEFINE {

@@ -8,12 +8,6 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// table is a variable of a package. Kernels can read it if nothing changes it.
-type table struct {
-	made *ir.Table
-	why  string // why kernels cannot read it; empty if they can
-}
-
 // mostInTable is how many bytes a table may have, and mostElements how many elements an array in it: an instruction of SPIR-V has no room for more.
 const (
 	mostInTable  = 1 << 16
@@ -168,13 +162,4 @@ func (f *function) declareTables() {
 		}
 		return true
 	})
-}
-
-// tableOf returns the place of a table, or of a part of it, if an expression is one.
-func (f *values) tableOf(e ast.Expr) *ir.Place {
-	obj := f.root(e)
-	if v := f.vars[obj]; v == nil || v.local == nil || v.local.Space != ir.Constant {
-		return nil
-	}
-	return f.ref(e).place
 }

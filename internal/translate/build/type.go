@@ -2,8 +2,10 @@ package build
 
 import (
 	"fmt"
+	"go/constant"
 	"go/token"
 	"go/types"
+	"math"
 	"strings"
 	"unicode"
 
@@ -177,4 +179,54 @@ func (p *program) suffix(args []types.Type) (all string) {
 		}, name)
 	}
 	return all
+}
+
+// fitting returns a constant as a Go value, or nil if it does not fit a type.
+func fitting(v constant.Value, n *ir.Type) any {
+	switch {
+	case n.Kind == ir.Bool:
+		if v.Kind() == constant.Bool {
+			return constant.BoolVal(v)
+		}
+	case n.Complex():
+		re, ok := rounded(constant.Real(v), n.Part())
+		im, ok2 := rounded(constant.Imag(v), n.Part())
+		if ok && ok2 {
+			return complex(re, im)
+		}
+	case n.Float():
+		if x, ok := rounded(v, n); ok {
+			return x
+		}
+	case n.Signed():
+		if x, exact := constant.Int64Val(whole(v)); exact {
+			return x
+		}
+	default:
+		if x, exact := constant.Uint64Val(whole(v)); exact {
+			return x
+		}
+	}
+	return nil
+}
+
+// rounded returns a constant as a float of a type.
+func rounded(v constant.Value, t *ir.Type) (x float64, ok bool) {
+	if v = constant.ToFloat(v); v.Kind() != constant.Float && v.Kind() != constant.Int {
+		return 0, false
+	}
+	x, _ = constant.Float64Val(v)
+	if t.Kind == ir.F32 {
+		y, _ := constant.Float32Val(v)
+		x = float64(y)
+	}
+	return x, !math.IsInf(x, 0)
+}
+
+// whole returns a constant as an integer. If the constant is not an integer, whole returns an integer that is too large for every type.
+func whole(v constant.Value) constant.Value {
+	if v = constant.ToInt(v); v.Kind() == constant.Int {
+		return v
+	}
+	return constant.Shift(constant.MakeInt64(1), token.SHL, 100)
 }

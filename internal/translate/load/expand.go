@@ -6,30 +6,20 @@ import (
 	"go/token"
 	"go/types"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 )
 
-// This file writes the statements of functions with barriers where kernels call them. So a barrier is always a statement of a kernel, for all that reads the
-// kernel afterwards: the representation, and the loops for the host, which are cut at the barriers.
+// This file inlines functions with barriers into the kernels that call them. Afterwards each barrier is a statement of a kernel. Package build and the loops
+// for the host rely on that.
 //
-// It writes text, with comments /*line FILE:LINE:COLUMN*/ that give each part the position that it has for its author, and the package is checked again. What a
-// function declares gets a name that the kernel does not use. A parameter that is a number or a structure becomes a variable; a grid.Thread, a slice, a matrix or
-// a pointer is replaced by the argument.
+// The file writes text, parses it, and checks the package again. Comments /*line FILE:LINE:COLUMN*/ give each part of the text the position that it has for
+// its author. What an inlined function declares gets a name that the kernel does not use. A parameter that is a number or a structure becomes a variable. A
+// parameter that is a grid.Thread, a slice, a matrix or a pointer is replaced by the argument.
 
-// Expanded returns the package with the statements of functions with barriers in the kernels that call them. The map texts has the texts of the files, by name.
+// Expanded returns the package with its functions with barriers inlined into its kernels. The map texts has the texts of the files, by name.
 func (p *Package) Expanded(texts map[string][]byte, imports types.Importer) *Package {
-	x := &expander{p: p, texts: texts, decls: map[*types.Func]*ast.FuncDecl{}, waiting: map[*types.Func]bool{}}
-	for _, file := range p.Files {
-		for _, d := range file.Decls {
-			if decl, ok := d.(*ast.FuncDecl); ok && decl.Body != nil {
-				if f, ok := p.Info.Defs[decl.Name].(*types.Func); ok {
-					x.decls[f] = decl
-				}
-			}
-		}
-	}
+	x := &expander{p: p, texts: texts, decls: p.Declared(), waiting: map[*types.Func]bool{}}
 	files := slices.Clone(p.Files)
 	for i, file := range p.Files {
 		var edits []edit
@@ -45,15 +35,11 @@ func (p *Package) Expanded(texts map[string][]byte, imports types.Importer) *Pac
 		for q, name := range x.imports {
 			edits = append(edits, edit{file.Name.End(), file.Name.End(), fmt.Sprintf("; import %s %q", name, q.Path())})
 		}
-		text := (&copied{x: x, text: x.text(file.Pos())}).cut(file.FileStart, file.FileEnd, edits)
-		tree, bad := Parse(p.Fset, p.Fset.File(file.Pos()).Name(), []byte(text))
-		if len(bad) > 0 {
-			x.refused = append(x.refused, bad...)
-			continue
+		tree, bad := Parse(p.Fset, p.Fset.File(file.Pos()).Name(), []byte((&copied{x: x}).cut(file.FileStart, file.FileEnd, edits)))
+		if p.Refused = append(p.Refused, bad...); len(bad) == 0 {
+			files[i] = tree
 		}
-		files[i] = tree
 	}
-	p.Refused = x.refused
 	if slices.Equal(files, p.Files) {
 		return p
 	}
@@ -70,55 +56,55 @@ func (p *Package) Written() *Package {
 	return p.written
 }
 
-// expander writes functions into kernels.
+// expander inlines functions into kernels.
 type expander struct {
 	p       *Package
 	texts   map[string][]byte
 	decls   map[*types.Func]*ast.FuncDecl
-	waiting map[*types.Func]bool // whether a function, or one that it calls, has barriers
-	refused []Error
-	imports map[*types.Package]string // the packages that the kernel's file will import besides, and their names
+	waiting map[*types.Func]bool      // whether a function, or one that it calls, has barriers
+	imports map[*types.Package]string // packages that the text of the kernel's file imports in addition, with their names
 
-	// of the kernel that is written
+	// for one kernel
 	names map[string]bool // the names in it
-	calls []*ast.CallExpr // the calls around the statements that are being written
-	busy  []*types.Func   // and their functions
-	count int             // of functions that are written
+	calls []*ast.CallExpr // the calls that are being inlined: each is in the function of the one before
+	count int             // of inlined calls
 }
 
-// mostCalls is how many functions are written into a kernel at most.
+// mostCalls is how many calls are inlined into a kernel at most.
 const mostCalls = 500
 
-func (x *expander) text(pos token.Pos) string { return string(x.texts[x.p.Fset.File(pos).Name()]) }
-
-// refuse notes an error, and returns no edits.
-func (x *expander) refuse(pos token.Pos, format string, args ...any) []edit {
-	if e := *x.p.ErrorAt(pos, format, args...); !slices.Contains(x.refused, e) {
-		x.refused = append(x.refused, e)
+func (x *expander) refuse(pos token.Pos, format string, args ...any) {
+	if e := *x.p.ErrorAt(pos, format, args...); !slices.Contains(x.p.Refused, e) {
+		x.p.Refused = append(x.p.Refused, e)
 	}
-	return nil
 }
 
-// waits reports whether a function, or one that it calls, has barriers.
-func (x *expander) waits(f *types.Func) bool {
+// waits reports whether the function or the method that a call names, or one that it calls, has barriers.
+func (x *expander) waits(c *ast.CallExpr) bool {
+	f := x.p.called(c)
+	if f == nil {
+		return false
+	}
 	f = f.Origin()
-	decl := x.decls[f]
 	found, known := x.waiting[f]
-	if known || decl == nil {
-		return found
+	if decl := x.decls[f]; !known && decl != nil && decl.Body != nil {
+		x.waiting[f] = false // for functions that call each other
+		found = x.barriers(decl)
+		x.waiting[f] = found
 	}
-	x.waiting[f] = false // for functions that call each other
-	x.waiting[f] = x.p.waitsIn(decl.Body, x.waits)
-	return x.waiting[f]
+	return found
 }
 
-// waitsIn reports whether there is a barrier in a node, or a call of a function for which waits returns true.
-func (p *Package) waitsIn(n ast.Node, waits func(*types.Func) bool) (found bool) {
-	ast.Inspect(n, func(n ast.Node) bool {
-		if c, ok := n.(*ast.CallExpr); ok {
-			f := p.called(c)
-			found = found || p.Calls(c, "Barrier") || f != nil && waits(f)
-		}
+// barriers reports whether a function has barriers, or calls a function that has.
+func (x *expander) barriers(decl *ast.FuncDecl) bool {
+	return has(decl, func(c *ast.CallExpr) bool { return x.p.Calls(c, "Barrier") || x.waits(c) })
+}
+
+// has reports whether a function has a call for which fits returns true.
+func has(decl *ast.FuncDecl, fits func(*ast.CallExpr) bool) (found bool) {
+	ast.Inspect(decl, func(n ast.Node) bool {
+		c, ok := n.(*ast.CallExpr)
+		found = found || ok && fits(c)
 		return !found
 	})
 	return found
@@ -142,34 +128,31 @@ func (x *expander) call(s ast.Stmt) *ast.CallExpr {
 	case *ast.ReturnStmt:
 		e = s.Results
 	case *ast.DeclStmt:
-		if g := s.Decl.(*ast.GenDecl); len(g.Specs) == 1 {
-			if v, ok := g.Specs[0].(*ast.ValueSpec); ok {
-				e = v.Values
-			}
+		if g := s.Decl.(*ast.GenDecl); g.Tok == token.VAR && len(g.Specs) == 1 {
+			e = g.Specs[0].(*ast.ValueSpec).Values
 		}
 	}
-	if len(e) != 1 {
-		return nil
-	}
-	if c, ok := ast.Unparen(e[0]).(*ast.CallExpr); ok && x.p.called(c) != nil && x.waits(x.p.called(c)) {
-		return c
+	if len(e) == 1 {
+		if c, ok := ast.Unparen(e[0]).(*ast.CallExpr); ok && x.waits(c) {
+			return c
+		}
 	}
 	return nil
 }
 
 // kernel returns the edits of a kernel.
 func (x *expander) kernel(decl *ast.FuncDecl) []edit {
-	if decl.Body == nil || !x.p.waitsIn(decl.Body, x.waits) || x.wrong(decl) {
+	if decl.Body == nil || !x.barriers(decl) || x.wrong(decl) {
 		return nil
 	}
-	x.names, x.calls, x.busy, x.count = map[string]bool{}, nil, nil, 0
+	x.names, x.count = map[string]bool{}, 0
 	ast.Inspect(decl, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
 			x.names[id.Name] = true
 		}
 		return true
 	})
-	return x.list(&copied{x: x, text: x.text(decl.Pos())}, decl.Body.List)
+	return x.list(&copied{x: x}, decl.Body.List)
 }
 
 // wrong reports whether a function has an error of the compiler.
@@ -183,104 +166,87 @@ func (x *expander) list(from *copied, list []ast.Stmt) (edits []edit) {
 		if l, ok := s.(*ast.LabeledStmt); ok {
 			s = l.Stmt
 		}
+		var body *ast.BlockStmt
 		switch s := s.(type) {
 		case *ast.ForStmt:
-			x.noCalls(s, s.Init, s.Cond, s.Post)
-			edits = append(edits, x.list(from, s.Body.List)...)
+			body = s.Body
 		case *ast.RangeStmt:
-			x.noCalls(s, s.X)
-			edits = append(edits, x.list(from, s.Body.List)...)
-		default:
-			if c := x.call(s); c != nil {
-				x.noCalls(s, expressions(c.Args)...)
-				edits = append(edits, x.statement(from, s, c)...)
-			} else {
-				x.noCalls(s, s)
-			}
+			body = s.Body
+		}
+		c := x.call(s)
+		x.noCalls(s, c, body)
+		if body != nil {
+			edits = append(edits, x.list(from, body.List)...)
+		}
+		if c != nil {
+			edits = append(edits, x.statement(from, s, c)...)
 		}
 	}
 	return edits
 }
 
-func expressions(list []ast.Expr) (nodes []ast.Node) {
-	for _, e := range list {
-		nodes = append(nodes, e)
-	}
-	return nodes
-}
-
-// noCalls refuses calls of functions with barriers in parts of a statement.
-func (x *expander) noCalls(s ast.Stmt, parts ...ast.Node) {
-	for _, n := range parts {
-		if n == nil || reflect.ValueOf(n).IsNil() {
-			continue
-		}
-		ast.Inspect(n, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncLit, *ast.DeferStmt, *ast.GoStmt: // package build refuses these
+// noCalls refuses the calls of functions with barriers in a statement, except for the call that is passed, and for calls in the body of a loop.
+func (x *expander) noCalls(s ast.Stmt, except *ast.CallExpr, body *ast.BlockStmt) {
+	ast.Inspect(s, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit, *ast.DeferStmt, *ast.GoStmt: // package build refuses these
+			return false
+		case *ast.BlockStmt:
+			return n != body
+		case ast.Stmt:
+			if c := x.call(n); c != nil && n != s && body == nil {
+				x.refuse(c.Pos(), "%s has a barrier, to which all threads of the block must come, so its call must be a statement of the kernel itself, or of a loop that all threads run as often; "+
+					"write it outside of the statement that begins in line %d, and only the other statements inside", x.p.called(c).Name(), x.p.Fset.Position(s.Pos()).Line)
 				return false
-			case ast.Stmt:
-				if c := x.call(n); c != nil && !slices.Contains(parts, ast.Node(n)) {
-					x.refuse(c.Pos(), "%s has a barrier, to which all threads of the block must come, so its call must be a statement of the kernel itself, or of a loop that all threads run as often; "+
-						"write it outside of the statement that begins in line %d, and only the other statements inside", x.p.called(c).Name(), x.p.Fset.Position(s.Pos()).Line)
-					return false
-				}
-			case *ast.CallExpr:
-				if f := x.p.called(n); f != nil && x.waits(f) {
-					x.refuse(n.Pos(), "%s has a barrier, so its call must be a statement of its own, such as v := %[1]s(..)", f.Name())
-					return false
-				}
 			}
-			return true
-		})
-	}
+		case *ast.CallExpr:
+			if n != except && x.waits(n) {
+				x.refuse(n.Pos(), "%s has a barrier, so its call must be a statement of its own, such as v := %[1]s(..)", x.p.called(n).Name())
+				return false
+			}
+		}
+		return true
+	})
 }
 
-// statement returns the edit that writes a function in place of a statement with its call.
+// statement returns the edit that replaces a statement by the inlined function that it calls.
 func (x *expander) statement(from *copied, s ast.Stmt, c *ast.CallExpr) []edit {
-	before, results, ok := x.body(from, c)
+	text, results, ok := x.inlined(from, c)
 	if !ok {
 		return nil
 	}
-	text := ""
 	if _, alone := s.(*ast.ExprStmt); !alone {
-		text = from.cut(s.Pos(), s.End(), []edit{{c.Pos(), c.End(), strings.Join(results, ", ")}})
-	} else if len(results) > 0 {
-		text = from.at(c.Pos()) + strings.TrimSuffix(strings.Repeat("_, ", len(results)), ", ") + " = " + strings.Join(results, ", ")
+		return []edit{{s.Pos(), s.End(), text + "\n" + endMark + "\n" + from.cut(s.Pos(), s.End(), []edit{{c.Pos(), c.End(), results}})}}
 	}
-	end := s.End()
-	if text == "" { // a semicolon after the call would be a statement of its own
-		after := from.text[x.p.Fset.File(end).Offset(end):]
-		if rest := strings.TrimLeft(after, " \t"); strings.HasPrefix(rest, ";") {
-			end += token.Pos(len(after) - len(rest) + 1)
-		}
+	if n := x.p.called(c).Signature().Results().Len(); n > 0 {
+		text += "\n" + from.at(c.Pos()) + strings.Repeat("_, ", n-1) + "_ = " + results
 	}
-	return []edit{{s.Pos(), end, before + text}}
+	return []edit{{s.Pos(), s.End(), text + endMark}}
 }
 
-// body returns the statements of the function that a call names, and its results. If the function is refused, or package build will refuse it, ok is false.
-func (x *expander) body(from *copied, c *ast.CallExpr) (before string, results []string, ok bool) {
-	f := x.p.called(c)
-	decl := x.decls[f.Origin()]
-	several := len(c.Args) != f.Signature().Params().Len() // also a method expression
-	if several || f.Signature().Variadic() || slices.Contains(x.busy, f.Origin()) || slices.Contains(x.p.Kernels(), decl) || x.wrong(decl) ||
-		x.p.Constrained(decl.Pos()) || x.shares(decl) {
-		return "", nil, false
+// inlined returns the statements of the function that a call names, and the text of its results. If the function is refused, or package build will refuse it,
+// ok is false.
+func (x *expander) inlined(from *copied, c *ast.CallExpr) (text, results string, ok bool) {
+	f := x.p.called(c).Origin()
+	decl, sig := x.decls[f], f.Signature()
+	again := slices.ContainsFunc(x.calls, func(c *ast.CallExpr) bool { return x.p.called(c).Origin() == f })
+	several := len(c.Args) != sig.Params().Len() // also a method expression
+	shares := has(decl, func(c *ast.CallExpr) bool { return x.p.Calls(c, "Shared") })
+	if again || several || shares || sig.Variadic() || slices.Contains(x.p.Kernels(), decl) || x.wrong(decl) || x.p.Constrained(decl.Pos()) {
+		return "", "", false
 	}
+	x.calls = append(x.calls, c)
+	defer func() { x.calls = x.calls[:len(x.calls)-1] }()
 	if x.count++; x.count > mostCalls {
-		x.refuse(slices.Concat(x.calls, []*ast.CallExpr{c})[0].Pos(), "the calls of functions with barriers in this kernel come to more than %d; call them in a loop", mostCalls)
-		return "", nil, false
+		x.refuse(x.calls[0].Pos(), "the calls of functions with barriers in this kernel come to more than %d; call them in a loop", mostCalls)
+		return "", "", false
 	}
-	x.busy, x.calls = append(x.busy, f.Origin()), append(x.calls, c)
-	defer func() { x.busy, x.calls = x.busy[:len(x.busy)-1], x.calls[:len(x.calls)-1] }()
-	errors := len(x.refused)
-	into := &copied{x: x, text: x.text(decl.Pos()), decl: decl, instead: map[types.Object]string{}, names: map[string]string{}}
+	refused := len(x.p.Refused)
+	into := &copied{x: x, decl: decl, instead: map[types.Object]string{}, names: map[string]string{}}
 	list := decl.Body.List
-	var last *ast.ReturnStmt
-	if n := len(list); n > 0 {
-		if last, ok = list[n-1].(*ast.ReturnStmt); ok {
-			list = list[:n-1]
-		}
+	last, _ := list[len(list)-1].(*ast.ReturnStmt)
+	if last != nil {
+		list = list[:len(list)-1]
 	}
 	ast.Inspect(decl.Body, func(n ast.Node) bool {
 		if r, ok := n.(*ast.ReturnStmt); ok && r != last {
@@ -288,94 +254,61 @@ func (x *expander) body(from *copied, c *ast.CallExpr) (before string, results [
 		}
 		return true
 	})
-	x.means(decl)
-	x.typeArguments(from, into, f, c)
-	before = fmt.Sprintf("/*%s%s*/\n", callMark, x.p.Line(c.Pos())) + x.parameters(from, into, decl, c)
-	if decl.Type.Results != nil {
-		for _, field := range decl.Type.Results.List {
-			for _, id := range field.Names {
-				bare := last != nil && last.Results == nil
-				all, assigned := x.uses(decl.Body, x.p.Info.Defs[id])
-				if !bare && all == 0 {
-					continue
-				}
-				name, _ := into.named(id)
-				before += fmt.Sprintf("%svar %s %s\n", from.at(c.Pos()), name, into.cut(field.Type.Pos(), field.Type.End(), nil))
-				if !bare && all == assigned { // Go wants a use
-					before += "_ = " + name + "\n"
-				}
-			}
-		}
+	sel, _ := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+	if s := x.p.Info.Selections[sel]; s != nil && len(s.Index()) > 1 { // a name in the method may be one of the outer structure, too
+		x.refuse(c.Pos(), "%s has a barrier, so write the embedded field in its call, as in x.inner.%[1]s(..)", f.Name())
 	}
+	x.hidden(decl)
+	x.typeArguments(from, into, c)
+	text = callMark + x.p.Line(c.Pos()) + "*/\n" + x.parameters(from, into, c) + x.resultVariables(into, last, from.at(c.Pos()))
 	if len(list) > 0 {
-		before += into.cut(list[0].Pos(), list[len(list)-1].End(), x.list(into, list)) + "\n"
+		text += into.cut(list[0].Pos(), list[len(list)-1].End(), x.list(into, list)) + "\n"
 	}
 	if last != nil {
-		more := ""
-		if more, results, ok = x.results(into, last, f.Origin().Signature()); !ok {
-			return "", nil, false
-		}
-		before += more
-	}
-	return before + "/*" + endMark + "*/\n", results, len(x.refused) == errors
-}
-
-// results returns the results of a return statement, and the statements before it that a call in it needs.
-func (x *expander) results(into *copied, last *ast.ReturnStmt, sig *types.Signature) (before string, results []string, ok bool) {
-	if c := x.call(last); c != nil {
-		x.noCalls(last, expressions(c.Args)...)
-		return x.body(into, c)
-	}
-	x.noCalls(last, expressions(last.Results)...)
-	if last.Results == nil {
-		for v := range sig.Results().Variables() {
-			results = append(results, into.names[v.Name()])
-		}
-	}
-	for i, e := range last.Results {
-		if len(last.Results) == sig.Results().Len() {
-			t := sig.Results().At(i).Type()
-			results = append(results, into.as(t, into.typeName(t), e))
+		inner := x.call(last)
+		if x.noCalls(last, inner, nil); inner != nil {
+			var more string
+			if more, results, ok = x.inlined(into, inner); !ok {
+				return "", "", false
+			}
+			text += more + endMark
 		} else {
-			results = append(results, into.cut(e.Pos(), e.End(), nil))
+			results = into.results(last, sig)
 		}
 	}
-	return "", results, true
+	return strings.TrimSuffix(text, "\n"), results, len(x.p.Refused) == refused
 }
 
-// shares reports whether a function has shared memory, which package build refuses.
-func (x *expander) shares(decl *ast.FuncDecl) (found bool) {
-	ast.Inspect(decl.Body, func(n ast.Node) bool {
-		c, ok := n.(*ast.CallExpr)
-		found = found || ok && x.p.Calls(c, "Shared")
-		return !found
-	})
-	return found
+// results returns the text of the results of a return statement.
+func (c *copied) results(s *ast.ReturnStmt, sig *types.Signature) string {
+	var all []string
+	for i := range sig.Results().Len() {
+		switch v := sig.Results().At(i); len(s.Results) {
+		case 0:
+			all = append(all, c.names[v.Name()])
+		case sig.Results().Len():
+			all = append(all, c.as(v.Type(), c.typeName(v.Type()), s.Results[i]))
+		default: // a call that returns them all
+			return c.cut(s.Results[0].Pos(), s.Results[0].End(), nil)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
-// means refuses names of the package or of Go that mean something else at a call of the function that uses them.
-func (x *expander) means(decl *ast.FuncDecl) {
-	selected := map[*ast.Ident]bool{}
-	look := func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok {
-			selected[s.Sel] = true
-		}
-		id, ok := n.(*ast.Ident)
-		if !ok || selected[id] || x.p.Info.Uses[id] == nil || x.p.local(x.p.Info.Uses[id]) {
-			return true
-		}
-		switch obj := x.p.Info.Uses[id].(type) {
-		case *types.PkgName: // see imported
-			return true
-		case *types.Var:
-			if obj.IsField() {
-				return true
+// hidden refuses names of the package or of Go that mean something else where the kernel calls the function that uses them.
+func (x *expander) hidden(decl *ast.FuncDecl) {
+	var look func(n ast.Node) bool
+	look = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			ast.Inspect(n.X, look)
+			return false
+		case *ast.Ident:
+			obj := x.p.Info.Uses[n]
+			if _, imported := obj.(*types.PkgName); obj == nil || obj.Parent() == nil || imported || x.p.local(obj) || x.there(n.Name) == obj {
+				break
 			}
-		}
-		for _, c := range x.calls {
-			if _, there := x.p.Types.Scope().Innermost(c.Pos()).LookupParent(id.Name, c.Pos()); there != x.p.Info.Uses[id] {
-				x.refuse(c.Pos(), "%s uses the name %s in %s, which means something else here; rename what is here", decl.Name.Name, id.Name, x.p.Line(id.Pos()))
-			}
+			x.refuse(x.calls[0].Pos(), "%s uses the name %s in %s, which means something else here; rename what is here", decl.Name.Name, n.Name, x.p.Line(n.Pos()))
 		}
 		return true
 	}
@@ -385,17 +318,10 @@ func (x *expander) means(decl *ast.FuncDecl) {
 	ast.Inspect(decl.Body, look)
 }
 
-// local reports whether a function declares an object.
+// local reports whether a function declares an object. An object without a scope is a field or a method.
 func (p *Package) local(obj types.Object) bool {
-	switch obj := obj.(type) {
-	case *types.Func, *types.PkgName, *types.Builtin, *types.Nil:
-		return false
-	case *types.Var:
-		if obj.IsField() {
-			return false
-		}
-	}
-	return obj.Pkg() == p.Types && obj.Parent() != p.Types.Scope()
+	_, imported := obj.(*types.PkgName)
+	return obj.Pkg() == p.Types && obj.Parent() != p.Types.Scope() && obj.Parent() != nil && !imported
 }
 
 // fresh returns a name that means nothing in the kernel.
@@ -414,16 +340,10 @@ func (x *expander) there(name string) types.Object {
 	return obj
 }
 
-// imported returns the name of another package in the kernel. If the kernel's file does not import the package, it will.
+// imported returns the name of another package in the kernel. If the package has another name there, or none, the file will import it once more.
 func (x *expander) imported(q *types.Package, name string) string {
-	file := x.p.Types.Scope().Innermost(x.calls[0].Pos())
-	for file.Parent() != x.p.Types.Scope() {
-		file = file.Parent()
-	}
-	for _, name := range file.Names() {
-		if as, ok := file.Lookup(name).(*types.PkgName); ok && as.Imported() == q && x.there(name) == as {
-			return name
-		}
+	if as, ok := x.there(name).(*types.PkgName); ok && as.Imported() == q {
+		return name
 	}
 	if x.imports[q] == "" {
 		x.imports[q] = x.fresh(name)
@@ -431,15 +351,15 @@ func (x *expander) imported(q *types.Package, name string) string {
 	return x.imports[q]
 }
 
-// uses returns how often a node names a variable, and how often only to assign to it.
-func (x *expander) uses(n ast.Node, v types.Object) (all, assigned int) {
+// uses returns how often a function names a variable, and how often only to assign to it.
+func (x *expander) uses(decl *ast.FuncDecl, v types.Object) (all, assigned int) {
 	is := func(e ast.Expr) int {
-		if id, ok := ast.Unparen(e).(*ast.Ident); ok && v != nil && x.p.Info.Uses[id] == v {
+		if id, ok := ast.Unparen(e).(*ast.Ident); ok && x.p.Info.Uses[id] == v {
 			return 1
 		}
 		return 0
 	}
-	ast.Inspect(n, func(n ast.Node) bool {
+	ast.Inspect(decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Ident:
 			all += is(n)
@@ -456,103 +376,114 @@ func (x *expander) uses(n ast.Node, v types.Object) (all, assigned int) {
 }
 
 // typeArguments notes the texts that replace the type parameters of a function.
-func (x *expander) typeArguments(from, into *copied, f *types.Func, c *ast.CallExpr) {
-	id, recv := Callee(ast.Unparen(c.Fun))
+func (x *expander) typeArguments(from, into *copied, c *ast.CallExpr) {
+	id, _ := Callee(ast.Unparen(c.Fun))
+	f := x.p.called(c)
 	params, args := f.Origin().Signature().TypeParams(), x.p.Info.Instances[id].TypeArgs
-	if f.Signature().Recv() != nil {
-		t := x.p.Info.TypeOf(recv)
-		if ptr, ok := t.Underlying().(*types.Pointer); ok {
-			t = ptr.Elem()
-		}
-		if n, ok := types.Unalias(t).(*types.Named); ok {
-			params, args = f.Origin().Signature().RecvTypeParams(), n.TypeArgs()
-		}
+	if n := receiver(f); n != nil {
+		params, args = f.Origin().Signature().RecvTypeParams(), n.TypeArgs()
 	}
-	for i := range min(params.Len(), args.Len()) {
+	for i := range params.Len() {
+		_, whole := types.Unalias(args.At(i)).(*types.TypeParam)
+		if !whole && from.names != nil && Mentions(args.At(i), func(*types.TypeParam) bool { return true }) { // the kernel's parameter may have the same name
+			x.refuse(c.Pos(), "%s has a barrier, so a type argument cannot be made of a type parameter, as %s is; pass the type parameter, and make the type in %[1]s", f.Name(), args.At(i))
+		}
 		into.instead[params.At(i).Obj()] = from.typeName(args.At(i))
 	}
 }
 
 // parameters returns the declarations of the parameters that are variables, and notes the texts that replace the others.
-func (x *expander) parameters(from, into *copied, decl *ast.FuncDecl, c *ast.CallExpr) (text string) {
-	fields, args := decl.Type.Params.List, c.Args
-	if decl.Recv != nil {
-		fields, args = slices.Concat(decl.Recv.List, fields), slices.Concat([]ast.Expr{ast.Unparen(c.Fun).(*ast.SelectorExpr).X}, args)
+func (x *expander) parameters(from, into *copied, c *ast.CallExpr) (text string) {
+	f := x.p.called(c).Origin()
+	vars, args := slices.Collect(f.Signature().Params().Variables()), c.Args
+	if recv := f.Signature().Recv(); recv != nil {
+		vars, args = append([]*types.Var{recv}, vars...), append([]ast.Expr{ast.Unparen(c.Fun).(*ast.SelectorExpr).X}, args...)
 	}
-	var ids []*ast.Ident
-	var typed []types.Type
-	for _, field := range fields {
-		for i := range max(len(field.Names), 1) {
-			id := ast.NewIdent("_")
-			if len(field.Names) > 0 {
-				id = field.Names[i]
-			}
-			ids, typed = append(ids, id), append(typed, x.p.Info.TypeOf(field.Type))
-		}
-	}
-	for i, arg := range args {
-		v := x.p.Info.Defs[ids[i]]
-		all, assigned := x.uses(decl.Body, v)
-		if x.replaced(typed[i]) {
+	for i, v := range vars {
+		all, assigned := x.uses(into.decl, v)
+		if replaced(v.Type()) {
 			if assigned > 0 {
-				x.refuse(ids[i].Pos(), "%s has a barrier, so it cannot change the parameter %s", decl.Name.Name, ids[i].Name)
+				x.refuse(v.Pos(), "%s has a barrier, so it cannot change the parameter %s", f.Name(), v.Name())
 			}
-			into.instead[v] = x.argument(from, arg, typed[i], decl.Name.Name)
+			into.instead[v] = x.argument(from, args[i], v.Type(), f.Name())
 			continue
 		}
-		value, name := from.as(typed[i], into.typeName(typed[i]), arg), "_"
-		if decl.Recv != nil && i == 0 {
-			if _, ptr := x.p.Info.TypeOf(arg).Underlying().(*types.Pointer); ptr {
-				value = "*" + value
+		value := from.as(v.Type(), into.typeName(v.Type()), args[i])
+		if isPointer(x.p.Info.TypeOf(args[i])) { // the receiver of a method
+			value = "*" + value
+		}
+		text += from.at(args[i].Pos())
+		if all == 0 {
+			text += "_ = " + value + "\n"
+		} else {
+			name := into.named(v.Name(), v)
+			text += name + " := " + value + "\n" + use(name, all, assigned)
+		}
+	}
+	return text
+}
+
+// use returns a statement that uses a variable if nothing else does more than assign to it. Go wants a use.
+func use(name string, all, assigned int) string {
+	if all > assigned {
+		return ""
+	}
+	return "_ = " + name + "\n"
+}
+
+// resultVariables returns the declarations of the results that have names, if the function uses the names.
+func (x *expander) resultVariables(into *copied, last *ast.ReturnStmt, at string) (text string) {
+	if into.decl.Type.Results == nil {
+		return ""
+	}
+	for _, field := range into.decl.Type.Results.List {
+		for _, id := range field.Names {
+			all, assigned := x.uses(into.decl, x.p.Info.Defs[id])
+			if last != nil && last.Results == nil {
+				all++
 			}
-		}
-		op := "="
-		if all > 0 {
-			name, _ = into.named(ids[i])
-			op = ":="
-		}
-		text += fmt.Sprintf("%s%s %s %s\n", from.at(arg.Pos()), name, op, value)
-		if all > 0 && all == assigned { // Go wants a use
-			text += "_ = " + name + "\n"
+			if all > 0 {
+				name := into.named(id.Name, x.p.Info.Defs[id])
+				text += fmt.Sprintf("%svar %s %s\n", at, name, into.cut(field.Type.Pos(), field.Type.End(), nil)) + use(name, all, assigned)
+			}
 		}
 	}
 	return text
 }
 
 // replaced reports whether a parameter is replaced by the argument.
-func (x *expander) replaced(t types.Type) bool {
-	switch t.Underlying().(type) {
-	case *types.Slice, *types.Pointer:
-		return true
-	}
-	return GridType(t, "Thread") || MatrixOf(t) != nil
+func replaced(t types.Type) bool {
+	_, slice := t.Underlying().(*types.Slice)
+	return slice || isPointer(t) || GridType(t, "Thread") || MatrixOf(t) != nil
+}
+
+func isPointer(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Pointer)
+	return ok
 }
 
 // argument returns the text that replaces a parameter. It must mean the same wherever the function uses the parameter.
 func (x *expander) argument(from *copied, arg ast.Expr, t types.Type, function string) string {
 	at := ast.Unparen(arg)
-	take := ""
-	if _, ptr := t.Underlying().(*types.Pointer); ptr {
-		if u, ok := at.(*ast.UnaryExpr); ok && u.Op == token.AND {
-			at, take = ast.Unparen(u.X), "&"
-		} else if _, ptr := x.p.Info.TypeOf(arg).Underlying().(*types.Pointer); !ptr { // the receiver of a method
-			take = "&"
-		}
+	u, take := at.(*ast.UnaryExpr)
+	if take = take && u.Op == token.AND; take {
+		at = u.X
+	} else {
+		take = isPointer(t) && !isPointer(x.p.Info.TypeOf(arg)) // the receiver of a method
 	}
-	text, ok := from.path(at, take != "")
+	text, ok := from.path(at, take)
 	if !ok {
 		x.refuse(arg.Pos(), "%s has a barrier, so this argument must be a variable or a parameter, or the address of one; pass it as a whole, and the index of a part besides", function)
 	}
-	if take != "" {
+	if take {
 		return "(&" + text + ")"
 	}
 	return text
 }
 
-// copied is a function whose statements are written into a kernel; or a kernel, which keeps its names.
+// copied is a function whose statements are inlined into a kernel; or a kernel, which keeps its names.
 type copied struct {
 	x       *expander
-	text    string // of its file
 	decl    *ast.FuncDecl
 	instead map[types.Object]string // what replaces parameters
 	names   map[string]string       // the names in the kernel of what it declares; nil for a kernel
@@ -564,35 +495,31 @@ type edit struct {
 	text     string
 }
 
-// named returns the text that replaces an identifier.
-func (c *copied) named(id *ast.Ident) (string, bool) {
-	obj := c.x.p.Info.ObjectOf(id)
-	if text, ok := c.instead[obj]; ok && obj != nil {
-		return text, true
+// named returns the text that replaces a name of an object.
+func (c *copied) named(name string, obj types.Object) string {
+	if text, ok := c.instead[obj]; ok {
+		return text
 	}
-	if c.names == nil || id.Name == "_" {
-		return "", false
+	if c.names == nil || name == "_" {
+		return name
 	}
 	if q, ok := obj.(*types.PkgName); ok {
-		return c.x.imported(q.Imported(), id.Name), true
+		return c.x.imported(q.Imported(), name)
 	}
 	if obj != nil && !c.x.p.local(obj) { // the variable of a type switch has no object
-		return "", false
+		return name
 	}
-	if c.names[id.Name] == "" {
-		c.names[id.Name] = c.x.fresh(id.Name)
+	if c.names[name] == "" {
+		c.names[name] = c.x.fresh(name)
 	}
-	return c.names[id.Name], true
+	return c.names[name]
 }
 
 // path returns the text of a variable or, if fields is set, of a field of one.
 func (c *copied) path(e ast.Expr, fields bool) (string, bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if text, ok := c.named(e); ok {
-			return text, true
-		}
-		return e.Name, true
+		return c.named(e.Name, c.x.p.Info.ObjectOf(e)), true
 	case *ast.SelectorExpr:
 		text, ok := c.path(e.X, fields)
 		return text + "." + e.Sel.Name, ok && fields
@@ -600,7 +527,7 @@ func (c *copied) path(e ast.Expr, fields bool) (string, bool) {
 	return "", false
 }
 
-// at returns a comment that gives what follows a position.
+// at returns a comment that gives the text behind it a position.
 func (c *copied) at(pos token.Pos) string {
 	at := c.x.p.Fset.Position(pos)
 	if at.Offset == 0 {
@@ -615,7 +542,7 @@ func (c *copied) cut(from, to token.Pos, edits []edit) string {
 	if c.names != nil {
 		ast.Inspect(c.decl, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok && from <= id.Pos() && id.End() <= to {
-				if text, ok := c.named(id); ok && text != id.Name {
+				if text := c.named(id.Name, c.x.p.Info.ObjectOf(id)); text != id.Name {
 					edits = append(edits, edit{id.Pos(), id.End(), text})
 				}
 			}
@@ -624,10 +551,11 @@ func (c *copied) cut(from, to token.Pos, edits []edit) string {
 	}
 	slices.SortStableFunc(edits, func(a, b edit) int { return int(a.from - b.from) })
 	file := c.x.p.Fset.File(from)
+	text := c.x.texts[file.Name()]
 	var b strings.Builder
 	for _, e := range append(edits, edit{to, to, ""}) {
 		if e.from >= from { // otherwise it is inside of another edit
-			b.WriteString(c.at(from) + c.text[file.Offset(from):file.Offset(e.from)] + e.text)
+			b.WriteString(c.at(from) + string(text[file.Offset(from):file.Offset(e.from)]) + e.text)
 			from = e.to
 		}
 	}
@@ -663,41 +591,33 @@ func (c *copied) typeName(t types.Type) string {
 	})
 }
 
-// These begin comments around the statements of a function that are written into a kernel.
+// callMark begins the comment before the statements of an inlined function, and endMark is the comment behind them.
 const (
-	callMark = "halyard:call "
-	endMark  = "halyard:end"
+	callMark = "/*halyard:call "
+	endMark  = "/*halyard:end*/"
 )
 
-// Position reports whether a comment only says where code is written into a kernel, and not what its author says.
+// Position reports whether a comment is one of this file, and not of the author.
 func Position(c *ast.Comment) bool {
-	return strings.HasPrefix(c.Text, "/*line ") || strings.HasPrefix(c.Text, "/*"+callMark) || c.Text == "/*"+endMark+"*/"
+	return strings.HasPrefix(c.Text, "/*line ") || strings.HasPrefix(c.Text, callMark) || c.Text == endMark
 }
 
-// caller returns the line of the call whose function was written into a kernel and has the position there, "" for other code.
+// caller returns the line of the call whose inlined function has a position, "" for other code.
 func (p *Package) caller(pos token.Pos) string {
-	if p.written == nil {
-		return ""
-	}
-	var calls []string
+	calls := []string{""}
 	for _, file := range p.Files {
-		if pos < file.FileStart || pos >= file.FileEnd {
+		if p.written == nil || pos < file.FileStart || pos >= file.FileEnd {
 			continue
 		}
 		for _, group := range file.Comments {
 			for _, c := range group.List {
-				switch {
-				case c.Pos() > pos:
-				case strings.HasPrefix(c.Text, "/*"+callMark):
-					calls = append(calls, strings.TrimSuffix(c.Text[len("/*"+callMark):], "*/"))
-				case c.Text == "/*"+endMark+"*/" && len(calls) > 0:
+				if call, ok := strings.CutPrefix(c.Text, callMark); ok && c.Pos() <= pos {
+					calls = append(calls, strings.TrimSuffix(call, "*/"))
+				} else if c.Text == endMark && c.Pos() <= pos && len(calls) > 1 {
 					calls = calls[:len(calls)-1]
 				}
 			}
 		}
-	}
-	if len(calls) == 0 {
-		return ""
 	}
 	return calls[len(calls)-1]
 }

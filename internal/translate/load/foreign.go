@@ -69,25 +69,31 @@ func (p *Package) Home(obj *types.Func) (*Package, *types.Func) {
 		return nil, nil
 	}
 	scope, name := src.Types.Scope(), obj.Name()
-	if recv := obj.Origin().Type().(*types.Signature).Recv(); recv != nil {
-		t := recv.Type()
-		if ptr, ok := t.(*types.Pointer); ok {
-			t = ptr.Elem()
-		}
-		n, ok := types.Unalias(t).(*types.Named)
-		if !ok || scope.Lookup(n.Obj().Name()) == nil {
+	found := scope.Lookup(name)
+	if n := receiver(obj.Origin()); n != nil {
+		t := scope.Lookup(n.Obj().Name())
+		if t == nil {
 			return nil, nil
 		}
-		found, _, _ := types.LookupFieldOrMethod(types.NewPointer(scope.Lookup(n.Obj().Name()).Type()), false, src.Types, name)
-		f, ok := found.(*types.Func)
-		if !ok {
-			return nil, nil
-		}
-		return src, f.Origin()
+		found, _, _ = types.LookupFieldOrMethod(types.NewPointer(t.Type()), false, src.Types, name)
 	}
-	f, ok := scope.Lookup(name).(*types.Func)
+	f, ok := found.(*types.Func)
 	if !ok {
 		return nil, nil
 	}
-	return src, f
+	return src, f.Origin()
+}
+
+// receiver returns the type that has a method, or nil.
+func receiver(f *types.Func) *types.Named {
+	recv := f.Signature().Recv()
+	if recv == nil {
+		return nil
+	}
+	t := recv.Type()
+	if ptr, ok := t.(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	n, _ := types.Unalias(t).(*types.Named)
+	return n
 }

@@ -23,6 +23,21 @@ func (p *Package) Kernels() []*ast.FuncDecl {
 	return found
 }
 
+// Declared returns the functions that the package declares.
+func (p *Package) Declared() map[*types.Func]*ast.FuncDecl {
+	decls := map[*types.Func]*ast.FuncDecl{}
+	for _, file := range p.Files {
+		for _, d := range file.Decls {
+			if decl, ok := d.(*ast.FuncDecl); ok {
+				if f, ok := p.Info.Defs[decl.Name].(*types.Func); ok {
+					decls[f] = decl
+				}
+			}
+		}
+	}
+	return decls
+}
+
 // Mark returns the line that marks a kernel, and the words after the mark in that line.
 func Mark(kernel *ast.FuncDecl) (*ast.Comment, []string) {
 	mark := kernel.Doc.List[slices.IndexFunc(kernel.Doc.List, isMark)]

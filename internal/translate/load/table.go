@@ -57,11 +57,10 @@ func (p *Package) findChanges() {
 	p.changes = map[string]string{}
 	scope := p.Types.Scope()
 	for _, file := range p.Files {
-		c := &changes{p: p, variable: func(id *ast.Ident) bool {
+		p.changesIn(file, false, func(id *ast.Ident) bool {
 			v, ok := p.Info.ObjectOf(id).(*types.Var)
 			return ok && v.Parent() == scope
-		}}
-		c.file(file)
+		})
 	}
 	if p.Dir == "" {
 		return // the package was checked from memory, as tests do
@@ -82,26 +81,25 @@ func (p *Package) findChanges() {
 		for _, id := range file.Unresolved {
 			open[id] = true
 		}
-		c := &changes{p: p, untyped: true, variable: func(id *ast.Ident) bool {
+		p.changesIn(file, true, func(id *ast.Ident) bool {
 			_, ok := scope.Lookup(id.Name).(*types.Var)
 			return ok && open[id]
-		}}
-		c.file(file)
+		})
 	}
 }
 
 // changes finds what changes variables of a package.
 type changes struct {
 	p        *Package
-	variable func(*ast.Ident) bool
-	untyped  bool                // there are no types, so each method may change its receiver
-	reads    map[*ast.Ident]bool // uses of names that only read
+	untyped  bool                  // the types in the file are not known, so each method may change its receiver
+	variable func(*ast.Ident) bool // whether a name is one of a variable of the package
+	reads    map[*ast.Ident]bool   // uses of names that only read
 }
 
 const method = "calls a method of, which may change it"
 
-func (c *changes) file(file *ast.File) {
-	c.reads = map[*ast.Ident]bool{}
+func (p *Package) changesIn(file *ast.File, untyped bool, variable func(*ast.Ident) bool) {
+	c := &changes{p, untyped, variable, map[*ast.Ident]bool{}}
 	ast.Inspect(file, func(n ast.Node) bool {
 		c.node(n)
 		return true
@@ -149,9 +147,12 @@ func (c *changes) node(n ast.Node) {
 		for _, id := range n.Names {
 			c.reads[id] = true
 		}
-	case *ast.Ident: // another name for the elements of a slice
-		if c.variable(n) && !c.reads[n] && c.slice(n) {
-			c.note(n, n.Pos(), "uses otherwise than by index")
+	case *ast.Ident: // it may give the elements of a slice another name
+		if !c.variable(n) || c.reads[n] {
+			return
+		}
+		if _, ok := c.p.Types.Scope().Lookup(n.Name).Type().Underlying().(*types.Slice); ok {
+			c.change(n, "uses otherwise than by index")
 		}
 	}
 }
@@ -165,29 +166,24 @@ func (c *changes) read(e ast.Expr) {
 
 // change notes that the variable that an expression is a part of is changed.
 func (c *changes) change(e ast.Expr, how string) {
-	for at := e; ; {
-		switch x := at.(type) {
-		case *ast.ParenExpr:
-			at = x.X
-		case *ast.IndexExpr:
-			at = x.X
-		case *ast.SelectorExpr:
-			at = x.X
-		case *ast.Ident:
-			if c.variable(x) {
-				c.note(x, e.Pos(), how)
-			}
-			return
-		default:
-			return
-		}
+	if id := root(e); id != nil && c.variable(id) && c.p.changes[id.Name] == "" {
+		c.p.changes[id.Name] = c.p.Line(e.Pos()) + " " + how
 	}
 }
 
-func (c *changes) note(id *ast.Ident, pos token.Pos, how string) {
-	if c.p.changes[id.Name] == "" {
-		c.p.changes[id.Name] = c.p.Line(pos) + " " + how
+// root returns the name of the variable that an expression is a part of, or nil.
+func root(e ast.Expr) *ast.Ident {
+	switch x := e.(type) {
+	case *ast.ParenExpr:
+		return root(x.X)
+	case *ast.IndexExpr:
+		return root(x.X)
+	case *ast.SelectorExpr:
+		return root(x.X)
+	case *ast.Ident:
+		return x
 	}
+	return nil
 }
 
 // pointer reports whether a selector may be a method with a pointer as its receiver.
@@ -196,12 +192,5 @@ func (c *changes) pointer(e *ast.SelectorExpr) bool {
 	if s == nil || s.Kind() != types.MethodVal {
 		return false
 	}
-	_, ok := s.Obj().(*types.Func).Signature().Recv().Type().Underlying().(*types.Pointer)
-	return ok
-}
-
-func (c *changes) slice(id *ast.Ident) bool {
-	obj := c.p.Types.Scope().Lookup(id.Name)
-	_, ok := obj.Type().Underlying().(*types.Slice)
-	return ok
+	return isPointer(s.Obj().(*types.Func).Signature().Recv().Type())
 }
