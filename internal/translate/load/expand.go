@@ -80,6 +80,7 @@ type expander struct {
 	imports map[*types.Package]string // the packages that the kernel's file will import besides, and their names
 
 	// of the kernel that is written
+	decl  *ast.FuncDecl
 	names map[string]bool // the names in it
 	calls []*ast.CallExpr // the calls around the statements that are being written
 	busy  []*types.Func   // and their functions
@@ -162,7 +163,7 @@ func (x *expander) kernel(decl *ast.FuncDecl) []edit {
 	if decl.Body == nil || !x.p.waitsIn(decl.Body, x.waits) || x.wrong(decl) {
 		return nil
 	}
-	x.names, x.calls, x.busy, x.count = map[string]bool{}, nil, nil, 0
+	x.decl, x.names, x.calls, x.busy, x.count = decl, map[string]bool{}, nil, nil, 0
 	ast.Inspect(decl, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
 			x.names[id.Name] = true
@@ -324,7 +325,12 @@ func (x *expander) body(from *copied, c *ast.CallExpr) (before string, results [
 func (x *expander) results(into *copied, last *ast.ReturnStmt, sig *types.Signature) (before string, results []string, ok bool) {
 	if c := x.call(last); c != nil {
 		x.noCalls(last, expressions(c.Args)...)
-		return x.body(into, c)
+		before, results, ok = x.body(into, c)
+		for i, text := range results {
+			t := sig.Results().At(i).Type()
+			results[i] = converted(text, into.typeName(t), !types.Identical(t, x.p.Info.TypeOf(c.Fun).(*types.Signature).Results().At(i).Type()))
+		}
+		return before, results, ok
 	}
 	x.noCalls(last, expressions(last.Results)...)
 	if last.Results == nil {
@@ -475,9 +481,13 @@ func (x *expander) typeArguments(from, into *copied, f *types.Func, c *ast.CallE
 
 // parameters returns the declarations of the parameters that are variables, and notes the texts that replace the others.
 func (x *expander) parameters(from, into *copied, decl *ast.FuncDecl, c *ast.CallExpr) (text string) {
-	fields, args := decl.Type.Params.List, c.Args
+	fields, args, sig := decl.Type.Params.List, c.Args, x.p.Info.TypeOf(c.Fun).(*types.Signature)
 	if decl.Recv != nil {
-		fields, args = slices.Concat(decl.Recv.List, fields), slices.Concat([]ast.Expr{ast.Unparen(c.Fun).(*ast.SelectorExpr).X}, args)
+		called := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+		if s := x.p.Info.Selections[called]; s != nil && len(s.Index()) > 1 {
+			x.refuse(c.Pos(), "%s has a barrier, so its call must name the embedded field that it is a method of", decl.Name.Name)
+		}
+		fields, args = slices.Concat(decl.Recv.List, fields), slices.Concat([]ast.Expr{called.X}, args)
 	}
 	var ids []*ast.Ident
 	var typed []types.Type
@@ -493,14 +503,25 @@ func (x *expander) parameters(from, into *copied, decl *ast.FuncDecl, c *ast.Cal
 	for i, arg := range args {
 		v := x.p.Info.Defs[ids[i]]
 		all, assigned := x.uses(decl.Body, v)
+		given := x.p.Info.TypeOf(arg) // the parameter's type, with the type arguments of the call
+		if k := i - len(args) + sig.Params().Len(); k >= 0 {
+			given = sig.Params().At(k).Type()
+		}
 		if x.replaced(typed[i]) {
 			if assigned > 0 {
 				x.refuse(ids[i].Pos(), "%s has a barrier, so it cannot change the parameter %s", decl.Name.Name, ids[i].Name)
 			}
+			if have := x.p.Info.TypeOf(arg); !types.Identical(have, given) {
+				x.refuse(arg.Pos(), "%s has a barrier, so this argument must have the type of the parameter, %s; declare one of them with the other's type",
+					decl.Name.Name, types.TypeString(given, types.RelativeTo(x.p.Types)))
+			}
 			into.instead[v] = x.argument(from, arg, typed[i], decl.Name.Name)
+			if all == 0 {
+				text += x.used(into.instead[v])
+			}
 			continue
 		}
-		value, name := from.as(typed[i], into.typeName(typed[i]), arg), "_"
+		value, name := from.as(given, from.typeName(given), arg), "_"
 		if decl.Recv != nil && i == 0 {
 			if _, ptr := x.p.Info.TypeOf(arg).Underlying().(*types.Pointer); ptr {
 				value = "*" + value
@@ -517,6 +538,15 @@ func (x *expander) parameters(from, into *copied, decl *ast.FuncDecl, c *ast.Cal
 		}
 	}
 	return text
+}
+
+// used returns a statement that uses the variable in the text of an argument which replaces a parameter that the function does not use: Go wants a use.
+func (x *expander) used(text string) string {
+	name, _, _ := strings.Cut(strings.Trim(text, "(&)"), ".")
+	if v := x.there(name); v != nil && v.Pos() < x.decl.Body.Pos() {
+		return "" // a parameter
+	}
+	return "_ = " + name + "\n"
 }
 
 // replaced reports whether a parameter is replaced by the argument.
@@ -579,10 +609,15 @@ func (c *copied) named(id *ast.Ident) (string, bool) {
 	if obj != nil && !c.x.p.local(obj) { // the variable of a type switch has no object
 		return "", false
 	}
-	if c.names[id.Name] == "" {
-		c.names[id.Name] = c.x.fresh(id.Name)
+	return c.renamed(id.Name), true
+}
+
+// renamed returns the name in the kernel of what the function declares.
+func (c *copied) renamed(name string) string {
+	if c.names[name] == "" {
+		c.names[name] = c.x.fresh(name)
 	}
-	return c.names[id.Name], true
+	return c.names[name]
 }
 
 // path returns the text of a variable or, if fields is set, of a field of one.
@@ -644,7 +679,13 @@ func (c *copied) as(t types.Type, to string, e ast.Expr) string {
 		return !untyped
 	})
 	_, basic := t.Underlying().(*types.Basic)
-	if _, open := types.Unalias(t).(*types.TypeParam); untyped && (basic || open) {
+	_, open := types.Unalias(t).(*types.TypeParam)
+	return converted(text, to, untyped && (basic || open) || !types.Identical(t, c.x.p.Info.TypeOf(e)))
+}
+
+// converted returns the text of a value, converted to the type with the name to if it has another.
+func converted(text, to string, other bool) string {
+	if other {
 		return to + "(" + text + ")"
 	}
 	return text
@@ -652,15 +693,41 @@ func (c *copied) as(t types.Type, to string, e ast.Expr) string {
 
 // typeName returns the name that a type of a function has in the kernel.
 func (c *copied) typeName(t types.Type) string {
-	if p, ok := types.Unalias(t).(*types.TypeParam); ok && c.instead[p.Obj()] != "" {
-		return c.instead[p.Obj()]
-	}
-	return types.TypeString(t, func(q *types.Package) string {
-		if q == c.x.p.Types {
-			return ""
+	list := func(n int, one func(i int) string, between string) string {
+		var all []string
+		for i := range n {
+			all = append(all, one(i))
 		}
-		return c.x.imported(q, q.Name())
-	})
+		return strings.Join(all, between)
+	}
+	switch t := types.Unalias(t).(type) {
+	case *types.TypeParam:
+		if text, ok := c.instead[t.Obj()]; ok {
+			return text
+		}
+	case *types.Array:
+		return fmt.Sprintf("[%d]%s", t.Len(), c.typeName(t.Elem()))
+	case *types.Struct:
+		return "struct{" + list(t.NumFields(), func(i int) string {
+			f := t.Field(i)
+			if f.Embedded() {
+				return c.typeName(f.Type())
+			}
+			return f.Name() + " " + c.typeName(f.Type())
+		}, "; ") + "}"
+	case *types.Named:
+		name := t.Obj().Name()
+		if q := t.Obj().Pkg(); q != nil && q != c.x.p.Types {
+			name = c.x.imported(q, q.Name()) + "." + name
+		} else if c.names != nil && c.x.p.local(t.Obj()) {
+			name = c.renamed(name)
+		}
+		if args := t.TypeArgs(); args.Len() > 0 {
+			name += "[" + list(args.Len(), func(i int) string { return c.typeName(args.At(i)) }, ", ") + "]"
+		}
+		return name
+	}
+	return types.TypeString(t, nil)
 }
 
 // These begin comments around the statements of a function that are written into a kernel.
