@@ -63,6 +63,7 @@ var refused = []struct{ text, want string }{
 	{"y[0] = first(‹o)", "o is a grid.Out"},
 	{"‹grid.AtomicAdd(&o[0], 1)", "o is a grid.Out"},
 	{"y[0] = ‹variable", "variable is a variable of the package; pass it as a parameter"},
+	{"a := [2]int32(‹x[1:3]); y[0] = a[1]", "a part of a slice has no translation here; to get an array, declare one and write copy(a[:], x[i:j])"},
 	{"‹variable = 1", "variable is a variable of the package"},
 	{"y[0] = ‹table[2]", "table is a variable of the package whose declaration has no list of elements; pass it as a parameter"},
 	{"y[0] = ‹written[2]", "written is a variable of the package that k.go:41 changes, and kernels read only variables that nothing changes; pass it as a parameter"},

@@ -165,6 +165,22 @@ func last[L any](t grid.Thread, list L) L {
 	return copied[1]
 }
 
+// flag is a bool with a method.
+type flag bool
+
+func (f flag) number() float32 {
+	if f {
+		return 0.5
+	}
+	return 3
+}
+
+// above compares after a barrier.
+func above(t grid.Thread, v, limit float32) flag {
+	t.Barrier()
+	return v > limit
+}
+
 // halves has the name T for another type than the kernel that calls it.
 func halves[T grid.Number](t grid.Thread, v T) T {
 	type list struct{ v T }
@@ -184,5 +200,6 @@ func types[T grid.Number](t grid.Thread, x []T, y []float32) {
 	a := halves(t, x[i])
 	b := halves(t, uint32(x[i]))
 	p := swapped(t, s, [2]float32{float32(a), float32(b)}, unused)
-	y[i] = p.both()
+	f := above(t, p.both(), 900)
+	y[i] = p.both() + f.number()
 }

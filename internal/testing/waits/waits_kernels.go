@@ -62,7 +62,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { turns(t, by, x, y, passed) })
 	}),
-	"types[int32]": kernel.Bounded(grid.Steps(267), func(blk *kernel.Block) {
+	"types[int32]": kernel.Bounded(grid.Steps(298), func(blk *kernel.Block) {
 		x := kernel.Slice[int32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
 		if grid.InPhases() {
@@ -71,7 +71,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { types[int32](t, x, y) })
 	}),
-	"types[float32]": kernel.Bounded(grid.Steps(243), func(blk *kernel.Block) {
+	"types[float32]": kernel.Bounded(grid.Steps(274), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
 		if grid.InPhases() {
@@ -80,7 +80,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { types[float32](t, x, y) })
 	}),
-}, Indexes: []string{"kernels.go:35", "kernels.go:23", "kernels.go:14", "kernels.go:40", "kernels.go:68", "kernels.go:72", "kernels.go:47", "kernels.go:52", "kernels.go:55", "kernels.go:58", "kernels.go:74", "kernels.go:115", "kernels.go:88", "kernels.go:89", "kernels.go:116", "kernels.go:117", "kernels.go:137", "kernels.go:125", "kernels.go:127", "kernels.go:143", "kernels.go:184", "kernels.go:185", "kernels.go:154", "kernels.go:156", "kernels.go:187"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:35", "kernels.go:23", "kernels.go:14", "kernels.go:40", "kernels.go:68", "kernels.go:72", "kernels.go:47", "kernels.go:52", "kernels.go:55", "kernels.go:58", "kernels.go:74", "kernels.go:115", "kernels.go:88", "kernels.go:89", "kernels.go:116", "kernels.go:117", "kernels.go:137", "kernels.go:125", "kernels.go:127", "kernels.go:143", "kernels.go:200", "kernels.go:201", "kernels.go:154", "kernels.go:156", "kernels.go:204"}, Kernels: map[string]kernel.Written{
 	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
 	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 1,
@@ -97,6 +97,9 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
 }, Format: 2, Sources: []string{
 	"./ any,bool,false,float32,int,int32,len,true,uint32 waits",
+	"kernels.go above 4d685d8df90b17fd",
+	"kernels.go flag e4a8bb4fd3cfe83b",
+	"kernels.go flag.number 4093df0501699ac9",
 	"kernels.go halves 70820897af41c26c",
 	"kernels.go keys 7d53eb246cfd340e",
 	"kernels.go keys.compare c1de34b2b0413dc4",
@@ -113,7 +116,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 	"kernels.go sums 5548c95f9eb52b76",
 	"kernels.go swapped ff1201c24bd158bf",
 	"kernels.go turns 5399cfc2af483dc1",
-	"kernels.go types ff270a4d32ca93aa",
+	"kernels.go types d12be5401475df2b",
 	"kernels.go width a3954a3b6013b593",
 }, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { i32 a[64]; } T_64_i32;
@@ -420,6 +423,15 @@ FUNCTION f32 f_both(T_2_f32 h_p) {
 }
 #endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 1 || GO_TYPES == 3
+FUNCTION f32 f_number(u8 h_f) {
+	if (h_f) {
+		return 0.5f;
+	}
+	return 3.0f;
+}
+#endif
+
 #if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	LOCAL T_64_f32 h_s;
@@ -486,8 +498,13 @@ KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64
 	h_next.a[1] = h_sums_.a[1];
 	BARRIER();
 	T_2_f32 h_p = h_next;
+	f32 h_v__ = f_both(h_p);
+	f32 h_limit = 900.0f;
+	BARRIER();
+	u8 h_f = h_v__ > h_limit;
 	f32 v_2 = f_both(h_p);
-	h_y[GO_AT(h_i, h_y_n, 24)] = v_2;
+	f32 v_3 = f_number(h_f);
+	h_y[GO_AT(h_i, h_y_n, 24)] = v_2 + v_3;
 }
 #endif
 
@@ -557,8 +574,13 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 	h_next.a[1] = h_sums_.a[1];
 	BARRIER();
 	T_2_f32 h_p = h_next;
+	f32 h_v__ = f_both(h_p);
+	f32 h_limit = 900.0f;
+	BARRIER();
+	u8 h_f = h_v__ > h_limit;
 	f32 v_2 = f_both(h_p);
-	h_y[GO_AT(h_i, h_y_n, 24)] = v_2;
+	f32 v_3 = f_number(h_f);
+	h_y[GO_AT(h_i, h_y_n, 24)] = v_2 + v_3;
 }
 #endif
 `})
@@ -660,7 +682,7 @@ func TypesOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x
 	case *float32:
 		chosen = types_float32Kernel
 	default:
-		return hal.Errorf("types", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:180 lists int32 float32", *new(T))
+		return hal.Errorf("types", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:196 lists int32 float32", *new(T))
 	}
 	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
@@ -763,7 +785,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:37
 					v_ := v + d
-//line waits_kernels.go:767
+//line waits_kernels.go:789
 					vs[tx] = v
 					v_s[tx] = v_
 				}
@@ -781,14 +803,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v_
 //line kernels.go:23
 					s[tx] = v_
-//line waits_kernels.go:785
+//line waits_kernels.go:807
 				}
 			}
 		}
 	}
 //line kernels.go:11
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:792
+//line waits_kernels.go:814
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -799,13 +821,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:14
 							s[tx] += s[tx+d_]
 						}
-//line waits_kernels.go:803
+//line waits_kernels.go:825
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:809
+//line waits_kernels.go:831
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -822,7 +844,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:38
 					v__ := v * v
-//line waits_kernels.go:826
+//line waits_kernels.go:848
 					totals[tx] = total
 					v__s[tx] = v__
 				}
@@ -840,14 +862,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v__
 //line kernels.go:23
 					s[tx] = v__
-//line waits_kernels.go:844
+//line waits_kernels.go:866
 				}
 			}
 		}
 	}
 //line kernels.go:11
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:851
+//line waits_kernels.go:873
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
@@ -858,13 +880,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:14
 							s[tx] += s[tx+d__]
 						}
-//line waits_kernels.go:862
+//line waits_kernels.go:884
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:868
+//line waits_kernels.go:890
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -878,7 +900,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:882
+//line waits_kernels.go:904
 			}
 		}
 	}
@@ -941,7 +963,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 				_, _, _ = tx, ty, tz
 //line kernels.go:69
 				first, last := T(0), T(0)
-//line waits_kernels.go:945
+//line waits_kernels.go:967
 				firsts[tx] = first
 				lasts[tx] = last
 			}
@@ -949,7 +971,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 	}
 //line kernels.go:70
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:953
+//line waits_kernels.go:975
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -971,7 +993,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all_ T
 //line kernels.go:47
 					s[me_] = v_
-//line waits_kernels.go:975
+//line waits_kernels.go:997
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -979,7 +1001,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:49
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:983
+//line waits_kernels.go:1005
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -992,7 +1014,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:996
+//line waits_kernels.go:1018
 						befores[tx] = before
 					}
 				}
@@ -1008,12 +1030,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before
 //line kernels.go:55
 						s[me_] += before
-//line waits_kernels.go:1012
+//line waits_kernels.go:1034
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1017
+//line waits_kernels.go:1039
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -1028,7 +1050,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all_
 //line kernels.go:58
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:1032
+//line waits_kernels.go:1054
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1066,7 +1088,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all__ T
 //line kernels.go:47
 					s[me__] = v__
-//line waits_kernels.go:1070
+//line waits_kernels.go:1092
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
@@ -1075,7 +1097,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:49
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:1079
+//line waits_kernels.go:1101
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -1088,7 +1110,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:1092
+//line waits_kernels.go:1114
 						before_s[tx] = before_
 					}
 				}
@@ -1104,12 +1126,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before_
 //line kernels.go:55
 						s[me__] += before_
-//line waits_kernels.go:1108
+//line waits_kernels.go:1130
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1113
+//line waits_kernels.go:1135
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -1124,7 +1146,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:58
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:1128
+//line waits_kernels.go:1150
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -1146,13 +1168,13 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:75
 					_, last = upTo_, all__
-//line waits_kernels.go:1150
+//line waits_kernels.go:1172
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1156
+//line waits_kernels.go:1178
 	scansPhasesPool.Give(held)
 }
 
@@ -1193,7 +1215,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 
 //line kernels.go:116
 					var swaps_ int32
-//line waits_kernels.go:1197
+//line waits_kernels.go:1219
 					swaps_s[tx] = swaps_
 				}
 			}
@@ -1201,10 +1223,10 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 	}
 //line kernels.go:97
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:1205
+//line waits_kernels.go:1227
 //line kernels.go:98
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:1208
+//line waits_kernels.go:1230
 			size_ := size
 			_ = size_
 			d_ := d
@@ -1217,7 +1239,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_, _, _ = tx, ty, tz
 //line kernels.go:86
 						swaps__ := false
-//line waits_kernels.go:1221
+//line waits_kernels.go:1243
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -1246,16 +1268,16 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						if swapped_ {
 							swaps_++
 						}
-//line waits_kernels.go:1250
+//line waits_kernels.go:1272
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1257
+//line waits_kernels.go:1279
 	}
-//line waits_kernels.go:1259
+//line waits_kernels.go:1281
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -1269,7 +1291,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 //line kernels.go:116
 					swaps[at] = swaps_
 					y[at] = k[tx]
-//line waits_kernels.go:1273
+//line waits_kernels.go:1295
 				}
 			}
 		}
@@ -1319,7 +1341,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_, _, _ = tx, ty, tz
 //line kernels.go:137
 					v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:1323
+//line waits_kernels.go:1345
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1328,7 +1350,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 	}
 //line kernels.go:138
 	for r := range 3 {
-//line waits_kernels.go:1332
+//line waits_kernels.go:1354
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -1345,7 +1367,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by_ += width
 					}
 					s[tx] = *(&v)
-//line waits_kernels.go:1349
+//line waits_kernels.go:1371
 					vs[tx] = v
 					by_s[tx] = by_
 				}
@@ -1368,7 +1390,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					*(&v) = s[(tx+by_)%width]
 					*(&n) += int32(by_)
-//line waits_kernels.go:1372
+//line waits_kernels.go:1394
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1390,7 +1412,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by__ += width
 					}
 					s[tx] = *(&v)
-//line waits_kernels.go:1394
+//line waits_kernels.go:1416
 					vs[tx] = v
 					by__s[tx] = by__
 				}
@@ -1413,7 +1435,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					*(&v) = s[(tx+by__)%width]
 					*(&n) += int32(by__)
-//line waits_kernels.go:1417
+//line waits_kernels.go:1439
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1430,14 +1452,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						_ = v
 //line kernels.go:141
 						v += float32(r)
-//line waits_kernels.go:1434
+//line waits_kernels.go:1456
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1441
+//line waits_kernels.go:1463
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1452,7 +1474,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 //line kernels.go:143
 					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:1456
+//line waits_kernels.go:1478
 				}
 			}
 		}
@@ -1473,6 +1495,8 @@ type typesPhasesKept[T grid.Number] struct {
 	copied___ [][2]uint32
 	sums_     [][2]float32
 	next      [][2]float32
+	p         []pair
+	v__       []float32
 }
 
 // typesPhases runs types for a block: the code between two barriers runs for one thread after the other.
@@ -1520,6 +1544,12 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 	if len(kept.next) < threads_ {
 		kept.next = make([][2]float32, threads_)
 	}
+	if len(kept.p) < threads_ {
+		kept.p = make([]pair, threads_)
+	}
+	if len(kept.v__) < threads_ {
+		kept.v__ = make([]float32, threads_)
+	}
 	type list__ struct{ v T }
 	for tz := range int(b___.Size[2]) {
 		for ty := range int(b___.Size[1]) {
@@ -1529,13 +1559,13 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 			for tx := range count {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
-//line kernels.go:184
+//line kernels.go:200
 				v := x[i]
-//line kernels.go:171
+//line kernels.go:187
 				list := [2]T{v / 2, v / 4}
 //line kernels.go:163
 				copied := [2][2]T{1: list}
-//line waits_kernels.go:1539
+//line waits_kernels.go:1569
 				vs[tx] = v
 				copieds[tx] = copied
 			}
@@ -1554,15 +1584,15 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = v
 				copied := copieds[tx]
 				_ = copied
-//line kernels.go:171
+//line kernels.go:187
 				a_ := copied[1]
 				b_ := list__{v / 8}
 
-//line kernels.go:173
+//line kernels.go:189
 				list_ := b_.v
 //line kernels.go:163
 				copied_ := [2]T{1: list_}
-//line waits_kernels.go:1566
+//line waits_kernels.go:1596
 				a_s[tx] = a_
 				copied_s[tx] = copied_
 			}
@@ -1584,19 +1614,19 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = a_
 				copied_ := copied_s[tx]
 				_ = copied_
-//line kernels.go:173
+//line kernels.go:189
 				c := copied_[1]
 
-//line kernels.go:184
+//line kernels.go:200
 				a := a_[0] + a_[1] + c
 
-//line kernels.go:185
+//line kernels.go:201
 				v_ := uint32(x[i])
-//line kernels.go:171
+//line kernels.go:187
 				list___ := [2]uint32{v_ / 2, v_ / 4}
 //line kernels.go:163
 				copied__ := [2][2]uint32{1: list___}
-//line waits_kernels.go:1600
+//line waits_kernels.go:1630
 				as[tx] = a
 				v_s[tx] = v_
 				copied__s[tx] = copied__
@@ -1616,15 +1646,15 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = v_
 				copied__ := copied__s[tx]
 				_ = copied__
-//line kernels.go:171
+//line kernels.go:187
 				a__ := copied__[1]
 				b__ := list_____{v_ / 8}
 
-//line kernels.go:173
+//line kernels.go:189
 				list____ := b__.v
 //line kernels.go:163
 				copied___ := [2]uint32{1: list____}
-//line waits_kernels.go:1628
+//line waits_kernels.go:1658
 				a__s[tx] = a__
 				copied___s[tx] = copied___
 			}
@@ -1645,19 +1675,19 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = a__
 				copied___ := copied___s[tx]
 				_ = copied___
-//line kernels.go:173
+//line kernels.go:189
 				c_ := copied___[1]
 
-//line kernels.go:185
+//line kernels.go:201
 				b := a__[0] + a__[1] + c_
 
-//line kernels.go:186
+//line kernels.go:202
 				p_ := pair([2]float32{float32(a), float32(b)})
 				_ = unused
 //line kernels.go:153
 				sums_ := [2]float32{p_[1], p_.both()}
 				s[tx] = sums_[0]
-//line waits_kernels.go:1661
+//line waits_kernels.go:1691
 				sums_s[tx] = sums_
 			}
 		}
@@ -1673,24 +1703,50 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = sums_
 //line kernels.go:156
 				next := [2]float32{s[(tx+1)%width], sums_[1]}
-//line waits_kernels.go:1677
+//line waits_kernels.go:1707
 				nexts[tx] = next
+			}
+		}
+	}
+	limit := float32(900)
+	_ = limit
+	for tz := range int(b___.Size[2]) {
+		for ty := range int(b___.Size[1]) {
+			count______ := int(b___.Size[0])
+			nexts := kept.next[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count______]
+			ps := kept.p[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count______]
+			v__s := kept.v__[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count______]
+			for tx := range count______ {
+				_, _, _ = tx, ty, tz
+				next := nexts[tx]
+				_ = next
+//line kernels.go:202
+				p := pair(next)
+
+//line kernels.go:203
+				v__ := p.both()
+//line waits_kernels.go:1729
+				ps[tx] = p
+				v__s[tx] = v__
 			}
 		}
 	}
 	for tz := range int(b___.Size[2]) {
 		for ty := range int(b___.Size[1]) {
-			count______ := int(b___.Size[0])
-			nexts := kept.next[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count______]
-			for tx := range count______ {
+			count_______ := int(b___.Size[0])
+			ps := kept.p[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count_______]
+			v__s := kept.v__[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count_______]
+			for tx := range count_______ {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
-				next := nexts[tx]
-				_ = next
-//line kernels.go:186
-				p := pair(next)
-				y[i] = p.both()
-//line waits_kernels.go:1694
+				p := ps[tx]
+				_ = p
+				v__ := v__s[tx]
+				_ = v__
+//line kernels.go:203
+				f := flag(v__ > limit)
+				y[i] = p.both() + f.number()
+//line waits_kernels.go:1750
 			}
 		}
 	}

@@ -678,7 +678,8 @@ func (c *copied) as(t types.Type, to string, e ast.Expr) string {
 		untyped = untyped || ok && b.Op == token.SHL
 		return !untyped
 	})
-	_, basic := t.Underlying().(*types.Basic)
+	b, basic := t.Underlying().(*types.Basic)
+	untyped = untyped || basic && b.Kind() == types.Bool && b != types.Unalias(t) // a comparison
 	_, open := types.Unalias(t).(*types.TypeParam)
 	return converted(text, to, untyped && (basic || open) || !types.Identical(t, c.x.p.Info.TypeOf(e)))
 }
