@@ -175,6 +175,11 @@ func (f flag) number() float32 {
 	return 3
 }
 
+// numbered is a slice with a method.
+type numbered []float32
+
+func (n numbered) add(v float32) { n[0] += v }
+
 // above compares after a barrier.
 func above(t grid.Thread, v, limit float32) flag {
 	t.Barrier()
@@ -201,5 +206,7 @@ func types[T grid.Number](t grid.Thread, x []T, y []float32) {
 	b := halves(t, uint32(x[i]))
 	p := swapped(t, s, [2]float32{float32(a), float32(b)}, unused)
 	f := above(t, p.both(), 900)
-	y[i] = p.both() + f.number()
+	results := numbered(y[i : i+1])
+	results[0] = p.both()
+	results.add(f.number())
 }

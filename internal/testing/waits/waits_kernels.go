@@ -62,7 +62,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { turns(t, by, x, y, passed) })
 	}),
-	"types[int32]": kernel.Bounded(grid.Steps(298), func(blk *kernel.Block) {
+	"types[int32]": kernel.Bounded(grid.Steps(317), func(blk *kernel.Block) {
 		x := kernel.Slice[int32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
 		if grid.InPhases() {
@@ -71,7 +71,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { types[int32](t, x, y) })
 	}),
-	"types[float32]": kernel.Bounded(grid.Steps(274), func(blk *kernel.Block) {
+	"types[float32]": kernel.Bounded(grid.Steps(293), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
 		if grid.InPhases() {
@@ -80,7 +80,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { types[float32](t, x, y) })
 	}),
-}, Indexes: []string{"kernels.go:35", "kernels.go:23", "kernels.go:14", "kernels.go:40", "kernels.go:68", "kernels.go:72", "kernels.go:47", "kernels.go:52", "kernels.go:55", "kernels.go:58", "kernels.go:74", "kernels.go:115", "kernels.go:88", "kernels.go:89", "kernels.go:116", "kernels.go:117", "kernels.go:137", "kernels.go:125", "kernels.go:127", "kernels.go:143", "kernels.go:200", "kernels.go:201", "kernels.go:154", "kernels.go:156", "kernels.go:204"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:35", "kernels.go:23", "kernels.go:14", "kernels.go:40", "kernels.go:68", "kernels.go:72", "kernels.go:47", "kernels.go:52", "kernels.go:55", "kernels.go:58", "kernels.go:74", "kernels.go:115", "kernels.go:88", "kernels.go:89", "kernels.go:116", "kernels.go:117", "kernels.go:137", "kernels.go:125", "kernels.go:127", "kernels.go:143", "kernels.go:181", "kernels.go:205", "kernels.go:206", "kernels.go:154", "kernels.go:156", "kernels.go:209", "kernels.go:210"}, Kernels: map[string]kernel.Written{
 	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
 	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 1,
@@ -105,6 +105,8 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 	"kernels.go keys.compare c1de34b2b0413dc4",
 	"kernels.go keys.sort 30dbce129b4873c1",
 	"kernels.go last c781c2cd22d602dc",
+	"kernels.go numbered 5b341ab84e06a5c8",
+	"kernels.go numbered.add 59057951453144f4",
 	"kernels.go pair df71ddaac0176afb",
 	"kernels.go pair.both 1e52742028db0b1a",
 	"kernels.go rotate 4b059564bb0ecd98",
@@ -116,7 +118,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 	"kernels.go sums 5548c95f9eb52b76",
 	"kernels.go swapped ff1201c24bd158bf",
 	"kernels.go turns 5399cfc2af483dc1",
-	"kernels.go types d12be5401475df2b",
+	"kernels.go types a75e9f326a6e2f85",
 	"kernels.go width a3954a3b6013b593",
 }, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { i32 a[64]; } T_64_i32;
@@ -432,6 +434,13 @@ FUNCTION f32 f_number(u8 h_f) {
 }
 #endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 1 || GO_TYPES == 3
+FUNCTION void f_add(GLOBAL f32 *h_n, i64 h_n_n, i64 h_n_from, i64 h_n_len, i64 h_n_cap, f32 h_v GO_FAULTS) {
+	i64 v_1 = (i64)((u64)h_n_from + (u64)GO_AT(0, h_n_len, 20));
+	GO_ONCE(h_n[GO_AT(v_1, h_n_n, 20)]) = GO_ONCE(h_n[GO_AT(v_1, h_n_n, 20)]) + h_v;
+}
+#endif
+
 #if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	LOCAL T_64_f32 h_s;
@@ -452,7 +461,7 @@ KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64
 		BARRIER();
 	}
 	i64 h_i = (i64)INDEX(0);
-	i32 h_v = h_x[GO_AT(h_i, h_x_n, 20)];
+	i32 h_v = h_x[GO_AT(h_i, h_x_n, 21)];
 	T_2_i32 h_list = {0};
 	h_list.a[0] = h_v / 2;
 	h_list.a[1] = h_v / 4;
@@ -468,7 +477,7 @@ KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64
 	BARRIER();
 	i32 h_c = h_copied_.a[1];
 	i32 h_a = (i32)((u32)h_a_.a[0] + (u32)h_a_.a[1] + (u32)h_c);
-	u32 h_v_ = (u32)h_x[GO_AT(h_i, h_x_n, 21)];
+	u32 h_v_ = (u32)h_x[GO_AT(h_i, h_x_n, 22)];
 	T_2_u32 h_list___ = {0};
 	h_list___.a[0] = h_v_ / 2;
 	h_list___.a[1] = h_v_ / 4;
@@ -491,10 +500,10 @@ KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64
 	T_2_f32 h_sums_ = {0};
 	h_sums_.a[0] = GO_ONCE(h_p_.a[1]);
 	h_sums_.a[1] = v_1;
-	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 22)]) = h_sums_.a[0];
+	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 23)]) = h_sums_.a[0];
 	BARRIER();
 	T_2_f32 h_next = {0};
-	h_next.a[0] = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + 1) % 64, 64, 23)]);
+	h_next.a[0] = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + 1) % 64, 64, 24)]);
 	h_next.a[1] = h_sums_.a[1];
 	BARRIER();
 	T_2_f32 h_p = h_next;
@@ -502,9 +511,14 @@ KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64
 	f32 h_limit = 900.0f;
 	BARRIER();
 	u8 h_f = h_v__ > h_limit;
-	f32 v_2 = f_both(h_p);
-	f32 v_3 = f_number(h_f);
-	h_y[GO_AT(h_i, h_y_n, 24)] = v_2 + v_3;
+	i64 v_2 = GO_UPTO((i64)((u64)h_i + 1), h_y_n, 25);
+	i64 v_3 = GO_UPTO(h_i, v_2, 25);
+	i64 v_4 = (i64)((u64)v_2 - (u64)v_3);
+	i64 v_5 = (i64)((u64)h_y_n - (u64)v_3);
+	f32 v_6 = f_both(h_p);
+	GO_ONCE(h_y[GO_AT((i64)((u64)v_3 + (u64)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
+	f32 v_7 = f_number(h_f);
+	f_add(h_y, h_y_n, v_3, v_4, v_5, v_7 GO_PASS);
 }
 #endif
 
@@ -528,7 +542,7 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 		BARRIER();
 	}
 	i64 h_i = (i64)INDEX(0);
-	f32 h_v = h_x[GO_AT(h_i, h_x_n, 20)];
+	f32 h_v = h_x[GO_AT(h_i, h_x_n, 21)];
 	T_2_f32 h_list = {0};
 	h_list.a[0] = h_v / 2.0f;
 	h_list.a[1] = h_v / 4.0f;
@@ -544,7 +558,7 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 	BARRIER();
 	f32 h_c = h_copied_.a[1];
 	f32 h_a = h_a_.a[0] + h_a_.a[1] + h_c;
-	u32 h_v_ = go_f32_u32(h_x[GO_AT(h_i, h_x_n, 21)]);
+	u32 h_v_ = go_f32_u32(h_x[GO_AT(h_i, h_x_n, 22)]);
 	T_2_u32 h_list___ = {0};
 	h_list___.a[0] = h_v_ / 2;
 	h_list___.a[1] = h_v_ / 4;
@@ -567,10 +581,10 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 	T_2_f32 h_sums_ = {0};
 	h_sums_.a[0] = GO_ONCE(h_p_.a[1]);
 	h_sums_.a[1] = v_1;
-	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 22)]) = h_sums_.a[0];
+	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 23)]) = h_sums_.a[0];
 	BARRIER();
 	T_2_f32 h_next = {0};
-	h_next.a[0] = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + 1) % 64, 64, 23)]);
+	h_next.a[0] = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + 1) % 64, 64, 24)]);
 	h_next.a[1] = h_sums_.a[1];
 	BARRIER();
 	T_2_f32 h_p = h_next;
@@ -578,9 +592,14 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 	f32 h_limit = 900.0f;
 	BARRIER();
 	u8 h_f = h_v__ > h_limit;
-	f32 v_2 = f_both(h_p);
-	f32 v_3 = f_number(h_f);
-	h_y[GO_AT(h_i, h_y_n, 24)] = v_2 + v_3;
+	i64 v_2 = GO_UPTO((i64)((u64)h_i + 1), h_y_n, 25);
+	i64 v_3 = GO_UPTO(h_i, v_2, 25);
+	i64 v_4 = (i64)((u64)v_2 - (u64)v_3);
+	i64 v_5 = (i64)((u64)h_y_n - (u64)v_3);
+	f32 v_6 = f_both(h_p);
+	GO_ONCE(h_y[GO_AT((i64)((u64)v_3 + (u64)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
+	f32 v_7 = f_number(h_f);
+	f_add(h_y, h_y_n, v_3, v_4, v_5, v_7 GO_PASS);
 }
 #endif
 `})
@@ -682,7 +701,7 @@ func TypesOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x
 	case *float32:
 		chosen = types_float32Kernel
 	default:
-		return hal.Errorf("types", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:196 lists int32 float32", *new(T))
+		return hal.Errorf("types", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:201 lists int32 float32", *new(T))
 	}
 	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
@@ -732,7 +751,7 @@ func types_int32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	i := grid.Places(box, 0)
 	span := i.Span(v[3])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = kernel.Touch{Read: span, Write: span}
 }
 
 // sumsPhasesKept holds what the threads of a block of sums keep for later phases, a slice for each variable.
@@ -785,7 +804,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:37
 					v_ := v + d
-//line waits_kernels.go:789
+//line waits_kernels.go:808
 					vs[tx] = v
 					v_s[tx] = v_
 				}
@@ -803,14 +822,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v_
 //line kernels.go:23
 					s[tx] = v_
-//line waits_kernels.go:807
+//line waits_kernels.go:826
 				}
 			}
 		}
 	}
 //line kernels.go:11
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:814
+//line waits_kernels.go:833
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -821,13 +840,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:14
 							s[tx] += s[tx+d_]
 						}
-//line waits_kernels.go:825
+//line waits_kernels.go:844
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:831
+//line waits_kernels.go:850
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -844,7 +863,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:38
 					v__ := v * v
-//line waits_kernels.go:848
+//line waits_kernels.go:867
 					totals[tx] = total
 					v__s[tx] = v__
 				}
@@ -862,14 +881,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v__
 //line kernels.go:23
 					s[tx] = v__
-//line waits_kernels.go:866
+//line waits_kernels.go:885
 				}
 			}
 		}
 	}
 //line kernels.go:11
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:873
+//line waits_kernels.go:892
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
@@ -880,13 +899,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:14
 							s[tx] += s[tx+d__]
 						}
-//line waits_kernels.go:884
+//line waits_kernels.go:903
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:890
+//line waits_kernels.go:909
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -900,7 +919,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:904
+//line waits_kernels.go:923
 			}
 		}
 	}
@@ -963,7 +982,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 				_, _, _ = tx, ty, tz
 //line kernels.go:69
 				first, last := T(0), T(0)
-//line waits_kernels.go:967
+//line waits_kernels.go:986
 				firsts[tx] = first
 				lasts[tx] = last
 			}
@@ -971,7 +990,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 	}
 //line kernels.go:70
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:975
+//line waits_kernels.go:994
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -993,7 +1012,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all_ T
 //line kernels.go:47
 					s[me_] = v_
-//line waits_kernels.go:997
+//line waits_kernels.go:1016
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1001,7 +1020,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:49
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:1005
+//line waits_kernels.go:1024
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -1014,7 +1033,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:1018
+//line waits_kernels.go:1037
 						befores[tx] = before
 					}
 				}
@@ -1030,12 +1049,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before
 //line kernels.go:55
 						s[me_] += before
-//line waits_kernels.go:1034
+//line waits_kernels.go:1053
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1039
+//line waits_kernels.go:1058
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -1050,7 +1069,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all_
 //line kernels.go:58
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:1054
+//line waits_kernels.go:1073
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1088,7 +1107,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all__ T
 //line kernels.go:47
 					s[me__] = v__
-//line waits_kernels.go:1092
+//line waits_kernels.go:1111
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
@@ -1097,7 +1116,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:49
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:1101
+//line waits_kernels.go:1120
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -1110,7 +1129,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:1114
+//line waits_kernels.go:1133
 						before_s[tx] = before_
 					}
 				}
@@ -1126,12 +1145,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before_
 //line kernels.go:55
 						s[me__] += before_
-//line waits_kernels.go:1130
+//line waits_kernels.go:1149
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1135
+//line waits_kernels.go:1154
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -1146,7 +1165,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:58
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:1150
+//line waits_kernels.go:1169
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -1168,13 +1187,13 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:75
 					_, last = upTo_, all__
-//line waits_kernels.go:1172
+//line waits_kernels.go:1191
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1178
+//line waits_kernels.go:1197
 	scansPhasesPool.Give(held)
 }
 
@@ -1215,7 +1234,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 
 //line kernels.go:116
 					var swaps_ int32
-//line waits_kernels.go:1219
+//line waits_kernels.go:1238
 					swaps_s[tx] = swaps_
 				}
 			}
@@ -1223,10 +1242,10 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 	}
 //line kernels.go:97
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:1227
+//line waits_kernels.go:1246
 //line kernels.go:98
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:1230
+//line waits_kernels.go:1249
 			size_ := size
 			_ = size_
 			d_ := d
@@ -1239,7 +1258,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_, _, _ = tx, ty, tz
 //line kernels.go:86
 						swaps__ := false
-//line waits_kernels.go:1243
+//line waits_kernels.go:1262
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -1268,16 +1287,16 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						if swapped_ {
 							swaps_++
 						}
-//line waits_kernels.go:1272
+//line waits_kernels.go:1291
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1279
+//line waits_kernels.go:1298
 	}
-//line waits_kernels.go:1281
+//line waits_kernels.go:1300
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -1291,7 +1310,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 //line kernels.go:116
 					swaps[at] = swaps_
 					y[at] = k[tx]
-//line waits_kernels.go:1295
+//line waits_kernels.go:1314
 				}
 			}
 		}
@@ -1341,7 +1360,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_, _, _ = tx, ty, tz
 //line kernels.go:137
 					v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:1345
+//line waits_kernels.go:1364
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1350,7 +1369,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 	}
 //line kernels.go:138
 	for r := range 3 {
-//line waits_kernels.go:1354
+//line waits_kernels.go:1373
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -1367,7 +1386,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by_ += width
 					}
 					s[tx] = *(&v)
-//line waits_kernels.go:1371
+//line waits_kernels.go:1390
 					vs[tx] = v
 					by_s[tx] = by_
 				}
@@ -1390,7 +1409,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					*(&v) = s[(tx+by_)%width]
 					*(&n) += int32(by_)
-//line waits_kernels.go:1394
+//line waits_kernels.go:1413
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1412,7 +1431,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by__ += width
 					}
 					s[tx] = *(&v)
-//line waits_kernels.go:1416
+//line waits_kernels.go:1435
 					vs[tx] = v
 					by__s[tx] = by__
 				}
@@ -1435,7 +1454,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					*(&v) = s[(tx+by__)%width]
 					*(&n) += int32(by__)
-//line waits_kernels.go:1439
+//line waits_kernels.go:1458
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1452,14 +1471,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						_ = v
 //line kernels.go:141
 						v += float32(r)
-//line waits_kernels.go:1456
+//line waits_kernels.go:1475
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1463
+//line waits_kernels.go:1482
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1474,7 +1493,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 //line kernels.go:143
 					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:1478
+//line waits_kernels.go:1497
 				}
 			}
 		}
@@ -1559,13 +1578,13 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 			for tx := range count {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
-//line kernels.go:200
+//line kernels.go:205
 				v := x[i]
-//line kernels.go:187
+//line kernels.go:192
 				list := [2]T{v / 2, v / 4}
 //line kernels.go:163
 				copied := [2][2]T{1: list}
-//line waits_kernels.go:1569
+//line waits_kernels.go:1588
 				vs[tx] = v
 				copieds[tx] = copied
 			}
@@ -1584,15 +1603,15 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = v
 				copied := copieds[tx]
 				_ = copied
-//line kernels.go:187
+//line kernels.go:192
 				a_ := copied[1]
 				b_ := list__{v / 8}
 
-//line kernels.go:189
+//line kernels.go:194
 				list_ := b_.v
 //line kernels.go:163
 				copied_ := [2]T{1: list_}
-//line waits_kernels.go:1596
+//line waits_kernels.go:1615
 				a_s[tx] = a_
 				copied_s[tx] = copied_
 			}
@@ -1614,19 +1633,19 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = a_
 				copied_ := copied_s[tx]
 				_ = copied_
-//line kernels.go:189
+//line kernels.go:194
 				c := copied_[1]
 
-//line kernels.go:200
+//line kernels.go:205
 				a := a_[0] + a_[1] + c
 
-//line kernels.go:201
+//line kernels.go:206
 				v_ := uint32(x[i])
-//line kernels.go:187
+//line kernels.go:192
 				list___ := [2]uint32{v_ / 2, v_ / 4}
 //line kernels.go:163
 				copied__ := [2][2]uint32{1: list___}
-//line waits_kernels.go:1630
+//line waits_kernels.go:1649
 				as[tx] = a
 				v_s[tx] = v_
 				copied__s[tx] = copied__
@@ -1646,15 +1665,15 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = v_
 				copied__ := copied__s[tx]
 				_ = copied__
-//line kernels.go:187
+//line kernels.go:192
 				a__ := copied__[1]
 				b__ := list_____{v_ / 8}
 
-//line kernels.go:189
+//line kernels.go:194
 				list____ := b__.v
 //line kernels.go:163
 				copied___ := [2]uint32{1: list____}
-//line waits_kernels.go:1658
+//line waits_kernels.go:1677
 				a__s[tx] = a__
 				copied___s[tx] = copied___
 			}
@@ -1675,19 +1694,19 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = a__
 				copied___ := copied___s[tx]
 				_ = copied___
-//line kernels.go:189
+//line kernels.go:194
 				c_ := copied___[1]
 
-//line kernels.go:201
+//line kernels.go:206
 				b := a__[0] + a__[1] + c_
 
-//line kernels.go:202
+//line kernels.go:207
 				p_ := pair([2]float32{float32(a), float32(b)})
 				_ = unused
 //line kernels.go:153
 				sums_ := [2]float32{p_[1], p_.both()}
 				s[tx] = sums_[0]
-//line waits_kernels.go:1691
+//line waits_kernels.go:1710
 				sums_s[tx] = sums_
 			}
 		}
@@ -1703,7 +1722,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = sums_
 //line kernels.go:156
 				next := [2]float32{s[(tx+1)%width], sums_[1]}
-//line waits_kernels.go:1707
+//line waits_kernels.go:1726
 				nexts[tx] = next
 			}
 		}
@@ -1720,12 +1739,12 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_, _, _ = tx, ty, tz
 				next := nexts[tx]
 				_ = next
-//line kernels.go:202
+//line kernels.go:207
 				p := pair(next)
 
-//line kernels.go:203
+//line kernels.go:208
 				v__ := p.both()
-//line waits_kernels.go:1729
+//line waits_kernels.go:1748
 				ps[tx] = p
 				v__s[tx] = v__
 			}
@@ -1743,10 +1762,12 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = p
 				v__ := v__s[tx]
 				_ = v__
-//line kernels.go:203
+//line kernels.go:208
 				f := flag(v__ > limit)
-				y[i] = p.both() + f.number()
-//line waits_kernels.go:1750
+				results := numbered(y[i : i+1])
+				results[0] = p.both()
+				results.add(f.number())
+//line waits_kernels.go:1771
 			}
 		}
 	}
