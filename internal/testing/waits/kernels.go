@@ -142,3 +142,71 @@ func turns(t grid.Thread, by int32, x []float32, y []float32, passed []int32) {
 	}
 	y[t.Global(0)], passed[t.Global(0)] = v, n
 }
+
+// pair has a method, which an array of the same numbers has not.
+type pair [2]float32
+
+func (p pair) both() float32 { return p[0] + 2*p[1] }
+
+// swapped returns the numbers of a pair in the other order, from the next thread. It does not use x.
+func swapped(t grid.Thread, s *[width]float32, p pair, x *[width]float32) pair {
+	sums := [2]float32{p[1], p.both()}
+	s[t.Local(0)] = sums[0]
+	t.Barrier()
+	next := [2]float32{s[(t.Local(0)+1)%width], sums[1]}
+	t.Barrier()
+	return next
+}
+
+// last returns the second number of a list that is passed as a value of any type.
+func last[L any](t grid.Thread, list L) L {
+	copied := [2]L{1: list}
+	t.Barrier()
+	return copied[1]
+}
+
+// flag is a bool with a method.
+type flag bool
+
+func (f flag) number() float32 {
+	if f {
+		return 0.5
+	}
+	return 3
+}
+
+// numbered is a slice with a method.
+type numbered []float32
+
+func (n numbered) add(v float32) { n[0] += v }
+
+// above compares after a barrier.
+func above(t grid.Thread, v, limit float32) flag {
+	t.Barrier()
+	return v > limit
+}
+
+// halves has the name T for another type than the kernel that calls it.
+func halves[T grid.Number](t grid.Thread, v T) T {
+	type list struct{ v T }
+	a := last(t, [2]T{v / 2, v / 4})
+	b := list{v / 8}
+	c := last(t, b.v)
+	return a[0] + a[1] + c
+}
+
+// types passes values whose types differ from those of the parameters, and types that consist of type parameters.
+//
+//halyard:kernel int32 float32
+func types[T grid.Number](t grid.Thread, x []T, y []float32) {
+	s := grid.Shared[[width]float32](t)
+	unused := grid.Shared[[width]float32](t)
+	i := t.Global(0)
+	a := halves(t, x[i])
+	b := halves(t, uint32(x[i]))
+	p := swapped(t, s, [2]float32{float32(a), float32(b)}, unused)
+	f := above(t, p.both(), 900)
+	results := numbered(y[i : i+1])
+	results[0] = p.both()
+	results.add(f.number())
+}

@@ -62,7 +62,25 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { turns(t, by, x, y, passed) })
 	}),
-}, Indexes: []string{"kernels.go:35", "kernels.go:23", "kernels.go:14", "kernels.go:40", "kernels.go:68", "kernels.go:72", "kernels.go:47", "kernels.go:52", "kernels.go:55", "kernels.go:58", "kernels.go:74", "kernels.go:115", "kernels.go:88", "kernels.go:89", "kernels.go:116", "kernels.go:117", "kernels.go:137", "kernels.go:125", "kernels.go:127", "kernels.go:143"}, Kernels: map[string]kernel.Written{
+	"types[int32]": kernel.Bounded(grid.Steps(317), func(blk *kernel.Block) {
+		x := kernel.Slice[int32](blk, 0)
+		y := kernel.Slice[float32](blk, 2)
+		if grid.InPhases() {
+			typesPhases[int32](blk, &types_int32Pool, x, y)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { types[int32](t, x, y) })
+	}),
+	"types[float32]": kernel.Bounded(grid.Steps(293), func(blk *kernel.Block) {
+		x := kernel.Slice[float32](blk, 0)
+		y := kernel.Slice[float32](blk, 2)
+		if grid.InPhases() {
+			typesPhases[float32](blk, &types_float32Pool, x, y)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { types[float32](t, x, y) })
+	}),
+}, Indexes: []string{"kernels.go:35", "kernels.go:23", "kernels.go:14", "kernels.go:40", "kernels.go:68", "kernels.go:72", "kernels.go:47", "kernels.go:52", "kernels.go:55", "kernels.go:58", "kernels.go:74", "kernels.go:115", "kernels.go:88", "kernels.go:89", "kernels.go:116", "kernels.go:117", "kernels.go:137", "kernels.go:125", "kernels.go:127", "kernels.go:143", "kernels.go:181", "kernels.go:205", "kernels.go:206", "kernels.go:154", "kernels.go:156", "kernels.go:209", "kernels.go:210"}, Kernels: map[string]kernel.Written{
 	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
 	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 1,
@@ -73,11 +91,24 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sortsFootprint}},
 	"turns": {Code: "k_turns", Params: []string{"by", "x", "len(x)", "y", "len(y)", "passed", "len(passed)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: turnsFootprint}},
+	"types[int32]": {Code: "k_types_int32", Params: []string{"x", "len(x)", "y", "len(y)"}, Types: 1,
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
+	"types[float32]": {Code: "k_types_float32", Params: []string{"x", "len(x)", "y", "len(y)"}, Types: 3,
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
 }, Format: 2, Sources: []string{
-	"./ bool,false,float32,int,int32,len,true,uint32 waits",
+	"./ any,bool,false,float32,int,int32,len,true,uint32 waits",
+	"kernels.go above 4d685d8df90b17fd",
+	"kernels.go flag e4a8bb4fd3cfe83b",
+	"kernels.go flag.number 4093df0501699ac9",
+	"kernels.go halves 70820897af41c26c",
 	"kernels.go keys 7d53eb246cfd340e",
 	"kernels.go keys.compare c1de34b2b0413dc4",
 	"kernels.go keys.sort 30dbce129b4873c1",
+	"kernels.go last c781c2cd22d602dc",
+	"kernels.go numbered 5b341ab84e06a5c8",
+	"kernels.go numbered.add 59057951453144f4",
+	"kernels.go pair df71ddaac0176afb",
+	"kernels.go pair.both 1e52742028db0b1a",
 	"kernels.go rotate 4b059564bb0ecd98",
 	"kernels.go scan 2afe101ce96516e9",
 	"kernels.go scans b85efa9082e61ead",
@@ -85,12 +116,25 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 	"kernels.go sorts 4e00af89998c2732",
 	"kernels.go sum 5c5e93b354191c48",
 	"kernels.go sums 5548c95f9eb52b76",
+	"kernels.go swapped ff1201c24bd158bf",
 	"kernels.go turns 5399cfc2af483dc1",
+	"kernels.go types a75e9f326a6e2f85",
 	"kernels.go width a3954a3b6013b593",
 }, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { i32 a[64]; } T_64_i32;
 typedef struct { u64 a[64]; } T_64_u64;
 typedef struct { u32 a[64]; } T_64_u32;
+typedef struct { f32 a[2]; } T_2_f32;
+typedef struct { i32 a[2]; } T_2_i32;
+typedef struct { T_2_i32 a[2]; } T_2_2_i32;
+typedef struct { i32 h_v; } T_struct;
+typedef struct { u32 a[2]; } T_2_u32;
+typedef struct { T_2_u32 a[2]; } T_2_2_u32;
+typedef struct { u32 h_v; } T_list_____;
+typedef struct { T_2_f32 a[2]; } T_2_2_f32;
+typedef struct { f32 h_v; } T_struct_1;
+FUNCTION i64 go_f32_i64(f32 x) { return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? GO_CUT(i64, x) : (i64)0x8000000000000000; }
+FUNCTION u32 go_f32_u32(f32 x) { return (u32)go_f32_i64(x); }
 
 #if !defined(GO_TYPES) || GO_TYPES == 0
 KERNEL void k_sums(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
@@ -318,8 +362,8 @@ KERNEL void k_sorts(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_y, i64 h_y_n
 				GO_ONCE(h_k.a[GO_AT(h_o, 64, 13)]) = v_4;
 				h_swaps__ = 1;
 			}
-			u8 h_swapped = h_swaps__;
-			if (h_swapped) {
+			u8 h_swapped_ = h_swaps__;
+			if (h_swapped_) {
 				h_swaps_ = (i32)((u32)h_swaps_ + 1);
 			}
 		}
@@ -374,16 +418,204 @@ KERNEL void k_turns(i32 h_by, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y,
 	GO_LOOPED
 }
 #endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 1 || GO_TYPES == 3
+FUNCTION f32 f_both(T_2_f32 h_p) {
+	return h_p.a[0] + 2.0f * h_p.a[1];
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 1 || GO_TYPES == 3
+FUNCTION f32 f_number(u8 h_f) {
+	if (h_f) {
+		return 0.5f;
+	}
+	return 3.0f;
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 1 || GO_TYPES == 3
+FUNCTION void f_add(GLOBAL f32 *h_n, i64 h_n_n, i64 h_n_from, i64 h_n_len, i64 h_n_cap, f32 h_v GO_FAULTS) {
+	i64 v_1 = (i64)((u64)h_n_from + (u64)GO_AT(0, h_n_len, 20));
+	GO_ONCE(h_n[GO_AT(v_1, h_n_n, 20)]) = GO_ONCE(h_n[GO_AT(v_1, h_n_n, 20)]) + h_v;
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 1
+KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
+	LOCAL T_64_f32 h_s;
+	LOCAL T_64_f32 h_unused;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 64) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 1 >= THREADS(0)) h_s.a[v_i / 1] = v_zero;
+			}
+		}
+		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_unused.a[v_i / 1] = v_zero;
+		}
+		BARRIER();
+	}
+	i64 h_i = (i64)INDEX(0);
+	i32 h_v = h_x[GO_AT(h_i, h_x_n, 21)];
+	T_2_i32 h_list = {0};
+	h_list.a[0] = h_v / 2;
+	h_list.a[1] = h_v / 4;
+	T_2_2_i32 h_copied = {0};
+	h_copied.a[1] = h_list;
+	BARRIER();
+	T_2_i32 h_a_ = h_copied.a[1];
+	T_struct h_b_ = {0};
+	h_b_.h_v = h_v / 8;
+	i32 h_list_ = h_b_.h_v;
+	T_2_i32 h_copied_ = {0};
+	h_copied_.a[1] = h_list_;
+	BARRIER();
+	i32 h_c = h_copied_.a[1];
+	i32 h_a = (i32)((u32)h_a_.a[0] + (u32)h_a_.a[1] + (u32)h_c);
+	u32 h_v_ = (u32)h_x[GO_AT(h_i, h_x_n, 22)];
+	T_2_u32 h_list___ = {0};
+	h_list___.a[0] = h_v_ / 2;
+	h_list___.a[1] = h_v_ / 4;
+	T_2_2_u32 h_copied__ = {0};
+	h_copied__.a[1] = h_list___;
+	BARRIER();
+	T_2_u32 h_a__ = h_copied__.a[1];
+	T_list_____ h_b__ = {0};
+	h_b__.h_v = h_v_ / 8;
+	u32 h_list____ = h_b__.h_v;
+	T_2_u32 h_copied___ = {0};
+	h_copied___.a[1] = h_list____;
+	BARRIER();
+	u32 h_c_ = h_copied___.a[1];
+	u32 h_b = h_a__.a[0] + h_a__.a[1] + h_c_;
+	T_2_f32 h_p_ = {0};
+	h_p_.a[0] = (f32)h_a;
+	h_p_.a[1] = (f32)h_b;
+	f32 v_1 = f_both(h_p_);
+	T_2_f32 h_sums_ = {0};
+	h_sums_.a[0] = GO_ONCE(h_p_.a[1]);
+	h_sums_.a[1] = v_1;
+	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 23)]) = h_sums_.a[0];
+	BARRIER();
+	T_2_f32 h_next = {0};
+	h_next.a[0] = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + 1) % 64, 64, 24)]);
+	h_next.a[1] = h_sums_.a[1];
+	BARRIER();
+	T_2_f32 h_p = h_next;
+	f32 h_v__ = f_both(h_p);
+	f32 h_limit = 900.0f;
+	BARRIER();
+	u8 h_f = h_v__ > h_limit;
+	i64 v_2 = GO_UPTO((i64)((u64)h_i + 1), h_y_n, 25);
+	i64 v_3 = GO_UPTO(h_i, v_2, 25);
+	i64 v_4 = (i64)((u64)v_2 - (u64)v_3);
+	i64 v_5 = (i64)((u64)h_y_n - (u64)v_3);
+	f32 v_6 = f_both(h_p);
+	GO_ONCE(h_y[GO_AT((i64)((u64)v_3 + (u64)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
+	f32 v_7 = f_number(h_f);
+	f_add(h_y, h_y_n, v_3, v_4, v_5, v_7 GO_PASS);
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 3
+KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
+	LOCAL T_64_f32 h_s;
+	LOCAL T_64_f32 h_unused;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 64) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 1 >= THREADS(0)) h_s.a[v_i / 1] = v_zero;
+			}
+		}
+		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_unused.a[v_i / 1] = v_zero;
+		}
+		BARRIER();
+	}
+	i64 h_i = (i64)INDEX(0);
+	f32 h_v = h_x[GO_AT(h_i, h_x_n, 21)];
+	T_2_f32 h_list = {0};
+	h_list.a[0] = h_v / 2.0f;
+	h_list.a[1] = h_v / 4.0f;
+	T_2_2_f32 h_copied = {0};
+	h_copied.a[1] = h_list;
+	BARRIER();
+	T_2_f32 h_a_ = h_copied.a[1];
+	T_struct_1 h_b_ = {0};
+	h_b_.h_v = h_v / 8.0f;
+	f32 h_list_ = h_b_.h_v;
+	T_2_f32 h_copied_ = {0};
+	h_copied_.a[1] = h_list_;
+	BARRIER();
+	f32 h_c = h_copied_.a[1];
+	f32 h_a = h_a_.a[0] + h_a_.a[1] + h_c;
+	u32 h_v_ = go_f32_u32(h_x[GO_AT(h_i, h_x_n, 22)]);
+	T_2_u32 h_list___ = {0};
+	h_list___.a[0] = h_v_ / 2;
+	h_list___.a[1] = h_v_ / 4;
+	T_2_2_u32 h_copied__ = {0};
+	h_copied__.a[1] = h_list___;
+	BARRIER();
+	T_2_u32 h_a__ = h_copied__.a[1];
+	T_list_____ h_b__ = {0};
+	h_b__.h_v = h_v_ / 8;
+	u32 h_list____ = h_b__.h_v;
+	T_2_u32 h_copied___ = {0};
+	h_copied___.a[1] = h_list____;
+	BARRIER();
+	u32 h_c_ = h_copied___.a[1];
+	u32 h_b = h_a__.a[0] + h_a__.a[1] + h_c_;
+	T_2_f32 h_p_ = {0};
+	h_p_.a[0] = h_a;
+	h_p_.a[1] = (f32)h_b;
+	f32 v_1 = f_both(h_p_);
+	T_2_f32 h_sums_ = {0};
+	h_sums_.a[0] = GO_ONCE(h_p_.a[1]);
+	h_sums_.a[1] = v_1;
+	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 23)]) = h_sums_.a[0];
+	BARRIER();
+	T_2_f32 h_next = {0};
+	h_next.a[0] = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + 1) % 64, 64, 24)]);
+	h_next.a[1] = h_sums_.a[1];
+	BARRIER();
+	T_2_f32 h_p = h_next;
+	f32 h_v__ = f_both(h_p);
+	f32 h_limit = 900.0f;
+	BARRIER();
+	u8 h_f = h_v__ > h_limit;
+	i64 v_2 = GO_UPTO((i64)((u64)h_i + 1), h_y_n, 25);
+	i64 v_3 = GO_UPTO(h_i, v_2, 25);
+	i64 v_4 = (i64)((u64)v_2 - (u64)v_3);
+	i64 v_5 = (i64)((u64)h_y_n - (u64)v_3);
+	f32 v_6 = f_both(h_p);
+	GO_ONCE(h_y[GO_AT((i64)((u64)v_3 + (u64)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
+	f32 v_7 = f_number(h_f);
+	f_add(h_y, h_y_n, v_3, v_4, v_5, v_7 GO_PASS);
+}
+#endif
 `})
 
 var (
-	sumsKernel         = kernels.Kernel("sums")
-	scans_int32Kernel  = kernels.Kernel("scans[int32]")
-	scans_uint64Kernel = kernels.Kernel("scans[uint64]")
-	sortsKernel        = kernels.Kernel("sorts")
-	turnsKernel        = kernels.Kernel("turns")
-	scans_int32Pool    grid.Pool[scansPhasesKept[int32]]
-	scans_uint64Pool   grid.Pool[scansPhasesKept[uint64]]
+	sumsKernel          = kernels.Kernel("sums")
+	scans_int32Kernel   = kernels.Kernel("scans[int32]")
+	scans_uint64Kernel  = kernels.Kernel("scans[uint64]")
+	sortsKernel         = kernels.Kernel("sorts")
+	turnsKernel         = kernels.Kernel("turns")
+	types_int32Kernel   = kernels.Kernel("types[int32]")
+	types_float32Kernel = kernels.Kernel("types[float32]")
+	scans_int32Pool     grid.Pool[scansPhasesKept[int32]]
+	scans_uint64Pool    grid.Pool[scansPhasesKept[uint64]]
+	types_int32Pool     grid.Pool[typesPhasesKept[int32]]
+	types_float32Pool   grid.Pool[typesPhasesKept[float32]]
 )
 
 // Sums launches sums on a queue, on the grid of q.Over or q.Grid.
@@ -451,6 +683,29 @@ func TurnsOn(ctx context.Context, s *hal.Stream, over hal.Grid, by int32, x kern
 	return turnsKernel.Launch(ctx, s, over, kernel.Value(by), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))), kernel.InOut(passed), kernel.Value(int64(kernel.Len(passed))))
 }
 
+// Types launches types on a queue, on the grid of q.Over or q.Grid.
+func Types[T grid.Number](q kernel.Queue, x kernel.Vector[T], y kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("types", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = TypesOn[T](ctx, s, over, x, y)
+	}
+}
+
+// TypesOn launches types on a stream.
+func TypesOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[T], y kernel.Vector[float32]) error {
+	var chosen *kernel.Kernel
+	switch any((*T)(nil)).(type) {
+	case *int32:
+		chosen = types_int32Kernel
+	case *float32:
+		chosen = types_float32Kernel
+	default:
+		return hal.Errorf("types", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:201 lists int32 float32", *new(T))
+	}
+	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+}
+
 // sumsFootprint is the Footprint.Of of sums.
 func sumsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Blocks(box, 0)
@@ -489,6 +744,14 @@ func turnsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	touch[0] = kernel.Touch{Read: at.Span(v[2])}
 	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
 	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
+}
+
+// types_int32Footprint is the Footprint.Of of types_int32.
+func types_int32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0)
+	span := i.Span(v[3])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
 }
 
 // sumsPhasesKept holds what the threads of a block of sums keep for later phases, a slice for each variable.
@@ -541,7 +804,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:37
 					v_ := v + d
-//line waits_kernels.go:545
+//line waits_kernels.go:808
 					vs[tx] = v
 					v_s[tx] = v_
 				}
@@ -559,14 +822,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v_
 //line kernels.go:23
 					s[tx] = v_
-//line waits_kernels.go:563
+//line waits_kernels.go:826
 				}
 			}
 		}
 	}
 //line kernels.go:11
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:570
+//line waits_kernels.go:833
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -577,13 +840,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:14
 							s[tx] += s[tx+d_]
 						}
-//line waits_kernels.go:581
+//line waits_kernels.go:844
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:587
+//line waits_kernels.go:850
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -600,7 +863,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:38
 					v__ := v * v
-//line waits_kernels.go:604
+//line waits_kernels.go:867
 					totals[tx] = total
 					v__s[tx] = v__
 				}
@@ -618,14 +881,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v__
 //line kernels.go:23
 					s[tx] = v__
-//line waits_kernels.go:622
+//line waits_kernels.go:885
 				}
 			}
 		}
 	}
 //line kernels.go:11
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:629
+//line waits_kernels.go:892
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
@@ -636,13 +899,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:14
 							s[tx] += s[tx+d__]
 						}
-//line waits_kernels.go:640
+//line waits_kernels.go:903
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:646
+//line waits_kernels.go:909
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -656,7 +919,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:660
+//line waits_kernels.go:923
 			}
 		}
 	}
@@ -719,7 +982,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 				_, _, _ = tx, ty, tz
 //line kernels.go:69
 				first, last := T(0), T(0)
-//line waits_kernels.go:723
+//line waits_kernels.go:986
 				firsts[tx] = first
 				lasts[tx] = last
 			}
@@ -727,7 +990,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 	}
 //line kernels.go:70
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:731
+//line waits_kernels.go:994
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -749,7 +1012,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all_ T
 //line kernels.go:47
 					s[me_] = v_
-//line waits_kernels.go:753
+//line waits_kernels.go:1016
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -757,7 +1020,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:49
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:761
+//line waits_kernels.go:1024
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -770,7 +1033,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:774
+//line waits_kernels.go:1037
 						befores[tx] = before
 					}
 				}
@@ -786,12 +1049,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before
 //line kernels.go:55
 						s[me_] += before
-//line waits_kernels.go:790
+//line waits_kernels.go:1053
 					}
 				}
 			}
 		}
-//line waits_kernels.go:795
+//line waits_kernels.go:1058
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -806,7 +1069,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all_
 //line kernels.go:58
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:810
+//line waits_kernels.go:1073
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -844,7 +1107,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all__ T
 //line kernels.go:47
 					s[me__] = v__
-//line waits_kernels.go:848
+//line waits_kernels.go:1111
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
@@ -853,7 +1116,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:49
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:857
+//line waits_kernels.go:1120
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -866,7 +1129,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:870
+//line waits_kernels.go:1133
 						before_s[tx] = before_
 					}
 				}
@@ -882,12 +1145,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before_
 //line kernels.go:55
 						s[me__] += before_
-//line waits_kernels.go:886
+//line waits_kernels.go:1149
 					}
 				}
 			}
 		}
-//line waits_kernels.go:891
+//line waits_kernels.go:1154
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -902,7 +1165,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:58
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:906
+//line waits_kernels.go:1169
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -924,13 +1187,13 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:75
 					_, last = upTo_, all__
-//line waits_kernels.go:928
+//line waits_kernels.go:1191
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:934
+//line waits_kernels.go:1197
 	scansPhasesPool.Give(held)
 }
 
@@ -971,7 +1234,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 
 //line kernels.go:116
 					var swaps_ int32
-//line waits_kernels.go:975
+//line waits_kernels.go:1238
 					swaps_s[tx] = swaps_
 				}
 			}
@@ -979,10 +1242,10 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 	}
 //line kernels.go:97
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:983
+//line waits_kernels.go:1246
 //line kernels.go:98
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:986
+//line waits_kernels.go:1249
 			size_ := size
 			_ = size_
 			d_ := d
@@ -995,7 +1258,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_, _, _ = tx, ty, tz
 //line kernels.go:86
 						swaps__ := false
-//line waits_kernels.go:999
+//line waits_kernels.go:1262
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -1020,20 +1283,20 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						}
 
 //line kernels.go:99
-						swapped := swaps__
-						if swapped {
+						swapped_ := swaps__
+						if swapped_ {
 							swaps_++
 						}
-//line waits_kernels.go:1028
+//line waits_kernels.go:1291
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1035
+//line waits_kernels.go:1298
 	}
-//line waits_kernels.go:1037
+//line waits_kernels.go:1300
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -1047,7 +1310,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 //line kernels.go:116
 					swaps[at] = swaps_
 					y[at] = k[tx]
-//line waits_kernels.go:1051
+//line waits_kernels.go:1314
 				}
 			}
 		}
@@ -1097,7 +1360,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_, _, _ = tx, ty, tz
 //line kernels.go:137
 					v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:1101
+//line waits_kernels.go:1364
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1106,7 +1369,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 	}
 //line kernels.go:138
 	for r := range 3 {
-//line waits_kernels.go:1110
+//line waits_kernels.go:1373
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -1123,7 +1386,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by_ += width
 					}
 					s[tx] = *(&v)
-//line waits_kernels.go:1127
+//line waits_kernels.go:1390
 					vs[tx] = v
 					by_s[tx] = by_
 				}
@@ -1146,7 +1409,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					*(&v) = s[(tx+by_)%width]
 					*(&n) += int32(by_)
-//line waits_kernels.go:1150
+//line waits_kernels.go:1413
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1168,7 +1431,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by__ += width
 					}
 					s[tx] = *(&v)
-//line waits_kernels.go:1172
+//line waits_kernels.go:1435
 					vs[tx] = v
 					by__s[tx] = by__
 				}
@@ -1191,7 +1454,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					*(&v) = s[(tx+by__)%width]
 					*(&n) += int32(by__)
-//line waits_kernels.go:1195
+//line waits_kernels.go:1458
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1208,14 +1471,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						_ = v
 //line kernels.go:141
 						v += float32(r)
-//line waits_kernels.go:1212
+//line waits_kernels.go:1475
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1219
+//line waits_kernels.go:1482
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1230,12 +1493,285 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 //line kernels.go:143
 					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:1234
+//line waits_kernels.go:1497
 				}
 			}
 		}
 	}
 	turnsPhasesPool.Give(held)
+}
+
+// typesPhasesKept holds what the threads of a block of types keep for later phases, a slice for each variable.
+type typesPhasesKept[T grid.Number] struct {
+	v         []T
+	copied    [][2][2]T
+	a_        [][2]T
+	copied_   [][2]T
+	a         []T
+	v_        []uint32
+	copied__  [][2][2]uint32
+	a__       [][2]uint32
+	copied___ [][2]uint32
+	sums_     [][2]float32
+	next      [][2]float32
+	p         []pair
+	v__       []float32
+}
+
+// typesPhases runs types for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[typesPhasesKept[T]], x []T, y []float32) {
+	firstX := int(b___.Index[0]) * int(b___.Size[0])
+	var s_ [64]float32
+	s := &s_
+	var unused_ [64]float32
+	unused := &unused_
+	held := typesPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b___.Size[0]) * int(b___.Size[1]) * int(b___.Size[2])
+	if len(kept.v) < threads_ {
+		kept.v = make([]T, threads_)
+	}
+	if len(kept.copied) < threads_ {
+		kept.copied = make([][2][2]T, threads_)
+	}
+	if len(kept.a_) < threads_ {
+		kept.a_ = make([][2]T, threads_)
+	}
+	if len(kept.copied_) < threads_ {
+		kept.copied_ = make([][2]T, threads_)
+	}
+	if len(kept.a) < threads_ {
+		kept.a = make([]T, threads_)
+	}
+	if len(kept.v_) < threads_ {
+		kept.v_ = make([]uint32, threads_)
+	}
+	if len(kept.copied__) < threads_ {
+		kept.copied__ = make([][2][2]uint32, threads_)
+	}
+	if len(kept.a__) < threads_ {
+		kept.a__ = make([][2]uint32, threads_)
+	}
+	if len(kept.copied___) < threads_ {
+		kept.copied___ = make([][2]uint32, threads_)
+	}
+	if len(kept.sums_) < threads_ {
+		kept.sums_ = make([][2]float32, threads_)
+	}
+	if len(kept.next) < threads_ {
+		kept.next = make([][2]float32, threads_)
+	}
+	if len(kept.p) < threads_ {
+		kept.p = make([]pair, threads_)
+	}
+	if len(kept.v__) < threads_ {
+		kept.v__ = make([]float32, threads_)
+	}
+	type list__ struct{ v T }
+	for tz := range int(b___.Size[2]) {
+		for ty := range int(b___.Size[1]) {
+			count := int(b___.Size[0])
+			vs := kept.v[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count]
+			copieds := kept.copied[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count]
+			for tx := range count {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+//line kernels.go:205
+				v := x[i]
+//line kernels.go:192
+				list := [2]T{v / 2, v / 4}
+//line kernels.go:163
+				copied := [2][2]T{1: list}
+//line waits_kernels.go:1588
+				vs[tx] = v
+				copieds[tx] = copied
+			}
+		}
+	}
+	for tz := range int(b___.Size[2]) {
+		for ty := range int(b___.Size[1]) {
+			count_ := int(b___.Size[0])
+			vs := kept.v[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count_]
+			copieds := kept.copied[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count_]
+			a_s := kept.a_[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count_]
+			copied_s := kept.copied_[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count_]
+			for tx := range count_ {
+				_, _, _ = tx, ty, tz
+				v := vs[tx]
+				_ = v
+				copied := copieds[tx]
+				_ = copied
+//line kernels.go:192
+				a_ := copied[1]
+				b_ := list__{v / 8}
+
+//line kernels.go:194
+				list_ := b_.v
+//line kernels.go:163
+				copied_ := [2]T{1: list_}
+//line waits_kernels.go:1615
+				a_s[tx] = a_
+				copied_s[tx] = copied_
+			}
+		}
+	}
+	type list_____ struct{ v uint32 }
+	for tz := range int(b___.Size[2]) {
+		for ty := range int(b___.Size[1]) {
+			count__ := int(b___.Size[0])
+			a_s := kept.a_[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count__]
+			copied_s := kept.copied_[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count__]
+			as := kept.a[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count__]
+			v_s := kept.v_[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count__]
+			copied__s := kept.copied__[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count__]
+			for tx := range count__ {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+				a_ := a_s[tx]
+				_ = a_
+				copied_ := copied_s[tx]
+				_ = copied_
+//line kernels.go:194
+				c := copied_[1]
+
+//line kernels.go:205
+				a := a_[0] + a_[1] + c
+
+//line kernels.go:206
+				v_ := uint32(x[i])
+//line kernels.go:192
+				list___ := [2]uint32{v_ / 2, v_ / 4}
+//line kernels.go:163
+				copied__ := [2][2]uint32{1: list___}
+//line waits_kernels.go:1649
+				as[tx] = a
+				v_s[tx] = v_
+				copied__s[tx] = copied__
+			}
+		}
+	}
+	for tz := range int(b___.Size[2]) {
+		for ty := range int(b___.Size[1]) {
+			count___ := int(b___.Size[0])
+			v_s := kept.v_[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count___]
+			copied__s := kept.copied__[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count___]
+			a__s := kept.a__[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count___]
+			copied___s := kept.copied___[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count___]
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				v_ := v_s[tx]
+				_ = v_
+				copied__ := copied__s[tx]
+				_ = copied__
+//line kernels.go:192
+				a__ := copied__[1]
+				b__ := list_____{v_ / 8}
+
+//line kernels.go:194
+				list____ := b__.v
+//line kernels.go:163
+				copied___ := [2]uint32{1: list____}
+//line waits_kernels.go:1677
+				a__s[tx] = a__
+				copied___s[tx] = copied___
+			}
+		}
+	}
+	for tz := range int(b___.Size[2]) {
+		for ty := range int(b___.Size[1]) {
+			count____ := int(b___.Size[0])
+			as := kept.a[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count____]
+			a__s := kept.a__[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count____]
+			copied___s := kept.copied___[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count____]
+			sums_s := kept.sums_[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count____]
+			for tx := range count____ {
+				_, _, _ = tx, ty, tz
+				a := as[tx]
+				_ = a
+				a__ := a__s[tx]
+				_ = a__
+				copied___ := copied___s[tx]
+				_ = copied___
+//line kernels.go:194
+				c_ := copied___[1]
+
+//line kernels.go:206
+				b := a__[0] + a__[1] + c_
+
+//line kernels.go:207
+				p_ := pair([2]float32{float32(a), float32(b)})
+				_ = unused
+//line kernels.go:153
+				sums_ := [2]float32{p_[1], p_.both()}
+				s[tx] = sums_[0]
+//line waits_kernels.go:1710
+				sums_s[tx] = sums_
+			}
+		}
+	}
+	for tz := range int(b___.Size[2]) {
+		for ty := range int(b___.Size[1]) {
+			count_____ := int(b___.Size[0])
+			sums_s := kept.sums_[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count_____]
+			nexts := kept.next[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count_____]
+			for tx := range count_____ {
+				_, _, _ = tx, ty, tz
+				sums_ := sums_s[tx]
+				_ = sums_
+//line kernels.go:156
+				next := [2]float32{s[(tx+1)%width], sums_[1]}
+//line waits_kernels.go:1726
+				nexts[tx] = next
+			}
+		}
+	}
+	limit := float32(900)
+	_ = limit
+	for tz := range int(b___.Size[2]) {
+		for ty := range int(b___.Size[1]) {
+			count______ := int(b___.Size[0])
+			nexts := kept.next[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count______]
+			ps := kept.p[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count______]
+			v__s := kept.v__[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count______]
+			for tx := range count______ {
+				_, _, _ = tx, ty, tz
+				next := nexts[tx]
+				_ = next
+//line kernels.go:207
+				p := pair(next)
+
+//line kernels.go:208
+				v__ := p.both()
+//line waits_kernels.go:1748
+				ps[tx] = p
+				v__s[tx] = v__
+			}
+		}
+	}
+	for tz := range int(b___.Size[2]) {
+		for ty := range int(b___.Size[1]) {
+			count_______ := int(b___.Size[0])
+			ps := kept.p[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count_______]
+			v__s := kept.v__[(tz*int(b___.Size[1])+ty)*int(b___.Size[0]):][:count_______]
+			for tx := range count_______ {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+				p := ps[tx]
+				_ = p
+				v__ := v__s[tx]
+				_ = v__
+//line kernels.go:208
+				f := flag(v__ > limit)
+				results := numbered(y[i : i+1])
+				results[0] = p.both()
+				results.add(f.number())
+//line waits_kernels.go:1771
+			}
+		}
+	}
+	typesPhasesPool.Give(held)
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in waits_kernels_simd.go.

@@ -67,6 +67,7 @@ func TestFunctionsWithBarriers(t *testing.T) {
 	})
 	t.Run("int32", func(t *testing.T) { scanned[int32](t, g) })
 	t.Run("uint64", func(t *testing.T) { scanned[uint64](t, g) })
+	t.Run("types", func(t *testing.T) { typed[int32](t, g); typed[float32](t, g) })
 	t.Run("sorts", func(t *testing.T) {
 		x, want, swapped := numbers[uint32](n), make([]uint32, n), make([]int32, n)
 		together(func(t grid.Thread) { sorts(t, x, want, swapped) })
@@ -91,6 +92,17 @@ func TestFunctionsWithBarriers(t *testing.T) {
 			check(t, want, y)
 			check(t, passed, times)
 		})
+	})
+}
+
+func typed[T interface{ int32 | float32 }](t *testing.T, g hal.Grid) {
+	x, want := numbers[T](blocks*width), make([]float32, blocks*width)
+	together(func(t grid.Thread) { types(t, x, want) })
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		y := halyard.New[float32](q, len(x))
+		Types(q.Grid(g), halyard.From(q, x), y)
+		supported(t, q)
+		check(t, want, y)
 	})
 }
 

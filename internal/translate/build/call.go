@@ -495,6 +495,9 @@ func (f *values) discard(e ast.Expr) {
 		f.slice(e)
 		return
 	}
+	if id, ok := ast.Unparen(e).(*ast.Ident); ok && f.variable(id).kind == shared {
+		return
+	}
 	v := f.expr(e)
 	f.p.typ(f.typeOf(e), e.Pos())
 	f.evaluate(v)

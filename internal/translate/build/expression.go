@@ -45,6 +45,8 @@ func (f *values) expression(e ast.Expr) *ir.Value {
 		return results[0]
 	case *ast.CompositeLit:
 		return f.composite(e)
+	case *ast.SliceExpr:
+		refuse(e.Pos(), "a part of a slice has no translation here; to get an array, declare one and write copy(a[:], x[i:j])")
 	case *ast.FuncLit:
 		refuse(e.Pos(), "a closure has no translation; declare a function, and pass it arguments")
 	case *ast.TypeAssertExpr:

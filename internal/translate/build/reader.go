@@ -185,7 +185,9 @@ func (r *reader) countChanges() {
 				break
 			}
 			if recv := s.Obj().(*types.Func).Signature().Recv().Type(); load.MatrixOf(recv) == nil && !load.GridType(recv, "Thread") {
-				if _, ok := recv.Underlying().(*types.Struct); !ok {
+				switch recv.Underlying().(type) {
+				case *types.Struct, *types.Slice:
+				default:
 					change(n.X)
 				}
 			}

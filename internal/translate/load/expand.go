@@ -65,6 +65,7 @@ type expander struct {
 	imports map[*types.Package]string // packages that the text of the kernel's file imports in addition, with their names
 
 	// for one kernel
+	decl  *ast.FuncDecl
 	names map[string]bool // the names in it
 	calls []*ast.CallExpr // the calls that are being inlined: each is in the function of the one before
 	count int             // of inlined calls
@@ -145,7 +146,7 @@ func (x *expander) kernel(decl *ast.FuncDecl) []edit {
 	if decl.Body == nil || !x.barriers(decl) || x.wrong(decl) {
 		return nil
 	}
-	x.names, x.count = map[string]bool{}, 0
+	x.decl, x.names, x.count = decl, map[string]bool{}, 0
 	ast.Inspect(decl, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
 			x.names[id.Name] = true
@@ -272,11 +273,29 @@ func (x *expander) inlined(from *copied, c *ast.CallExpr) (text, results string,
 				return "", "", false
 			}
 			text += more + endMark
+			results = x.passedOn(into, inner, results, sig)
 		} else {
 			results = into.results(last, sig)
 		}
 	}
 	return strings.TrimSuffix(text, "\n"), results, len(x.p.Refused) == refused
+}
+
+// passedOn returns the results of an inlined call as results of a function that returns them, which may have other types.
+func (x *expander) passedOn(into *copied, inner *ast.CallExpr, results string, sig *types.Signature) string {
+	have := x.p.Info.TypeOf(inner.Fun).(*types.Signature).Results()
+	for i := range sig.Results().Len() {
+		want := sig.Results().At(i).Type()
+		if types.Identical(want, have.At(i).Type()) {
+			continue
+		}
+		if have.Len() > 1 {
+			x.refuse(inner.Pos(), "this call has a barrier, so its results must have the types of those that are returned; assign them to variables first")
+			break
+		}
+		results = into.typeName(want) + "(" + results + ")"
+	}
+	return results
 }
 
 // results returns the text of the results of a return statement.
@@ -384,31 +403,38 @@ func (x *expander) typeArguments(from, into *copied, c *ast.CallExpr) {
 		params, args = f.Origin().Signature().RecvTypeParams(), n.TypeArgs()
 	}
 	for i := range params.Len() {
-		_, whole := types.Unalias(args.At(i)).(*types.TypeParam)
-		if !whole && from.names != nil && Mentions(args.At(i), func(*types.TypeParam) bool { return true }) { // the kernel's parameter may have the same name
-			x.refuse(c.Pos(), "%s has a barrier, so a type argument cannot be made of a type parameter, as %s is; pass the type parameter, and make the type in %[1]s", f.Name(), args.At(i))
-		}
 		into.instead[params.At(i).Obj()] = from.typeName(args.At(i))
 	}
 }
 
 // parameters returns the declarations of the parameters that are variables, and notes the texts that replace the others.
 func (x *expander) parameters(from, into *copied, c *ast.CallExpr) (text string) {
-	f := x.p.called(c).Origin()
+	f, sig := x.p.called(c).Origin(), x.p.Info.TypeOf(c.Fun).(*types.Signature)
 	vars, args := slices.Collect(f.Signature().Params().Variables()), c.Args
 	if recv := f.Signature().Recv(); recv != nil {
 		vars, args = append([]*types.Var{recv}, vars...), append([]ast.Expr{ast.Unparen(c.Fun).(*ast.SelectorExpr).X}, args...)
 	}
 	for i, v := range vars {
 		all, assigned := x.uses(into.decl, v)
+		given := x.p.Info.TypeOf(args[i]) // the parameter's type, with the type arguments of the call
+		if k := i - len(args) + sig.Params().Len(); k >= 0 {
+			given = sig.Params().At(k).Type()
+		}
 		if replaced(v.Type()) {
 			if assigned > 0 {
 				x.refuse(v.Pos(), "%s has a barrier, so it cannot change the parameter %s", f.Name(), v.Name())
 			}
+			if !types.Identical(x.p.Info.TypeOf(args[i]), given) {
+				x.refuse(args[i].Pos(), "%s has a barrier, so this argument must have the type of the parameter, %s; declare one of them with the other's type",
+					f.Name(), types.TypeString(given, types.RelativeTo(x.p.Types)))
+			}
 			into.instead[v] = x.argument(from, args[i], v.Type(), f.Name())
+			if all == 0 {
+				text += x.used(into.instead[v])
+			}
 			continue
 		}
-		value := from.as(v.Type(), into.typeName(v.Type()), args[i])
+		value := from.as(given, from.typeName(given), args[i])
 		if isPointer(x.p.Info.TypeOf(args[i])) { // the receiver of a method
 			value = "*" + value
 		}
@@ -421,6 +447,15 @@ func (x *expander) parameters(from, into *copied, c *ast.CallExpr) (text string)
 		}
 	}
 	return text
+}
+
+// used returns a statement that uses the variable in the text of an argument which replaces a parameter that the function does not use: Go wants a use.
+func (x *expander) used(text string) string {
+	name, _, _ := strings.Cut(strings.Trim(text, "(&)"), ".")
+	if v := x.there(name); v != nil && v.Pos() < x.decl.Body.Pos() {
+		return "" // a parameter
+	}
+	return "_ = " + name + "\n"
 }
 
 // use returns a statement that uses a variable if nothing else does more than assign to it. Go wants a use.
@@ -509,6 +544,11 @@ func (c *copied) named(name string, obj types.Object) string {
 	if obj != nil && !c.x.p.local(obj) { // the variable of a type switch has no object
 		return name
 	}
+	return c.renamed(name)
+}
+
+// renamed returns the name in the kernel of what the function declares.
+func (c *copied) renamed(name string) string {
 	if c.names[name] == "" {
 		c.names[name] = c.x.fresh(name)
 	}
@@ -571,8 +611,15 @@ func (c *copied) as(t types.Type, to string, e ast.Expr) string {
 		untyped = untyped || ok && b.Op == token.SHL
 		return !untyped
 	})
-	_, basic := t.Underlying().(*types.Basic)
-	if _, open := types.Unalias(t).(*types.TypeParam); untyped && (basic || open) {
+	b, basic := t.Underlying().(*types.Basic)
+	untyped = untyped || basic && b.Kind() == types.Bool && b != types.Unalias(t) // a comparison
+	_, open := types.Unalias(t).(*types.TypeParam)
+	return converted(text, to, untyped && (basic || open) || !types.Identical(t, c.x.p.Info.TypeOf(e)))
+}
+
+// converted returns the text of a value, converted to the type with the name to if it has another.
+func converted(text, to string, other bool) string {
+	if other {
 		return to + "(" + text + ")"
 	}
 	return text
@@ -580,15 +627,45 @@ func (c *copied) as(t types.Type, to string, e ast.Expr) string {
 
 // typeName returns the name that a type of a function has in the kernel.
 func (c *copied) typeName(t types.Type) string {
-	if p, ok := types.Unalias(t).(*types.TypeParam); ok && c.instead[p.Obj()] != "" {
-		return c.instead[p.Obj()]
-	}
-	return types.TypeString(t, func(q *types.Package) string {
-		if q == c.x.p.Types {
-			return ""
+	list := func(n int, one func(i int) string, between string) string {
+		var all []string
+		for i := range n {
+			all = append(all, one(i))
 		}
-		return c.x.imported(q, q.Name())
-	})
+		return strings.Join(all, between)
+	}
+	switch t := types.Unalias(t).(type) {
+	case *types.TypeParam:
+		if text, ok := c.instead[t.Obj()]; ok {
+			return text
+		}
+	case *types.Array:
+		return fmt.Sprintf("[%d]%s", t.Len(), c.typeName(t.Elem()))
+	case *types.Slice:
+		return "[]" + c.typeName(t.Elem())
+	case *types.Pointer:
+		return "*" + c.typeName(t.Elem())
+	case *types.Struct:
+		return "struct{" + list(t.NumFields(), func(i int) string {
+			f := t.Field(i)
+			if f.Embedded() {
+				return c.typeName(f.Type())
+			}
+			return f.Name() + " " + c.typeName(f.Type())
+		}, "; ") + "}"
+	case *types.Named:
+		name := t.Obj().Name()
+		if q := t.Obj().Pkg(); q != nil && q != c.x.p.Types {
+			name = c.x.imported(q, q.Name()) + "." + name
+		} else if c.names != nil && c.x.p.local(t.Obj()) {
+			name = c.renamed(name)
+		}
+		if args := t.TypeArgs(); args.Len() > 0 {
+			name += "[" + list(args.Len(), func(i int) string { return c.typeName(args.At(i)) }, ", ") + "]"
+		}
+		return name
+	}
+	return types.TypeString(t, nil)
 }
 
 // callMark begins the comment before the statements of an inlined function, and endMark is the comment behind them.
