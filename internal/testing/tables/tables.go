@@ -103,6 +103,7 @@ var (
 	bytes  = [...]uint8{3: 255, 7, 'x'}
 	waves  = [...]complex128{1i, -0.5, 2: 3 + 4i}
 	short  = []uint16{65535, 1, 40000}
+	steps  = [2]int32{-2, 5}
 	masks  = [2]uint64{1 << 63, 0xfedcba9876543210}
 )
 
@@ -121,6 +122,9 @@ func graded(row []float64, i int) float64 {
 func looked(i int, rows []float64, from int32) (int64, float64) {
 	c := cells[int(from)%len(cells)]
 	sum := c.total() + cells[i%len(cells)].total()
+	if 0 < int(steps[i&1])&int(-1) { // Mesa's driver once took a number of a table that is extended for one above 0
+		sum += 3
+	}
 	for j, s := range short {
 		sum += int64(s) << j
 	}

@@ -26,7 +26,7 @@ var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
 			digest(t, messages, sums)
 		}
 	}),
-	"look": kernel.Bounded([]uint32{303}, func(blk *kernel.Block) {
+	"look": kernel.Bounded([]uint32{313}, func(blk *kernel.Block) {
 		rows := kernel.Slice[float64](blk, 0)
 		from := kernel.Slice[int32](blk, 2)
 		sums := kernel.Slice[int64](blk, 4)
@@ -41,7 +41,7 @@ var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
 			look(t, rows, from, sums, floats)
 		}
 	}),
-}, Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:74", "tables.go:75", "tables.go:112", "tables.go:114", "tables.go:122", "tables.go:123", "tables.go:124", "tables.go:127", "tables.go:129", "tables.go:130", "tables.go:136"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:74", "tables.go:75", "tables.go:113", "tables.go:115", "tables.go:123", "tables.go:124", "tables.go:125", "tables.go:128", "tables.go:131", "tables.go:133", "tables.go:134", "tables.go:140"}, Kernels: map[string]kernel.Written{
 	"digest": {Code: "k_digest", Params: []string{"messages", "len(messages)", "sums", "len(sums)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: digestFootprint}},
 	"look": {Code: "k_look", Params: []string{"rows", "len(rows)", "from", "len(from)", "sums", "len(sums)", "floats", "len(floats)"},
@@ -50,20 +50,21 @@ var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
 	"./ bool,complex,complex128,complex64,float32,float64,imag,int,int32,int64,int8,len,real,true,uint16,uint32,uint64,uint8 tables",
 	"tables.go Message 5ac132dc635c7276",
 	"tables.go Message.word 38f6617d5b3489cb",
-	"tables.go bytes 566b53d03dad4928",
+	"tables.go bytes d2780c9bd42df6d4",
 	"tables.go cell 624e4340f5ed417b",
 	"tables.go cell.total 6ec0b8b41c10fada",
-	"tables.go cells 566b53d03dad4928",
+	"tables.go cells d2780c9bd42df6d4",
 	"tables.go digest 32ff7926933f2e61",
 	"tables.go graded 4a9f6857e2ae882c",
-	"tables.go grades 566b53d03dad4928",
+	"tables.go grades d2780c9bd42df6d4",
 	"tables.go initial 93355331cdefd115",
 	"tables.go look 28ecadd57e9d25c1",
-	"tables.go looked 56a11fd70da4536b",
-	"tables.go masks 566b53d03dad4928",
+	"tables.go looked 421ff5a585f79b19",
+	"tables.go masks d2780c9bd42df6d4",
 	"tables.go rounds 457cf5000c865632",
-	"tables.go short 566b53d03dad4928",
-	"tables.go waves 566b53d03dad4928",
+	"tables.go short d2780c9bd42df6d4",
+	"tables.go steps d2780c9bd42df6d4",
+	"tables.go waves d2780c9bd42df6d4",
 }, Portable: `typedef struct { u8 a[55]; } T_55_u8;
 typedef struct { T_55_u8 h_Text; u8 h_Len; } T_Message;
 typedef struct { u32 a[8]; } T_8_u32;
@@ -77,6 +78,7 @@ typedef struct { T_3_f64 a[2]; } T_2_3_f64;
 typedef struct { i64 r0; f64 r1; } R_f_looked;
 #endif
 typedef struct { T_cell a[6]; } T_6_T_cell;
+typedef struct { i32 a[2]; } T_2_i32;
 typedef struct { u16 a[3]; } T_3_u16;
 typedef struct { u8 a[6]; } T_6_u8;
 typedef struct { u64 a[2]; } T_2_u64;
@@ -96,6 +98,7 @@ GO_TABLE T_64_u32 t_rounds = {{1116352408, 1899447441, (u32)3049323471, (u32)392
 GO_TABLE T_2_3_f64 t_grades = {{{{0.1, -1.0, 1e-300}}, {{0.0, -0.25, 0.0}}}};
 #endif
 GO_TABLE T_6_T_cell t_cells = {{{0.5f, 1, {{-128, 127}}, {2.0f, -3.0f}, (i64)0x8000000000000000}, {0.0f, 0, {{0, 0}}, {0.0f, 0.0f}, -2}, {0.0f, 0, {{0, 0}}, {0.0f, 0.0f}, 0}, {0.0f, 0, {{0, 0}}, {0.0f, 0.0f}, 0}, {0.0f, 0, {{0, 0}}, {0.0f, 0.0f}, 0}, {-1.0f, 1, {{0, -7}}, {0.0f, 1.0f}, (i64)9223372036854775807}}};
+GO_TABLE T_2_i32 t_steps = {{-2, 5}};
 GO_TABLE T_3_u16 t_short = {{65535, 1, 40000}};
 GO_TABLE T_6_u8 t_bytes = {{0, 0, 0, 255, 7, 120}};
 GO_TABLE T_2_u64 t_masks = {{(u64)0x8000000000000000, (u64)0xfedcba9876543210}};
@@ -258,32 +261,35 @@ FUNCTION R_f_looked f_looked(i64 h_i, const GLOBAL f64 *h_rows, i64 h_rows_n, i3
 	i64 v_1 = f_total(h_c);
 	i64 v_2 = f_total(t_cells.a[GO_AT(h_i % 6, 6, 11)]);
 	i64 h_sum = (i64)((u64)v_1 + (u64)v_2);
+	if (0 < ((i64)t_steps.a[GO_AT(h_i & 1, 2, 12)] & -1)) {
+		h_sum = (i64)((u64)h_sum + 3);
+	}
 	for (i64 h_j = 0; h_j < 3; h_j++) {
-		u16 h_s = t_short.a[GO_AT(h_j, 3, 12)];
+		u16 h_s = t_short.a[GO_AT(h_j, 3, 13)];
 		h_sum = (i64)((u64)h_sum + (u64)go_shl_i64((i64)h_s, (u64)h_j));
 	}
-	h_sum = (i64)((u64)h_sum + ((u64)(i64)t_bytes.a[GO_AT(h_i % 6, 6, 13)] + (u64)3 + (u64)(i64)(t_masks.a[GO_AT(h_i & 1, 2, 13)] >> 3)));
+	h_sum = (i64)((u64)h_sum + ((u64)(i64)t_bytes.a[GO_AT(h_i % 6, 6, 14)] + (u64)3 + (u64)(i64)(t_masks.a[GO_AT(h_i & 1, 2, 14)] >> 3)));
 	T_2_3_f64 h_all = t_grades;
-	go_complex128 h_z = go_complex128_mul(t_waves.a[GO_AT(h_i % 3, 3, 14)], t_waves.a[2]);
+	go_complex128 h_z = go_complex128_mul(t_waves.a[GO_AT(h_i % 3, 3, 15)], t_waves.a[2]);
 	f64 v_4 = f_graded(h_rows, h_rows_n, h_i GO_PASS);
 	R_f_looked v_5;
 	v_5.r0 = h_sum;
-	v_5.r1 = v_4 + h_all.a[GO_AT(h_i & 1, 2, 15)].a[1] + h_z.re - h_z.im * 0.5;
+	v_5.r1 = v_4 + h_all.a[GO_AT(h_i & 1, 2, 16)].a[1] + h_z.re - h_z.im * 0.5;
 	return v_5;
 }
 
 KERNEL void k_look(const GLOBAL f64 *h_rows, i64 h_rows_n, const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i64 *h_sums, i64 h_sums_n, GLOBAL f64 *h_floats, i64 h_floats_n GO_FAULTS) {
 	if (GO_WHOLE(h_sums_n)) {
 		i64 h_i = (i64)INDEX(0);
-		R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 16)] GO_PASS);
-		h_sums[GO_AT(h_i, h_sums_n, 16)] = v_1.r0;
-		h_floats[GO_AT(h_i, h_floats_n, 16)] = v_1.r1;
+		R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 17)] GO_PASS);
+		h_sums[GO_AT(h_i, h_sums_n, 17)] = v_1.r0;
+		h_floats[GO_AT(h_i, h_floats_n, 17)] = v_1.r1;
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_sums_n) {
-			R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 16)] GO_PASS);
-			h_sums[GO_AT(h_i, h_sums_n, 16)] = v_1.r0;
-			h_floats[GO_AT(h_i, h_floats_n, 16)] = v_1.r1;
+			R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 17)] GO_PASS);
+			h_sums[GO_AT(h_i, h_sums_n, 17)] = v_1.r0;
+			h_floats[GO_AT(h_i, h_floats_n, 17)] = v_1.r1;
 		}
 	}
 	GO_LOOPED
@@ -448,7 +454,7 @@ threads:
 				}
 			}
 		}
-//line tables_kernels.go:452
+//line tables_kernels.go:458
 	}
 }
 
@@ -475,39 +481,39 @@ func lookRow(r grid.Row, rows []float64, from []int32, sums grid.Out[int64], flo
 				{
 					x := from_ + at
 					_ = x
-//line tables.go:135
+//line tables.go:139
 					if i := x; true || i < len(sums) {
 						sums0[grid.At(at, i)], floats1[grid.At(at, i)] = looked(i, rows, from2[grid.At(at, i)])
 					}
-//line tables_kernels.go:483
+//line tables_kernels.go:489
 				}
 				{
 					at := at + 1
 					x := from_ + at
 					_ = x
-//line tables.go:135
+//line tables.go:139
 					if i := x; true || i < len(sums) {
 						sums0[grid.At(at, i)], floats1[grid.At(at, i)] = looked(i, rows, from2[grid.At(at, i)])
 					}
-//line tables_kernels.go:493
+//line tables_kernels.go:499
 				}
 			}
 			if at < count {
 				x := from_ + at
 				_ = x
-//line tables.go:135
+//line tables.go:139
 				if i := x; true || i < len(sums) {
 					sums0[grid.At(at, i)], floats1[grid.At(at, i)] = looked(i, rows, from2[grid.At(at, i)])
 				}
-//line tables_kernels.go:503
+//line tables_kernels.go:509
 			}
 			x = to - 1
 			continue
 		}
-//line tables.go:135
+//line tables.go:139
 		if i := x; i < len(sums) {
 			sums[i], floats[i] = looked(i, rows, from[i])
 		}
-//line tables_kernels.go:512
+//line tables_kernels.go:518
 	}
 }

@@ -63,7 +63,7 @@ func (f *code) number(t *ir.Type, c uint64) isa.ID {
 func (f *code) unknownNumber(c uint64) isa.ID {
 	never := f.never()
 	return f.once(fmt.Sprint("unknown ", c), func() isa.ID {
-		return f.c.Early(build.OpSelect, f.m.Int(64), never, f.m.Const(64, 0), f.m.Const(64, c))
+		return f.c.Early(build.OpSelect, f.m.Int(64), never, f.m.Const(64, c^1), f.m.Const(64, c))
 	})
 }
 

@@ -310,13 +310,17 @@ func upTo(v *ir.Value) (most uint64, known bool) {
 
 // operands returns the two operands of an operation. If one operand is a float constant other than 0 and the other operand is not a constant, the constant need
 // not be hidden, since the driver cannot compute the result: see the method unknown. A constant that does not fit in 32 bits must be hidden from the driver's
-// compiler where it is compared: see number. So must each constant if the other operand is computed from a number that is extended to 64 bits, since an operation
-// such as int(x) & -1 changes nothing.
+// compiler where it is compared: see number. So must each operand if the other one is computed from a number that is extended to 64 bits: an operation such as
+// int(x) & -1 changes nothing, and the driver may know the operand, which may come of a table.
 func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 	known := func(a, other *ir.Value) (isa.ID, bool) {
-		if v.Op.Compares() && a.Op == ir.Const && a.Type.Integer() && width(a.Type) == 64 &&
-			(int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const)) || other.Op != ir.Convert && extended(other)) {
+		wide := v.Op.Compares() && a.Type.Integer() && width(a.Type) == 64
+		changed := other.Op != ir.Convert && extended(other)
+		switch {
+		case wide && a.Op == ir.Const && (changed || int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const))):
 			return f.unknownNumber(bitsOf(a.Const)), true
+		case wide && changed:
+			return f.c.Op(build.OpSelect, f.m.Int(64), f.never(), f.m.Const(64, 1), f.expr(a)), true
 		}
 		c, ok := a.Const.(float64)
 		if a.Op != ir.Const || a.Bound || !ok || c == 0 || other.Op == ir.Const {
