@@ -1385,9 +1385,8 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					if by_ < 0 {
 						by_ += width
 					}
-					s[tx] = *(&v)
+					s[tx] = (v)
 //line waits_kernels.go:1390
-					vs[tx] = v
 					by_s[tx] = by_
 				}
 			}
@@ -1407,9 +1406,9 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					by_ := by_s[tx]
 					_ = by_
 //line kernels.go:127
-					*(&v) = s[(tx+by_)%width]
-					*(&n) += int32(by_)
-//line waits_kernels.go:1413
+					(v) = s[(tx+by_)%width]
+					(n) += int32(by_)
+//line waits_kernels.go:1412
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1430,9 +1429,8 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					if by__ < 0 {
 						by__ += width
 					}
-					s[tx] = *(&v)
-//line waits_kernels.go:1435
-					vs[tx] = v
+					s[tx] = (v)
+//line waits_kernels.go:1434
 					by__s[tx] = by__
 				}
 			}
@@ -1452,9 +1450,9 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					by__ := by__s[tx]
 					_ = by__
 //line kernels.go:127
-					*(&v) = s[(tx+by__)%width]
-					*(&n) += int32(by__)
-//line waits_kernels.go:1458
+					(v) = s[(tx+by__)%width]
+					(n) += int32(by__)
+//line waits_kernels.go:1456
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1471,14 +1469,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						_ = v
 //line kernels.go:141
 						v += float32(r)
-//line waits_kernels.go:1475
+//line waits_kernels.go:1473
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1482
+//line waits_kernels.go:1480
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1493,7 +1491,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 //line kernels.go:143
 					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:1497
+//line waits_kernels.go:1495
 				}
 			}
 		}
@@ -1584,7 +1582,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list := [2]T{v / 2, v / 4}
 //line kernels.go:163
 				copied := [2][2]T{1: list}
-//line waits_kernels.go:1588
+//line waits_kernels.go:1586
 				vs[tx] = v
 				copieds[tx] = copied
 			}
@@ -1611,7 +1609,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list_ := b_.v
 //line kernels.go:163
 				copied_ := [2]T{1: list_}
-//line waits_kernels.go:1615
+//line waits_kernels.go:1613
 				a_s[tx] = a_
 				copied_s[tx] = copied_
 			}
@@ -1645,7 +1643,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list___ := [2]uint32{v_ / 2, v_ / 4}
 //line kernels.go:163
 				copied__ := [2][2]uint32{1: list___}
-//line waits_kernels.go:1649
+//line waits_kernels.go:1647
 				as[tx] = a
 				v_s[tx] = v_
 				copied__s[tx] = copied__
@@ -1673,7 +1671,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list____ := b__.v
 //line kernels.go:163
 				copied___ := [2]uint32{1: list____}
-//line waits_kernels.go:1677
+//line waits_kernels.go:1675
 				a__s[tx] = a__
 				copied___s[tx] = copied___
 			}
@@ -1706,7 +1704,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 //line kernels.go:153
 				sums_ := [2]float32{p_[1], p_.both()}
 				s[tx] = sums_[0]
-//line waits_kernels.go:1710
+//line waits_kernels.go:1708
 				sums_s[tx] = sums_
 			}
 		}
@@ -1722,7 +1720,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = sums_
 //line kernels.go:156
 				next := [2]float32{s[(tx+1)%width], sums_[1]}
-//line waits_kernels.go:1726
+//line waits_kernels.go:1724
 				nexts[tx] = next
 			}
 		}
@@ -1744,7 +1742,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 
 //line kernels.go:208
 				v__ := p.both()
-//line waits_kernels.go:1748
+//line waits_kernels.go:1746
 				ps[tx] = p
 				v__s[tx] = v__
 			}
@@ -1767,7 +1765,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				results := numbered(y[i : i+1])
 				results[0] = p.both()
 				results.add(f.number())
-//line waits_kernels.go:1771
+//line waits_kernels.go:1769
 			}
 		}
 	}

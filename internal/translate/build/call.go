@@ -245,7 +245,7 @@ func (f *values) goCall(e *ast.CallExpr, obj *types.Func) []*ir.Value {
 }
 
 // resultsOf returns the results of a call that a let has bound, a value for each.
-func (f *values) resultsOf(v *ir.Value) (all []*ir.Value) {
+func (f *operations) resultsOf(v *ir.Value) (all []*ir.Value) {
 	switch {
 	case v.Type == nil:
 		return nil
@@ -504,7 +504,7 @@ func (f *values) discard(e ast.Expr) {
 }
 
 // evaluate adds a let for a value that is not used, because computing the value may panic. Constants, variables and the like need no let.
-func (f *values) evaluate(v *ir.Value) {
+func (f *operations) evaluate(v *ir.Value) {
 	if v.Op > ir.AllBlocks && (v.Op != ir.Load || len(v.Place.Path) > 0) && (v.Op != ir.Extract || !v.Args[0].Bound) {
 		f.Let(v)
 	}

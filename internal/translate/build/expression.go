@@ -67,7 +67,7 @@ func (f *values) exprAs(e ast.Expr, t types.Type) *ir.Value {
 }
 
 // constant returns a constant of a type.
-func (f *values) constant(v constant.Value, t types.Type, pos token.Pos) *ir.Value {
+func (f *operations) constant(v constant.Value, t types.Type, pos token.Pos) *ir.Value {
 	n := basic(t)
 	if n == nil {
 		refuseAs(pos, t)
@@ -183,7 +183,7 @@ func (f *values) shift(op ir.Op, n *ir.Type, x *ir.Value, count ast.Expr) *ir.Va
 }
 
 // arithmetic returns the result of an operator on two values of a type. An error is reported at the position of the expression that is passed as at.
-func (f *values) arithmetic(op ir.Op, n *ir.Type, left, right *ir.Value, at ast.Expr) *ir.Value {
+func (f *operations) arithmetic(op ir.Op, n *ir.Type, left, right *ir.Value, at ast.Expr) *ir.Value {
 	if n.Kind == ir.Bool || !n.Integer() && (op == ir.Rem || op >= ir.And && op <= ir.AndNot) {
 		refuse(at.Pos(), "operator %s has no translation", op)
 	}
@@ -191,7 +191,7 @@ func (f *values) arithmetic(op ir.Op, n *ir.Type, left, right *ir.Value, at ast.
 }
 
 // convert returns a value converted to another type.
-func (f *values) convert(v *ir.Value, from, to types.Type, pos token.Pos) *ir.Value {
+func (f *operations) convert(v *ir.Value, from, to types.Type, pos token.Pos) *ir.Value {
 	a, b := basic(from), basic(to)
 	switch {
 	case a == nil && b == nil:

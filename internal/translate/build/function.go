@@ -40,7 +40,7 @@ func (p *program) function(obj *types.Func, args []types.Type, forms []form, pos
 	}
 	r := reader{p: p, decl: decl, kernel: made.Kernel, args: map[*types.TypeParam]types.Type{}, replaced: map[*types.Named]bool{},
 		vars: map[types.Object]*variable{}, changes: map[types.Object]int{}}
-	f := &function{values: values{r, ir.NewBuilder(made)}, made: made, busy: true, forms: forms, given: args}
+	f := &function{values: values{operations{r, ir.NewBuilder(made)}}, made: made, busy: true, forms: forms, given: args}
 	p.functions[obj.Origin()] = append(p.functions[obj.Origin()], f)
 	defer func() { f.busy = false }()
 	for _, e := range p.pkg.Errors {

@@ -10,7 +10,7 @@ import (
 )
 
 // partOf returns the first elements of a place.
-func (f *values) partOf(of *ir.Place, n *ir.Value) *part {
+func (f *operations) partOf(of *ir.Place, n *ir.Value) *part {
 	return &part{of: of, from: f.Int(ir.Basic(ir.Int), 0), len: n, cap: n}
 }
 
@@ -87,7 +87,7 @@ func (f *values) upTo(e ast.Expr, most *ir.Value) *ir.Value {
 }
 
 // sum returns x + y or x - y.
-func (f *values) sum(op ir.Op, x, y *ir.Value) *ir.Value {
+func (f *operations) sum(op ir.Op, x, y *ir.Value) *ir.Value {
 	n, m, ok := constants(x, y)
 	switch {
 	case isNumber(y, 0):
@@ -116,7 +116,7 @@ func isNumber(v *ir.Value, n int64) bool {
 }
 
 // elementAt returns an element of a part. The index is known to be less than the length if sure is set.
-func (f *values) elementAt(p *part, index *ir.Value, at token.Pos, sure bool) *ir.Place {
+func (f *operations) elementAt(p *part, index *ir.Value, at token.Pos, sure bool) *ir.Place {
 	if !p.parameter {
 		n, m, ok := constants(index, p.len)
 		whole := isNumber(p.from, 0) && p.of.Type.Kind == ir.Array && isNumber(p.len, p.of.Type.Len) // the index of the array is checked
@@ -134,7 +134,7 @@ func (f *values) elementAt(p *part, index *ir.Value, at token.Pos, sure bool) *i
 }
 
 // passPart returns the values that pass a part to a function, and their form.
-func (f *values) passPart(p *part, pos token.Pos) ([]*ir.Value, form) {
+func (f *operations) passPart(p *part, pos token.Pos) ([]*ir.Value, form) {
 	if p.parameter {
 		return []*ir.Value{f.Argument(p.of.Param)}, form{}
 	}
@@ -150,7 +150,7 @@ func (f *values) passPart(p *part, pos token.Pos) ([]*ir.Value, form) {
 }
 
 // addressOf returns a pointer to a place, which is an argument of a call.
-func (f *values) addressOf(at *ir.Place, pos token.Pos) *ir.Value {
+func (f *operations) addressOf(at *ir.Place, pos token.Pos) *ir.Value {
 	v := f.Value(ir.Address, &ir.Type{Kind: ir.Pointer, Elem: at.Type, Space: at.Space()})
 	v.Place, v.Pos = at, pos
 	return v
@@ -216,7 +216,7 @@ func (f *values) copied(e *ast.CallExpr) *ir.Value {
 }
 
 // least returns the smaller of two lengths.
-func (f *values) least(x, y *ir.Value) *ir.Value {
+func (f *operations) least(x, y *ir.Value) *ir.Value {
 	if n, m, ok := constants(x, y); ok {
 		return f.Int(x.Type, min(n, m))
 	}
@@ -224,7 +224,7 @@ func (f *values) least(x, y *ir.Value) *ir.Value {
 }
 
 // overlap reports whether two places, of which parts are taken, may be the same memory. Two parameters of a function may be the same.
-func (f *values) overlap(a, b *ir.Place) bool {
+func (f *operations) overlap(a, b *ir.Place) bool {
 	if a.Local != nil || b.Local != nil {
 		return a.Local == b.Local
 	}
@@ -244,7 +244,7 @@ func (f *values) cleared(e *ast.CallExpr) {
 }
 
 // rounds builds a loop that counts.
-func (f *values) rounds(from, end *ir.Value, op ir.Op, by int64, body func(i *ir.Value)) {
+func (f *operations) rounds(from, end *ir.Value, op ir.Op, by int64, body func(i *ir.Value)) {
 	s := f.Stmt(ir.Loop)
 	i := f.Value(ir.Counter, from.Type)
 	i.Name, i.Bound = "k", true

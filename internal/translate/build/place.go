@@ -16,7 +16,7 @@ type ref struct {
 }
 
 // part returns a part of what r refers to: an element if index is not nil, and otherwise a field.
-func (f *values) part(r ref, field int, index *ir.Value) ref {
+func (f *operations) part(r ref, field int, index *ir.Value) ref {
 	if r.place != nil {
 		return ref{place: r.place.Part(field, index, nil)}
 	}
@@ -24,7 +24,7 @@ func (f *values) part(r ref, field int, index *ir.Value) ref {
 }
 
 // read returns the value of what r refers to.
-func (f *values) read(r ref, pos token.Pos) *ir.Value {
+func (f *operations) read(r ref, pos token.Pos) *ir.Value {
 	if r.place == nil {
 		return r.value
 	}
@@ -44,7 +44,7 @@ func readable(m *ir.Param, pos token.Pos) {
 // place returns the place of an expression. A value that is not at a place is stored in a new local.
 func (f *values) place(e ast.Expr) *ir.Place { return f.placed(f.ref(e)) }
 
-func (f *values) placed(r ref) *ir.Place {
+func (f *operations) placed(r ref) *ir.Place {
 	if r.place == nil {
 		l := f.Local("", r.value.Type, ir.Private)
 		f.Store(l.At(), r.value)
@@ -133,7 +133,7 @@ func arrayLen(t types.Type) int64 {
 }
 
 // asInt returns the value of an index as an int.
-func (f *values) asInt(index *ir.Value) *ir.Value {
+func (f *operations) asInt(index *ir.Value) *ir.Value {
 	if index.Type.Kind == ir.Int {
 		return index
 	}

@@ -91,11 +91,14 @@ type reader struct {
 	changes  map[types.Object]int // how often a variable is changed after its declaration; taking its address or a part of it counts as a change
 }
 
-// values builds values and places.
-type values struct {
+// operations builds values of others that are built already.
+type operations struct {
 	reader
 	*ir.Builder
 }
+
+// values builds values and places.
+type values struct{ operations }
 
 // function is a function for certain type arguments and kinds of memory.
 type function struct {

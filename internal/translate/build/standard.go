@@ -14,7 +14,7 @@ import (
 // between tables by a pointer. On some processors they call functions in assembly; on those, a constant such as haveArchModf is true.
 
 // panics builds a panic. The interpreter divides by zero there. On devices, the results of a division by zero are 0, and so are those of the function.
-func (f *values) panics() {
+func (f *operations) panics() {
 	n := ir.Basic(ir.Int)
 	f.Let(f.Value(ir.Div, n, f.Int(n, 0), f.Int(n, 0)))
 	s := f.Stmt(ir.Return)

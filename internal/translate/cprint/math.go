@@ -152,7 +152,7 @@ func (f *values) twoResults(v *ir.Value) [2]string {
 }
 
 // complexOf returns the complex number with the parts re and im.
-func (f *values) complexOf(t *ir.Type, re, im text) text {
+func (f *printer) complexOf(t *ir.Type, re, im text) text {
 	c, part := f.typ(t), numbers[t.Part().Kind]
 	name := c + "_of"
 	return called(f.supply(name, fmt.Sprintf("FUNCTION %s %s(%s re, %[3]s im) { %[1]s z; z.re = re; z.im = im; return z; }", c, name, part.c), part.needs()), re, im)

@@ -125,7 +125,7 @@ func (f *values) keep(c string, t text) text {
 }
 
 // part returns a field of a structure.
-func (f *values) part(x text, name string) text {
+func (f *printer) part(x text, name string) text {
 	x = x.in(postfix)
 	return text{c: x.c + "." + name, level: postfix, deep: x.deep}
 }
@@ -149,7 +149,7 @@ func (f *values) negated(n number, x text) text {
 }
 
 // typed returns an operand. A constant is converted to its own type, since C would take it for an int.
-func (f *values) typed(v *ir.Value, t text) text {
+func (f *printer) typed(v *ir.Value, t text) text {
 	if v.Op != ir.Const || v.Bound {
 		return t
 	}

@@ -581,12 +581,25 @@ func (c *copied) cut(from, to token.Pos, edits []edit) string {
 	edits = slices.Clone(edits)
 	if c.names != nil {
 		ast.Inspect(c.decl, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && from <= id.Pos() && id.End() <= to {
-				if text := c.named(id.Name, c.x.p.Info.ObjectOf(id)); text != id.Name {
-					edits = append(edits, edit{id.Pos(), id.End(), text})
-				}
+			if n == nil || n.End() <= from || to <= n.Pos() {
+				return false
 			}
-			return true
+			star, _ := n.(*ast.StarExpr)
+			if star != nil { // what an address is of, without both
+				n = ast.Unparen(star.X)
+			}
+			id, ok := n.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			text := c.named(id.Name, c.x.p.Info.ObjectOf(id))
+			switch of, address := strings.CutPrefix(text, "(&"); {
+			case star != nil && address:
+				edits = append(edits, edit{star.Pos(), star.End(), "(" + of})
+			case text != id.Name:
+				edits = append(edits, edit{id.Pos(), id.End(), text})
+			}
+			return false
 		})
 	}
 	slices.SortStableFunc(edits, func(a, b edit) int { return int(a.from - b.from) })
