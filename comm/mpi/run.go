@@ -60,10 +60,10 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 }
 
 // say prints why the job is about to be aborted. Then it waits a moment, because MPICH's launcher drops output that it has not read when a
-// job is aborted.
+// job is aborted. On a busy machine 100 ms were not always enough.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format, args...)
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(500 * time.Millisecond)
 }
 
 // Exit ends the process as the launcher expects. Before [Start] it is os.Exit. While the engine is open, Exit ends the whole job, because
