@@ -16,3 +16,6 @@ func Closing(q *Queue) bool {
 
 // Ended returns a channel that is closed when everything of a closed queue is closed.
 func Ended(q *Queue) <-chan struct{} { return q.c.ended }
+
+// Idle returns how many streams of a queue's closed forks wait for the next ones.
+func Idle(q *Queue) int { return len(q.c.forks.idle) }

@@ -41,10 +41,12 @@ type core struct {
 	dev    *hal.Device // nil after an error of Open
 	stream *hal.Stream // nil after an error of Open
 	lent   bool        // the stream is the program's
+	kept   bool        // it is a fork: the handles on devices are another queue's
 	first  *first
 
 	others []opened      // the devices besides dev
 	split  *kernel.Split // divides launches; nil if there is one device
+	forks  *forks        // of a fork they are those of the queue that it is of
 
 	recording atomic.Int32 // calls of Record under way
 
@@ -155,7 +157,7 @@ func On(ctx context.Context, stream *hal.Stream) *Queue {
 }
 
 func newQueue(ctx context.Context, op string) *Queue {
-	c := &core{ctx: ctx, first: &first{open: true}, made: map[uint64]owned{}, ended: make(chan struct{})}
+	c := &core{ctx: ctx, first: &first{open: true}, made: map[uint64]owned{}, forks: &forks{}, ended: make(chan struct{})}
 	c.idle.L = &c.mu
 	c.first.launch = c.first.keep
 	if ctx == nil {
@@ -355,7 +357,14 @@ func (c *core) shut(failed error) {
 	}
 	go func() { // closing the last handle on a device waits for work
 		var handles []*hal.Device
-		if !c.lent && c.dev != nil {
+		if !c.kept {
+			errs = append(errs, c.forks.close())
+		}
+		switch {
+		case c.dev == nil || c.lent:
+		case c.kept:
+			errs = append(errs, c.release(failed))
+		default:
 			handles = append(handles, c.dev)
 			for _, o := range c.others {
 				handles = append(handles, o.dev)

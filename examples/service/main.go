@@ -1,0 +1,79 @@
+// Service answers HTTP requests with the work of one device. Each request has its own queue, a [halyard.Queue.Fork]. So requests run at the same time,
+// an error is told to the client whose request it is of, and the work of a client that has gone ends with its context.
+//
+//	go run -tags "cuda opencl hip vulkan" ./examples/service
+//	curl --data-binary @numbers 'localhost:8080/smooth?rounds=100' >smoothed # 32-bit floats, little endian
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"log"
+	"net/http"
+	"strconv"
+
+	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
+// smooth has each element become the mean of itself and its two neighbours.
+//
+//halyard:kernel
+func smooth(t grid.Thread, in []float32, out grid.Out[float32]) {
+	if i := t.Global(0); i < len(out) {
+		out[i] = (in[max(i-1, 0)] + in[i] + in[min(i+1, len(in)-1)]) / 3
+	}
+}
+
+const (
+	atOnce = 8       // requests that have memory on the device; the others wait
+	most   = 1 << 24 // bytes of a request
+)
+
+// service returns the handler of requests, which shares the device of a queue.
+func service(device *halyard.Queue) http.Handler {
+	turns := make(chan struct{}, atOnce)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /smooth", func(w http.ResponseWriter, r *http.Request) {
+		rounds, err := strconv.Atoi(r.FormValue("rounds"))
+		if err != nil || r.ContentLength <= 0 || r.ContentLength > most || r.ContentLength%4 != 0 {
+			http.Error(w, "want ?rounds=N, and 32-bit floats of known length", http.StatusBadRequest)
+			return
+		}
+		data := make([]float32, r.ContentLength/4)
+		if err := binary.Read(r.Body, binary.LittleEndian, data); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		select {
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		case <-r.Context().Done():
+			return
+		}
+		q := device.Fork(r.Context())
+		x, y := halyard.From(q, data), halyard.New[float32](q, len(data))
+		for n := 0; n < rounds && q.Err() == nil; n++ {
+			Smooth(q, x, y)
+			x, y = y, x
+		}
+		data = x.Values()
+		if err := q.Close(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_ = binary.Write(w, binary.LittleEndian, data) // an error means that the client has gone
+	})
+	return mux
+}
+
+func main() {
+	device := halyard.Open(context.Background())
+	if err := device.Err(); err != nil { // without this line each request is told
+		log.Fatal(err)
+	}
+	log.Print("serving on localhost:8080, with ", device)
+	log.Fatal(http.ListenAndServe("localhost:8080", service(device)))
+}
