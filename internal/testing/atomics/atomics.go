@@ -31,36 +31,10 @@ func change[T grid.Number](i int, x, ticket, cell []T) {
 	}
 }
 
-//halyard:kernel
-func float32s(t grid.Thread, x, ticket, cell []float32) {
-	if i := t.Global(0); i < len(x) {
-		change(i, x, ticket, cell)
-	}
-}
-
-//halyard:kernel
-func float64s(t grid.Thread, x, ticket, cell []float64) {
-	if i := t.Global(0); i < len(x) {
-		change(i, x, ticket, cell)
-	}
-}
-
-//halyard:kernel
-func int64s(t grid.Thread, x, ticket, cell []int64) {
-	if i := t.Global(0); i < len(x) {
-		change(i, x, ticket, cell)
-	}
-}
-
-//halyard:kernel
-func uint64s(t grid.Thread, x, ticket, cell []uint64) {
-	if i := t.Global(0); i < len(x) {
-		change(i, x, ticket, cell)
-	}
-}
-
-//halyard:kernel
-func uint32s(t grid.Thread, x, ticket, cell []uint32) {
+// changed has all threads change the same few elements.
+//
+//halyard:kernel float32 float64 int64 uint64 uint32
+func changed[T grid.Number](t grid.Thread, x, ticket, cell []T) {
 	if i := t.Global(0); i < len(x) {
 		change(i, x, ticket, cell)
 	}
@@ -74,39 +48,11 @@ func together[T grid.Number](v T, part *[4]T) {
 	grid.AtomicExchange(&part[3], 7)
 }
 
-//halyard:kernel
-func sharedFloat32s(t grid.Thread, x, cell []float32) {
-	part := grid.Shared[[4]float32](t)
-	if i := t.Global(0); i < len(x) {
-		together(x[i], part)
-	}
-	t.Barrier()
-	if t.Local(0) == 0 {
-		grid.AtomicAdd(&cell[sum], part[sum])
-		grid.AtomicMin(&cell[least], part[least])
-		grid.AtomicMax(&cell[most], part[most])
-		grid.AtomicExchange(&cell[3], part[3])
-	}
-}
-
-//halyard:kernel
-func sharedFloat64s(t grid.Thread, x, cell []float64) {
-	part := grid.Shared[[4]float64](t)
-	if i := t.Global(0); i < len(x) {
-		together(x[i], part)
-	}
-	t.Barrier()
-	if t.Local(0) == 0 {
-		grid.AtomicAdd(&cell[sum], part[sum])
-		grid.AtomicMin(&cell[least], part[least])
-		grid.AtomicMax(&cell[most], part[most])
-		grid.AtomicExchange(&cell[3], part[3])
-	}
-}
-
-//halyard:kernel
-func sharedInt64s(t grid.Thread, x, cell []int64) {
-	part := grid.Shared[[4]int64](t)
+// shared does so in memory that the threads of a block share.
+//
+//halyard:kernel float32 float64 int64
+func shared[T grid.Number](t grid.Thread, x, cell []T) {
+	part := grid.Shared[[4]T](t)
 	if i := t.Global(0); i < len(x) {
 		together(x[i], part)
 	}

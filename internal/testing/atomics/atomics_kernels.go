@@ -12,102 +12,102 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
-	"float32s": kernel.Go(func(blk *kernel.Block) {
+	"changed[float32]": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		ticket := kernel.Slice[float32](blk, 2)
 		cell := kernel.Slice[float32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				float32sRow(row, x, ticket, cell)
+				changedRow[float32](row, x, ticket, cell)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			float32s(t, x, ticket, cell)
+			changed[float32](t, x, ticket, cell)
 		}
 	}),
-	"float64s": kernel.Go(func(blk *kernel.Block) {
+	"changed[float64]": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[float64](blk, 0)
 		ticket := kernel.Slice[float64](blk, 2)
 		cell := kernel.Slice[float64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				float64sRow(row, x, ticket, cell)
+				changedRow[float64](row, x, ticket, cell)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			float64s(t, x, ticket, cell)
+			changed[float64](t, x, ticket, cell)
 		}
 	}),
-	"int64s": kernel.Go(func(blk *kernel.Block) {
+	"changed[int64]": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[int64](blk, 0)
 		ticket := kernel.Slice[int64](blk, 2)
 		cell := kernel.Slice[int64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				int64sRow(row, x, ticket, cell)
+				changedRow[int64](row, x, ticket, cell)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			int64s(t, x, ticket, cell)
+			changed[int64](t, x, ticket, cell)
 		}
 	}),
-	"uint64s": kernel.Go(func(blk *kernel.Block) {
+	"changed[uint64]": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint64](blk, 0)
 		ticket := kernel.Slice[uint64](blk, 2)
 		cell := kernel.Slice[uint64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				uint64sRow(row, x, ticket, cell)
+				changedRow[uint64](row, x, ticket, cell)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			uint64s(t, x, ticket, cell)
+			changed[uint64](t, x, ticket, cell)
 		}
 	}),
-	"uint32s": kernel.Go(func(blk *kernel.Block) {
+	"changed[uint32]": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		ticket := kernel.Slice[uint32](blk, 2)
 		cell := kernel.Slice[uint32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				uint32sRow(row, x, ticket, cell)
+				changedRow[uint32](row, x, ticket, cell)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			uint32s(t, x, ticket, cell)
+			changed[uint32](t, x, ticket, cell)
 		}
 	}),
-	"sharedFloat32s": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
+	"shared[float32]": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		cell := kernel.Slice[float32](blk, 2)
 		if grid.InPhases() {
-			sharedFloat32sPhases(blk, x, cell)
+			sharedPhases[float32](blk, x, cell)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { sharedFloat32s(t, x, cell) })
+		grid.RunTogether(blk, func(t grid.Thread) { shared[float32](t, x, cell) })
 	}),
-	"sharedFloat64s": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
+	"shared[float64]": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
 		x := kernel.Slice[float64](blk, 0)
 		cell := kernel.Slice[float64](blk, 2)
 		if grid.InPhases() {
-			sharedFloat64sPhases(blk, x, cell)
+			sharedPhases[float64](blk, x, cell)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { sharedFloat64s(t, x, cell) })
+		grid.RunTogether(blk, func(t grid.Thread) { shared[float64](t, x, cell) })
 	}),
-	"sharedInt64s": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
+	"shared[int64]": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
 		x := kernel.Slice[int64](blk, 0)
 		cell := kernel.Slice[int64](blk, 2)
 		if grid.InPhases() {
-			sharedInt64sPhases(blk, x, cell)
+			sharedPhases[int64](blk, x, cell)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { sharedInt64s(t, x, cell) })
+		grid.RunTogether(blk, func(t grid.Thread) { shared[int64](t, x, cell) })
 	}),
 	"bits": kernel.Bounded([]uint32{191}, func(blk *kernel.Block) {
 		x := kernel.Slice[uint64](blk, 0)
@@ -138,48 +138,42 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 			special(t, x, cell, y, wide)
 		}
 	}),
-}, Indexes: []string{"atomics.go:22", "atomics.go:23", "atomics.go:24", "atomics.go:25", "atomics.go:26", "atomics.go:30", "atomics.go:81", "atomics.go:85", "atomics.go:86", "atomics.go:87", "atomics.go:88", "atomics.go:96", "atomics.go:100", "atomics.go:101", "atomics.go:102", "atomics.go:103", "atomics.go:111", "atomics.go:115", "atomics.go:116", "atomics.go:117", "atomics.go:118", "atomics.go:127", "atomics.go:128", "atomics.go:129", "atomics.go:130", "atomics.go:131", "atomics.go:132", "atomics.go:141", "atomics.go:142", "atomics.go:143", "atomics.go:144"}, Kernels: map[string]kernel.Written{
-	"float32s": {Code: "k_float32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28",
-		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: float32sFootprint}},
-	"float64s": {Code: "k_float64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "float64, and atomic operations of 64 bits (atomics.go:22)",
-		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: float64sFootprint}},
-	"int64s": {Code: "k_int64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)",
-		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: int64sFootprint}},
-	"uint64s": {Code: "k_uint64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)",
-		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: uint64sFootprint}},
-	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28",
-		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: uint32sFootprint}},
-	"sharedFloat32s": {Code: "k_sharedFloat32s", Params: []string{"x", "len(x)", "cell", "len(cell)"},
-		Footprint: kernel.Footprint{Why: "atomics.go:85: threads change elements of cell together, by an atomic function", Of: sharedFloat32sFootprint}},
-	"sharedFloat64s": {Code: "k_sharedFloat64s", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:71)",
-		Footprint: kernel.Footprint{Why: "atomics.go:100: threads change elements of cell together, by an atomic function", Of: sharedFloat64sFootprint}},
-	"sharedInt64s": {Code: "k_sharedInt64s", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:71)",
-		Footprint: kernel.Footprint{Why: "atomics.go:115: threads change elements of cell together, by an atomic function", Of: sharedInt64sFootprint}},
-	"bits": {Code: "k_bits", Params: []string{"x", "len(x)", "none", "len(none)", "signed", "len(signed)"}, Needs: "atomic operations of 64 bits (atomics.go:127)",
-		Footprint: kernel.Footprint{Why: "atomics.go:127: threads change elements of none together, by an atomic function", Of: bitsFootprint}},
-	"special": {Code: "k_special", Params: []string{"x", "len(x)", "cell", "len(cell)", "y", "len(y)", "wide", "len(wide)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:143)",
-		Footprint: kernel.Footprint{Why: "atomics.go:141: threads change elements of cell together, by an atomic function", Of: specialFootprint}},
+}, Indexes: []string{"atomics.go:22", "atomics.go:23", "atomics.go:24", "atomics.go:25", "atomics.go:26", "atomics.go:30", "atomics.go:57", "atomics.go:61", "atomics.go:62", "atomics.go:63", "atomics.go:64", "atomics.go:73", "atomics.go:74", "atomics.go:75", "atomics.go:76", "atomics.go:77", "atomics.go:78", "atomics.go:87", "atomics.go:88", "atomics.go:89", "atomics.go:90"}, Kernels: map[string]kernel.Written{
+	"changed[float32]": {Code: "k_changed_float32", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Types: 1,
+		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
+	"changed[float64]": {Code: "k_changed_float64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "float64, and atomic operations of 64 bits (atomics.go:22)", Types: 2,
+		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
+	"changed[int64]": {Code: "k_changed_int64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)", Types: 3,
+		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
+	"changed[uint64]": {Code: "k_changed_uint64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)", Types: 4,
+		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
+	"changed[uint32]": {Code: "k_changed_uint32", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Types: 5,
+		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
+	"shared[float32]": {Code: "k_shared_float32", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Types: 1,
+		Footprint: kernel.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
+	"shared[float64]": {Code: "k_shared_float64", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:45)", Types: 2,
+		Footprint: kernel.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
+	"shared[int64]": {Code: "k_shared_int64", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:45)", Types: 3,
+		Footprint: kernel.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
+	"bits": {Code: "k_bits", Params: []string{"x", "len(x)", "none", "len(none)", "signed", "len(signed)"}, Needs: "atomic operations of 64 bits (atomics.go:73)",
+		Footprint: kernel.Footprint{Why: "atomics.go:73: threads change elements of none together, by an atomic function", Of: bitsFootprint}},
+	"special": {Code: "k_special", Params: []string{"x", "len(x)", "cell", "len(cell)", "y", "len(y)", "wide", "len(wide)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:89)",
+		Footprint: kernel.Footprint{Why: "atomics.go:87: threads change elements of cell together, by an atomic function", Of: specialFootprint}},
 }, Format: 2, Sources: []string{
-	"./ float32,float64,int,int64,iota,len,uint32,uint64 atomics",
+	"./ float32,float64,int,int64,iota,len,uint64 atomics",
 	"atomics.go bits ad0a1d9f04e8672f",
 	"atomics.go change 02613489b7331be8",
+	"atomics.go changed 1db29c238aa57f0c",
 	"atomics.go exchanged f49ded6805543696",
-	"atomics.go float32s 655de4f9975da2dc",
-	"atomics.go float64s 1da8df4c4f89f518",
-	"atomics.go int64s ac8a10a1ee58d59c",
 	"atomics.go least f49ded6805543696",
 	"atomics.go most f49ded6805543696",
 	"atomics.go replaced f49ded6805543696",
-	"atomics.go sharedFloat32s e33952b1221b0bb0",
-	"atomics.go sharedFloat64s 7216aed034445a2b",
-	"atomics.go sharedInt64s dc6425a07ae25858",
+	"atomics.go shared f2f0067fca69868c",
 	"atomics.go special 16458701a551388c",
 	"atomics.go stored f49ded6805543696",
 	"atomics.go sum f49ded6805543696",
 	"atomics.go tickets f49ded6805543696",
 	"atomics.go together 8fb00294d26e0471",
-	"atomics.go uint32s bdf0df862fc1c04c",
-	"atomics.go uint64s a6f9e95530652a1a",
 }, Portable: `typedef struct { f32 a[4]; } T_4_f32;
 #ifdef HALYARD_FLOAT64
 typedef struct { f64 a[4]; } T_4_f64;
@@ -564,6 +558,7 @@ FUNCTION i64 go_atomic_xor_i64(GLOBAL i64 *p, i64 v) {
 }
 #endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 1
 FUNCTION void f_change(i64 h_i, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i64 h_ticket_n, GLOBAL f32 *h_cell, i64 h_cell_n GO_FAULTS) {
 	go_atomic_add_f32(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
 	go_atomic_min_f32(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
@@ -580,8 +575,10 @@ FUNCTION void f_change(i64 h_i, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_
 		h_is = v_4;
 	}
 }
+#endif
 
-KERNEL void k_float32s(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i64 h_ticket_n, GLOBAL f32 *h_cell, i64 h_cell_n GO_FAULTS) {
+#if !defined(GO_TYPES) || GO_TYPES == 1
+KERNEL void k_changed_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i64 h_ticket_n, GLOBAL f32 *h_cell, i64 h_cell_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
 		f_change(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
@@ -593,8 +590,10 @@ KERNEL void k_float32s(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i
 	}
 	GO_LOOPED
 }
+#endif
 #if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)
 
+#if !defined(GO_TYPES) || GO_TYPES == 2
 FUNCTION void f_change_1(i64 h_i, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i64 h_ticket_n, GLOBAL f64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	go_atomic_add_f64(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
 	go_atomic_min_f64(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
@@ -611,8 +610,10 @@ FUNCTION void f_change_1(i64 h_i, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *
 		h_is = v_4;
 	}
 }
+#endif
 
-KERNEL void k_float64s(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i64 h_ticket_n, GLOBAL f64 *h_cell, i64 h_cell_n GO_FAULTS) {
+#if !defined(GO_TYPES) || GO_TYPES == 2
+KERNEL void k_changed_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i64 h_ticket_n, GLOBAL f64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
 		f_change_1(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
@@ -625,8 +626,10 @@ KERNEL void k_float64s(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i
 	GO_LOOPED
 }
 #endif
+#endif
 #ifdef GO_ATOMIC64
 
+#if !defined(GO_TYPES) || GO_TYPES == 3
 FUNCTION void f_change_2(i64 h_i, const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_ticket, i64 h_ticket_n, GLOBAL i64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	go_atomic_add_i64(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
 	go_atomic_min_i64(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
@@ -643,8 +646,10 @@ FUNCTION void f_change_2(i64 h_i, const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *
 		h_is = v_4;
 	}
 }
+#endif
 
-KERNEL void k_int64s(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_ticket, i64 h_ticket_n, GLOBAL i64 *h_cell, i64 h_cell_n GO_FAULTS) {
+#if !defined(GO_TYPES) || GO_TYPES == 3
+KERNEL void k_changed_int64(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_ticket, i64 h_ticket_n, GLOBAL i64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
 		f_change_2(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
@@ -656,7 +661,9 @@ KERNEL void k_int64s(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_ticket, i64
 	}
 	GO_LOOPED
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 4
 FUNCTION void f_change_3(i64 h_i, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i64 h_ticket_n, GLOBAL u64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	go_atomic_add_u64(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
 	go_atomic_min_u64(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
@@ -673,8 +680,10 @@ FUNCTION void f_change_3(i64 h_i, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *
 		h_is = v_4;
 	}
 }
+#endif
 
-KERNEL void k_uint64s(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i64 h_ticket_n, GLOBAL u64 *h_cell, i64 h_cell_n GO_FAULTS) {
+#if !defined(GO_TYPES) || GO_TYPES == 4
+KERNEL void k_changed_uint64(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i64 h_ticket_n, GLOBAL u64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
 		f_change_3(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
@@ -687,7 +696,9 @@ KERNEL void k_uint64s(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i6
 	GO_LOOPED
 }
 #endif
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 5
 FUNCTION void f_change_4(i64 h_i, const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_ticket, i64 h_ticket_n, GLOBAL u32 *h_cell, i64 h_cell_n GO_FAULTS) {
 	ATOMIC_ADD(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
 	ATOMIC_MIN(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
@@ -704,8 +715,10 @@ FUNCTION void f_change_4(i64 h_i, const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *
 		h_is = v_4;
 	}
 }
+#endif
 
-KERNEL void k_uint32s(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_ticket, i64 h_ticket_n, GLOBAL u32 *h_cell, i64 h_cell_n GO_FAULTS) {
+#if !defined(GO_TYPES) || GO_TYPES == 5
+KERNEL void k_changed_uint32(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_ticket, i64 h_ticket_n, GLOBAL u32 *h_cell, i64 h_cell_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
 		f_change_4(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
@@ -717,15 +730,19 @@ KERNEL void k_uint32s(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_ticket, i6
 	}
 	GO_LOOPED
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 1
 FUNCTION void f_together(f32 h_v, GO_LOCAL T_4_f32 *h_part) {
 	go_atomic_add_f32_local(&(*h_part).a[0], h_v);
 	go_atomic_min_f32_local(&(*h_part).a[1], h_v);
 	go_atomic_max_f32_local(&(*h_part).a[2], h_v);
 	go_atomic_xchg_f32_local(&(*h_part).a[3], 7.0f);
 }
+#endif
 
-KERNEL void k_sharedFloat32s(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_cell, i64 h_cell_n GO_FAULTS) {
+#if !defined(GO_TYPES) || GO_TYPES == 1
+KERNEL void k_shared_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_cell, i64 h_cell_n GO_FAULTS) {
 	LOCAL T_4_f32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -748,16 +765,20 @@ KERNEL void k_sharedFloat32s(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_cel
 		go_atomic_xchg_f32(&h_cell[GO_AT(3, h_cell_n, 10)], GO_ONCE(h_part.a[3]));
 	}
 }
+#endif
 #if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)
 
+#if !defined(GO_TYPES) || GO_TYPES == 2
 FUNCTION void f_together_1(f64 h_v, GO_LOCAL T_4_f64 *h_part) {
 	go_atomic_add_f64_local(&(*h_part).a[0], h_v);
 	go_atomic_min_f64_local(&(*h_part).a[1], h_v);
 	go_atomic_max_f64_local(&(*h_part).a[2], h_v);
 	go_atomic_xchg_f64_local(&(*h_part).a[3], 7.0);
 }
+#endif
 
-KERNEL void k_sharedFloat64s(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_cell, i64 h_cell_n GO_FAULTS) {
+#if !defined(GO_TYPES) || GO_TYPES == 2
+KERNEL void k_shared_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	LOCAL T_4_f64 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -770,27 +791,31 @@ KERNEL void k_sharedFloat64s(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_cel
 	}
 	i64 h_i = (i64)INDEX(0);
 	if (h_i < h_x_n) {
-		f_together_1(h_x[GO_AT(h_i, h_x_n, 11)], &h_part);
+		f_together_1(h_x[GO_AT(h_i, h_x_n, 6)], &h_part);
 	}
 	BARRIER();
 	if ((i64)THREAD(0) == 0) {
-		go_atomic_add_f64(&h_cell[GO_AT(0, h_cell_n, 12)], GO_ONCE(h_part.a[0]));
-		go_atomic_min_f64(&h_cell[GO_AT(1, h_cell_n, 13)], GO_ONCE(h_part.a[1]));
-		go_atomic_max_f64(&h_cell[GO_AT(2, h_cell_n, 14)], GO_ONCE(h_part.a[2]));
-		go_atomic_xchg_f64(&h_cell[GO_AT(3, h_cell_n, 15)], GO_ONCE(h_part.a[3]));
+		go_atomic_add_f64(&h_cell[GO_AT(0, h_cell_n, 7)], GO_ONCE(h_part.a[0]));
+		go_atomic_min_f64(&h_cell[GO_AT(1, h_cell_n, 8)], GO_ONCE(h_part.a[1]));
+		go_atomic_max_f64(&h_cell[GO_AT(2, h_cell_n, 9)], GO_ONCE(h_part.a[2]));
+		go_atomic_xchg_f64(&h_cell[GO_AT(3, h_cell_n, 10)], GO_ONCE(h_part.a[3]));
 	}
 }
 #endif
+#endif
 #ifdef GO_ATOMIC64
 
+#if !defined(GO_TYPES) || GO_TYPES == 3
 FUNCTION void f_together_2(i64 h_v, GO_LOCAL T_4_i64 *h_part) {
 	go_atomic_add_i64_local(&(*h_part).a[0], h_v);
 	go_atomic_min_i64_local(&(*h_part).a[1], h_v);
 	go_atomic_max_i64_local(&(*h_part).a[2], h_v);
 	go_atomic_xchg_i64_local(&(*h_part).a[3], 7);
 }
+#endif
 
-KERNEL void k_sharedInt64s(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_cell, i64 h_cell_n GO_FAULTS) {
+#if !defined(GO_TYPES) || GO_TYPES == 3
+KERNEL void k_shared_int64(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	LOCAL T_4_i64 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -803,184 +828,131 @@ KERNEL void k_sharedInt64s(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_cell,
 	}
 	i64 h_i = (i64)INDEX(0);
 	if (h_i < h_x_n) {
-		f_together_2(h_x[GO_AT(h_i, h_x_n, 16)], &h_part);
+		f_together_2(h_x[GO_AT(h_i, h_x_n, 6)], &h_part);
 	}
 	BARRIER();
 	if ((i64)THREAD(0) == 0) {
-		go_atomic_add_i64(&h_cell[GO_AT(0, h_cell_n, 17)], GO_ONCE(h_part.a[0]));
-		go_atomic_min_i64(&h_cell[GO_AT(1, h_cell_n, 18)], GO_ONCE(h_part.a[1]));
-		go_atomic_max_i64(&h_cell[GO_AT(2, h_cell_n, 19)], GO_ONCE(h_part.a[2]));
-		go_atomic_xchg_i64(&h_cell[GO_AT(3, h_cell_n, 20)], GO_ONCE(h_part.a[3]));
+		go_atomic_add_i64(&h_cell[GO_AT(0, h_cell_n, 7)], GO_ONCE(h_part.a[0]));
+		go_atomic_min_i64(&h_cell[GO_AT(1, h_cell_n, 8)], GO_ONCE(h_part.a[1]));
+		go_atomic_max_i64(&h_cell[GO_AT(2, h_cell_n, 9)], GO_ONCE(h_part.a[2]));
+		go_atomic_xchg_i64(&h_cell[GO_AT(3, h_cell_n, 10)], GO_ONCE(h_part.a[3]));
 	}
 }
+#endif
 
+#if !defined(GO_TYPES) || GO_TYPES == 0
 KERNEL void k_bits(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_none, i64 h_none_n, GLOBAL i64 *h_signed, i64 h_signed_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
-		go_atomic_and_u64(&h_none[GO_AT(0, h_none_n, 21)], GO_NOT(u64, h_x[GO_AT(h_i, h_x_n, 21)]));
-		go_atomic_or_u64(&h_none[GO_AT(1, h_none_n, 22)], h_x[GO_AT(h_i, h_x_n, 22)]);
-		go_atomic_xor_u64(&h_none[GO_AT(2, h_none_n, 23)], h_x[GO_AT(h_i, h_x_n, 23)]);
-		go_atomic_and_i64(&h_signed[GO_AT(0, h_signed_n, 24)], GO_NOT(i64, (i64)h_x[GO_AT(h_i, h_x_n, 24)]));
-		go_atomic_or_i64(&h_signed[GO_AT(1, h_signed_n, 25)], (i64)h_x[GO_AT(h_i, h_x_n, 25)]);
-		go_atomic_xor_i64(&h_signed[GO_AT(2, h_signed_n, 26)], (i64)h_x[GO_AT(h_i, h_x_n, 26)]);
+		go_atomic_and_u64(&h_none[GO_AT(0, h_none_n, 11)], GO_NOT(u64, h_x[GO_AT(h_i, h_x_n, 11)]));
+		go_atomic_or_u64(&h_none[GO_AT(1, h_none_n, 12)], h_x[GO_AT(h_i, h_x_n, 12)]);
+		go_atomic_xor_u64(&h_none[GO_AT(2, h_none_n, 13)], h_x[GO_AT(h_i, h_x_n, 13)]);
+		go_atomic_and_i64(&h_signed[GO_AT(0, h_signed_n, 14)], GO_NOT(i64, (i64)h_x[GO_AT(h_i, h_x_n, 14)]));
+		go_atomic_or_i64(&h_signed[GO_AT(1, h_signed_n, 15)], (i64)h_x[GO_AT(h_i, h_x_n, 15)]);
+		go_atomic_xor_i64(&h_signed[GO_AT(2, h_signed_n, 16)], (i64)h_x[GO_AT(h_i, h_x_n, 16)]);
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_x_n) {
-			go_atomic_and_u64(&h_none[GO_AT(0, h_none_n, 21)], GO_NOT(u64, h_x[GO_AT(h_i, h_x_n, 21)]));
-			go_atomic_or_u64(&h_none[GO_AT(1, h_none_n, 22)], h_x[GO_AT(h_i, h_x_n, 22)]);
-			go_atomic_xor_u64(&h_none[GO_AT(2, h_none_n, 23)], h_x[GO_AT(h_i, h_x_n, 23)]);
-			go_atomic_and_i64(&h_signed[GO_AT(0, h_signed_n, 24)], GO_NOT(i64, (i64)h_x[GO_AT(h_i, h_x_n, 24)]));
-			go_atomic_or_i64(&h_signed[GO_AT(1, h_signed_n, 25)], (i64)h_x[GO_AT(h_i, h_x_n, 25)]);
-			go_atomic_xor_i64(&h_signed[GO_AT(2, h_signed_n, 26)], (i64)h_x[GO_AT(h_i, h_x_n, 26)]);
+			go_atomic_and_u64(&h_none[GO_AT(0, h_none_n, 11)], GO_NOT(u64, h_x[GO_AT(h_i, h_x_n, 11)]));
+			go_atomic_or_u64(&h_none[GO_AT(1, h_none_n, 12)], h_x[GO_AT(h_i, h_x_n, 12)]);
+			go_atomic_xor_u64(&h_none[GO_AT(2, h_none_n, 13)], h_x[GO_AT(h_i, h_x_n, 13)]);
+			go_atomic_and_i64(&h_signed[GO_AT(0, h_signed_n, 14)], GO_NOT(i64, (i64)h_x[GO_AT(h_i, h_x_n, 14)]));
+			go_atomic_or_i64(&h_signed[GO_AT(1, h_signed_n, 15)], (i64)h_x[GO_AT(h_i, h_x_n, 15)]);
+			go_atomic_xor_i64(&h_signed[GO_AT(2, h_signed_n, 16)], (i64)h_x[GO_AT(h_i, h_x_n, 16)]);
 		}
 	}
 }
 #endif
+#endif
 #if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)
 
+#if !defined(GO_TYPES) || GO_TYPES == 0
 KERNEL void k_special(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_cell, i64 h_cell_n, const GLOBAL f64 *h_y, i64 h_y_n, GLOBAL f64 *h_wide, i64 h_wide_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
-		go_atomic_min_f32(&h_cell[GO_AT(0, h_cell_n, 27)], h_x[GO_AT(h_i, h_x_n, 27)]);
-		go_atomic_max_f32(&h_cell[GO_AT(1, h_cell_n, 28)], h_x[GO_AT(h_i, h_x_n, 28)]);
-		go_atomic_min_f64(&h_wide[GO_AT(0, h_wide_n, 29)], h_y[GO_AT(h_i, h_y_n, 29)]);
-		go_atomic_max_f64(&h_wide[GO_AT(1, h_wide_n, 30)], h_y[GO_AT(h_i, h_y_n, 30)]);
+		go_atomic_min_f32(&h_cell[GO_AT(0, h_cell_n, 17)], h_x[GO_AT(h_i, h_x_n, 17)]);
+		go_atomic_max_f32(&h_cell[GO_AT(1, h_cell_n, 18)], h_x[GO_AT(h_i, h_x_n, 18)]);
+		go_atomic_min_f64(&h_wide[GO_AT(0, h_wide_n, 19)], h_y[GO_AT(h_i, h_y_n, 19)]);
+		go_atomic_max_f64(&h_wide[GO_AT(1, h_wide_n, 20)], h_y[GO_AT(h_i, h_y_n, 20)]);
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_x_n) {
-			go_atomic_min_f32(&h_cell[GO_AT(0, h_cell_n, 27)], h_x[GO_AT(h_i, h_x_n, 27)]);
-			go_atomic_max_f32(&h_cell[GO_AT(1, h_cell_n, 28)], h_x[GO_AT(h_i, h_x_n, 28)]);
-			go_atomic_min_f64(&h_wide[GO_AT(0, h_wide_n, 29)], h_y[GO_AT(h_i, h_y_n, 29)]);
-			go_atomic_max_f64(&h_wide[GO_AT(1, h_wide_n, 30)], h_y[GO_AT(h_i, h_y_n, 30)]);
+			go_atomic_min_f32(&h_cell[GO_AT(0, h_cell_n, 17)], h_x[GO_AT(h_i, h_x_n, 17)]);
+			go_atomic_max_f32(&h_cell[GO_AT(1, h_cell_n, 18)], h_x[GO_AT(h_i, h_x_n, 18)]);
+			go_atomic_min_f64(&h_wide[GO_AT(0, h_wide_n, 19)], h_y[GO_AT(h_i, h_y_n, 19)]);
+			go_atomic_max_f64(&h_wide[GO_AT(1, h_wide_n, 20)], h_y[GO_AT(h_i, h_y_n, 20)]);
 		}
 	}
 }
+#endif
 #endif
 `})
 
 var (
-	float32sKernel       = kernels.Kernel("float32s")
-	float64sKernel       = kernels.Kernel("float64s")
-	int64sKernel         = kernels.Kernel("int64s")
-	uint64sKernel        = kernels.Kernel("uint64s")
-	uint32sKernel        = kernels.Kernel("uint32s")
-	sharedFloat32sKernel = kernels.Kernel("sharedFloat32s")
-	sharedFloat64sKernel = kernels.Kernel("sharedFloat64s")
-	sharedInt64sKernel   = kernels.Kernel("sharedInt64s")
-	bitsKernel           = kernels.Kernel("bits")
-	specialKernel        = kernels.Kernel("special")
+	changed_float32Kernel = kernels.Kernel("changed[float32]")
+	changed_float64Kernel = kernels.Kernel("changed[float64]")
+	changed_int64Kernel   = kernels.Kernel("changed[int64]")
+	changed_uint64Kernel  = kernels.Kernel("changed[uint64]")
+	changed_uint32Kernel  = kernels.Kernel("changed[uint32]")
+	shared_float32Kernel  = kernels.Kernel("shared[float32]")
+	shared_float64Kernel  = kernels.Kernel("shared[float64]")
+	shared_int64Kernel    = kernels.Kernel("shared[int64]")
+	bitsKernel            = kernels.Kernel("bits")
+	specialKernel         = kernels.Kernel("special")
 )
 
-// Float32s launches float32s on a queue, with as many threads as its data have places for.
-func Float32s(q kernel.Queue, x kernel.Vector[float32], ticket kernel.Vector[float32], cell kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("float32s", hal.Over(kernel.Len(x))); ok {
+// Changed launches changed on a queue, with as many threads as its data have places for.
+func Changed[T grid.Number](q kernel.Queue, x kernel.Vector[T], ticket kernel.Vector[T], cell kernel.Vector[T]) {
+	if ctx, s, over, ok := q.Launching("changed", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = Float32sOn(ctx, s, over, x, ticket, cell)
+		err = ChangedOn[T](ctx, s, over, x, ticket, cell)
 	}
 }
 
-// Float32sOn launches float32s on a stream.
-func Float32sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], ticket kernel.Vector[float32], cell kernel.Vector[float32]) error {
-	return float32sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(ticket), kernel.Value(int64(kernel.Len(ticket))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
+// ChangedOn launches changed on a stream.
+func ChangedOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[T], ticket kernel.Vector[T], cell kernel.Vector[T]) error {
+	var chosen *kernel.Kernel
+	switch any((*T)(nil)).(type) {
+	case *float32:
+		chosen = changed_float32Kernel
+	case *float64:
+		chosen = changed_float64Kernel
+	case *int64:
+		chosen = changed_int64Kernel
+	case *uint64:
+		chosen = changed_uint64Kernel
+	case *uint32:
+		chosen = changed_uint32Kernel
+	default:
+		return hal.Errorf("changed", hal.ErrInvalidArgument, "the kernel is not for %T; atomics.go:37 lists float32 float64 int64 uint64 uint32", *new(T))
+	}
+	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(ticket), kernel.Value(int64(kernel.Len(ticket))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
 }
 
-// Float64s launches float64s on a queue, with as many threads as its data have places for.
-func Float64s(q kernel.Queue, x kernel.Vector[float64], ticket kernel.Vector[float64], cell kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("float64s", hal.Over(kernel.Len(x))); ok {
+// Shared launches shared on a queue, on the grid of q.Over or q.Grid.
+func Shared[T grid.Number](q kernel.Queue, x kernel.Vector[T], cell kernel.Vector[T]) {
+	if ctx, s, over, ok := q.Launching("shared", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = Float64sOn(ctx, s, over, x, ticket, cell)
+		err = SharedOn[T](ctx, s, over, x, cell)
 	}
 }
 
-// Float64sOn launches float64s on a stream.
-func Float64sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float64], ticket kernel.Vector[float64], cell kernel.Vector[float64]) error {
-	return float64sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(ticket), kernel.Value(int64(kernel.Len(ticket))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
-}
-
-// Int64s launches int64s on a queue, with as many threads as its data have places for.
-func Int64s(q kernel.Queue, x kernel.Vector[int64], ticket kernel.Vector[int64], cell kernel.Vector[int64]) {
-	if ctx, s, over, ok := q.Launching("int64s", hal.Over(kernel.Len(x))); ok {
-		err := kernel.ErrUnfinished
-		defer func() { q.Launched(err) }()
-		err = Int64sOn(ctx, s, over, x, ticket, cell)
+// SharedOn launches shared on a stream.
+func SharedOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[T], cell kernel.Vector[T]) error {
+	var chosen *kernel.Kernel
+	switch any((*T)(nil)).(type) {
+	case *float32:
+		chosen = shared_float32Kernel
+	case *float64:
+		chosen = shared_float64Kernel
+	case *int64:
+		chosen = shared_int64Kernel
+	default:
+		return hal.Errorf("shared", hal.ErrInvalidArgument, "the kernel is not for %T; atomics.go:54 lists float32 float64 int64", *new(T))
 	}
-}
-
-// Int64sOn launches int64s on a stream.
-func Int64sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[int64], ticket kernel.Vector[int64], cell kernel.Vector[int64]) error {
-	return int64sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(ticket), kernel.Value(int64(kernel.Len(ticket))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
-}
-
-// Uint64s launches uint64s on a queue, with as many threads as its data have places for.
-func Uint64s(q kernel.Queue, x kernel.Vector[uint64], ticket kernel.Vector[uint64], cell kernel.Vector[uint64]) {
-	if ctx, s, over, ok := q.Launching("uint64s", hal.Over(kernel.Len(x))); ok {
-		err := kernel.ErrUnfinished
-		defer func() { q.Launched(err) }()
-		err = Uint64sOn(ctx, s, over, x, ticket, cell)
-	}
-}
-
-// Uint64sOn launches uint64s on a stream.
-func Uint64sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint64], ticket kernel.Vector[uint64], cell kernel.Vector[uint64]) error {
-	return uint64sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(ticket), kernel.Value(int64(kernel.Len(ticket))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
-}
-
-// Uint32s launches uint32s on a queue, with as many threads as its data have places for.
-func Uint32s(q kernel.Queue, x kernel.Vector[uint32], ticket kernel.Vector[uint32], cell kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("uint32s", hal.Over(kernel.Len(x))); ok {
-		err := kernel.ErrUnfinished
-		defer func() { q.Launched(err) }()
-		err = Uint32sOn(ctx, s, over, x, ticket, cell)
-	}
-}
-
-// Uint32sOn launches uint32s on a stream.
-func Uint32sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], ticket kernel.Vector[uint32], cell kernel.Vector[uint32]) error {
-	return uint32sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(ticket), kernel.Value(int64(kernel.Len(ticket))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
-}
-
-// SharedFloat32s launches sharedFloat32s on a queue, on the grid of q.Over or q.Grid.
-func SharedFloat32s(q kernel.Queue, x kernel.Vector[float32], cell kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("sharedFloat32s", hal.Grid{}); ok {
-		err := kernel.ErrUnfinished
-		defer func() { q.Launched(err) }()
-		err = SharedFloat32sOn(ctx, s, over, x, cell)
-	}
-}
-
-// SharedFloat32sOn launches sharedFloat32s on a stream.
-func SharedFloat32sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], cell kernel.Vector[float32]) error {
-	return sharedFloat32sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
-}
-
-// SharedFloat64s launches sharedFloat64s on a queue, on the grid of q.Over or q.Grid.
-func SharedFloat64s(q kernel.Queue, x kernel.Vector[float64], cell kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("sharedFloat64s", hal.Grid{}); ok {
-		err := kernel.ErrUnfinished
-		defer func() { q.Launched(err) }()
-		err = SharedFloat64sOn(ctx, s, over, x, cell)
-	}
-}
-
-// SharedFloat64sOn launches sharedFloat64s on a stream.
-func SharedFloat64sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float64], cell kernel.Vector[float64]) error {
-	return sharedFloat64sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
-}
-
-// SharedInt64s launches sharedInt64s on a queue, on the grid of q.Over or q.Grid.
-func SharedInt64s(q kernel.Queue, x kernel.Vector[int64], cell kernel.Vector[int64]) {
-	if ctx, s, over, ok := q.Launching("sharedInt64s", hal.Grid{}); ok {
-		err := kernel.ErrUnfinished
-		defer func() { q.Launched(err) }()
-		err = SharedInt64sOn(ctx, s, over, x, cell)
-	}
-}
-
-// SharedInt64sOn launches sharedInt64s on a stream.
-func SharedInt64sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[int64], cell kernel.Vector[int64]) error {
-	return sharedInt64sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
+	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
 }
 
 // Bits launches bits on a queue, with as many threads as its data have places for.
@@ -1011,8 +983,8 @@ func SpecialOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 	return specialKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))), kernel.In(y), kernel.Value(int64(kernel.Len(y))), kernel.InOut(wide), kernel.Value(int64(kernel.Len(wide))))
 }
 
-// float32sFootprint is the Footprint.Of of float32s.
-func float32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+// changed_float32Footprint is the Footprint.Of of changed_float32.
+func changed_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	i := grid.Places(box, 0).Below(grid.Only(v[1]))
 	span := i.Span(v[3])
 	span1 := grid.Only(0).When(i).
@@ -1022,70 +994,8 @@ func float32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	touch[2] = kernel.Touch{Read: span1, Write: span1}
 }
 
-// float64sFootprint is the Footprint.Of of float64s.
-func float64sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
-	span := i.Span(v[3])
-	span1 := grid.Only(0).When(i).
-		Or(grid.Only(6).When(i)).Span(v[5])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[2] = kernel.Touch{Read: span1, Write: span1}
-}
-
-// int64sFootprint is the Footprint.Of of int64s.
-func int64sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
-	span := i.Span(v[3])
-	span1 := grid.Only(0).When(i).
-		Or(grid.Only(6).When(i)).Span(v[5])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[2] = kernel.Touch{Read: span1, Write: span1}
-}
-
-// uint64sFootprint is the Footprint.Of of uint64s.
-func uint64sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
-	span := i.Span(v[3])
-	span1 := grid.Only(0).When(i).
-		Or(grid.Only(6).When(i)).Span(v[5])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[2] = kernel.Touch{Read: span1, Write: span1}
-}
-
-// uint32sFootprint is the Footprint.Of of uint32s.
-func uint32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
-	span := i.Span(v[3])
-	span1 := grid.Only(0).When(i).
-		Or(grid.Only(6).When(i)).Span(v[5])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[2] = kernel.Touch{Read: span1, Write: span1}
-}
-
-// sharedFloat32sFootprint is the Footprint.Of of sharedFloat32s.
-func sharedFloat32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Locals(box, 0).And(grid.Only(0))
-	span := grid.Only(0).When(at).
-		Or(grid.Only(3).When(at)).Span(v[3])
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
-}
-
-// sharedFloat64sFootprint is the Footprint.Of of sharedFloat64s.
-func sharedFloat64sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Locals(box, 0).And(grid.Only(0))
-	span := grid.Only(0).When(at).
-		Or(grid.Only(3).When(at)).Span(v[3])
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
-}
-
-// sharedInt64sFootprint is the Footprint.Of of sharedInt64s.
-func sharedInt64sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+// shared_float32Footprint is the Footprint.Of of shared_float32.
+func shared_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Locals(box, 0).And(grid.Only(0))
 	span := grid.Only(0).When(at).
 		Or(grid.Only(3).When(at)).Span(v[3])
@@ -1118,92 +1028,36 @@ func specialFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	touch[3] = kernel.Touch{Read: span1, Write: span1}
 }
 
-// float32sRow runs float32s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+// changedRow runs changed for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func float32sRow(r grid.Row, x []float32, ticket []float32, cell []float32) {
+func changedRow[T grid.Number](r grid.Row, x []T, ticket []T, cell []T) {
 	end := min(r.End, len(x))
 	for x_ := r.First(); x_ < end; x_++ {
-//line atomics.go:36
+//line atomics.go:38
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1132
+//line atomics_kernels.go:1042
 	}
 }
 
-// float64sRow runs float64s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+// sharedPhases runs shared for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func float64sRow(r grid.Row, x []float64, ticket []float64, cell []float64) {
-	end := min(r.End, len(x))
-	for x_ := r.First(); x_ < end; x_++ {
-//line atomics.go:43
-		if i := x_; i < len(x) {
-			change(i, x, ticket, cell)
-		}
-//line atomics_kernels.go:1146
-	}
-}
-
-// int64sRow runs int64s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
-//
-//go:noinline
-func int64sRow(r grid.Row, x []int64, ticket []int64, cell []int64) {
-	end := min(r.End, len(x))
-	for x_ := r.First(); x_ < end; x_++ {
-//line atomics.go:50
-		if i := x_; i < len(x) {
-			change(i, x, ticket, cell)
-		}
-//line atomics_kernels.go:1160
-	}
-}
-
-// uint64sRow runs uint64s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
-//
-//go:noinline
-func uint64sRow(r grid.Row, x []uint64, ticket []uint64, cell []uint64) {
-	end := min(r.End, len(x))
-	for x_ := r.First(); x_ < end; x_++ {
-//line atomics.go:57
-		if i := x_; i < len(x) {
-			change(i, x, ticket, cell)
-		}
-//line atomics_kernels.go:1174
-	}
-}
-
-// uint32sRow runs uint32s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
-//
-//go:noinline
-func uint32sRow(r grid.Row, x []uint32, ticket []uint32, cell []uint32) {
-	end := min(r.End, len(x))
-	for x_ := r.First(); x_ < end; x_++ {
-//line atomics.go:64
-		if i := x_; i < len(x) {
-			change(i, x, ticket, cell)
-		}
-//line atomics_kernels.go:1188
-	}
-}
-
-// sharedFloat32sPhases runs sharedFloat32s for a block: the code between two barriers runs for one thread after the other.
-//
-//go:noinline
-func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
+func sharedPhases[T grid.Number](b *kernel.Block, x []T, cell []T) {
 	firstX := int(b.Index[0]) * int(b.Size[0])
-	var part_ [4]float32
+	var part_ [4]T
 	part := &part_
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
-//line atomics.go:80
+//line atomics.go:56
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1207
+//line atomics_kernels.go:1061
 			}
 		}
 	}
@@ -1211,86 +1065,14 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
-//line atomics.go:84
+//line atomics.go:60
 				if tx == 0 {
 					grid.AtomicAdd(&cell[sum], part[sum])
 					grid.AtomicMin(&cell[least], part[least])
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1222
-			}
-		}
-	}
-}
-
-// sharedFloat64sPhases runs sharedFloat64s for a block: the code between two barriers runs for one thread after the other.
-//
-//go:noinline
-func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
-	firstX := int(b.Index[0]) * int(b.Size[0])
-	var part_ [4]float64
-	part := &part_
-	for tz := range int(b.Size[2]) {
-		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
-				_, _, _ = tx, ty, tz
-//line atomics.go:95
-				if i := (firstX + tx); i < len(x) {
-					together(x[i], part)
-				}
-//line atomics_kernels.go:1243
-			}
-		}
-	}
-	for tz := range int(b.Size[2]) {
-		for ty := range int(b.Size[1]) {
-			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
-				_, _, _ = tx, ty, tz
-//line atomics.go:99
-				if tx == 0 {
-					grid.AtomicAdd(&cell[sum], part[sum])
-					grid.AtomicMin(&cell[least], part[least])
-					grid.AtomicMax(&cell[most], part[most])
-					grid.AtomicExchange(&cell[3], part[3])
-				}
-//line atomics_kernels.go:1258
-			}
-		}
-	}
-}
-
-// sharedInt64sPhases runs sharedInt64s for a block: the code between two barriers runs for one thread after the other.
-//
-//go:noinline
-func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
-	firstX := int(b.Index[0]) * int(b.Size[0])
-	var part_ [4]int64
-	part := &part_
-	for tz := range int(b.Size[2]) {
-		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
-				_, _, _ = tx, ty, tz
-//line atomics.go:110
-				if i := (firstX + tx); i < len(x) {
-					together(x[i], part)
-				}
-//line atomics_kernels.go:1279
-			}
-		}
-	}
-	for tz := range int(b.Size[2]) {
-		for ty := range int(b.Size[1]) {
-			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
-				_, _, _ = tx, ty, tz
-//line atomics.go:114
-				if tx == 0 {
-					grid.AtomicAdd(&cell[sum], part[sum])
-					grid.AtomicMin(&cell[least], part[least])
-					grid.AtomicMax(&cell[most], part[most])
-					grid.AtomicExchange(&cell[3], part[3])
-				}
-//line atomics_kernels.go:1294
+//line atomics_kernels.go:1076
 			}
 		}
 	}
@@ -1313,7 +1095,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 			for at := range count {
 				x_ := from + at
 				_ = x_
-//line atomics.go:126
+//line atomics.go:72
 				if i := x_; true || i < len(x) {
 					grid.AtomicAnd(&none[0], ^x0[grid.At(at, i)])
 					grid.AtomicOr(&none[1], x0[grid.At(at, i)])
@@ -1322,12 +1104,12 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 					grid.AtomicOr(&signed[1], int64(x0[grid.At(at, i)]))
 					grid.AtomicXor(&signed[2], int64(x0[grid.At(at, i)]))
 				}
-//line atomics_kernels.go:1326
+//line atomics_kernels.go:1108
 			}
 			x_ = to - 1
 			continue
 		}
-//line atomics.go:126
+//line atomics.go:72
 		if i := x_; i < len(x) {
 			grid.AtomicAnd(&none[0], ^x[i])
 			grid.AtomicOr(&none[1], x[i])
@@ -1336,7 +1118,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 			grid.AtomicOr(&signed[1], int64(x[i]))
 			grid.AtomicXor(&signed[2], int64(x[i]))
 		}
-//line atomics_kernels.go:1340
+//line atomics_kernels.go:1122
 	}
 }
 
@@ -1359,25 +1141,25 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 			for at := range count {
 				x_ := from + at
 				_ = x_
-//line atomics.go:140
+//line atomics.go:86
 				if i := x_; true || i < len(x) {
 					grid.AtomicMin(&cell[0], x0[grid.At(at, i)])
 					grid.AtomicMax(&cell[1], x0[grid.At(at, i)])
 					grid.AtomicMin(&wide[0], y1[grid.At(at, i)])
 					grid.AtomicMax(&wide[1], y1[grid.At(at, i)])
 				}
-//line atomics_kernels.go:1370
+//line atomics_kernels.go:1152
 			}
 			x_ = to - 1
 			continue
 		}
-//line atomics.go:140
+//line atomics.go:86
 		if i := x_; i < len(x) {
 			grid.AtomicMin(&cell[0], x[i])
 			grid.AtomicMax(&cell[1], x[i])
 			grid.AtomicMin(&wide[0], y[i])
 			grid.AtomicMax(&wide[1], y[i])
 		}
-//line atomics_kernels.go:1382
+//line atomics_kernels.go:1164
 	}
 }

@@ -1,6 +1,7 @@
 package atomics
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -11,7 +12,6 @@ import (
 	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/everydevice"
-	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
@@ -19,11 +19,6 @@ const threads = 100_000
 
 // fits limits the numbers so that no sum of floats rounds, whatever the order.
 const fits = 100
-
-type (
-	launcher[T grid.Number] func(q kernel.Queue, x, ticket, cell kernel.Vector[T])
-	shared[T grid.Number]   func(q kernel.Queue, x, cell kernel.Vector[T])
-)
 
 // numbers are small, and every other one is negative unless T has no sign.
 func numbers[T grid.Number](n int) []T {
@@ -40,15 +35,16 @@ func numbers[T grid.Number](n int) []T {
 // All threads change the same elements, and no change is lost.
 func TestAtomicsOfManyThreads(t *testing.T) {
 	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
-		many(t, q, "float32", Float32s)
-		many(t, q, "float64", Float64s)
-		many(t, q, "int64", Int64s)
-		many(t, q, "uint64", Uint64s)
-		many(t, q, "uint32", Uint32s)
+		many[float32](t, q)
+		many[float64](t, q)
+		many[int64](t, q)
+		many[uint64](t, q)
+		many[uint32](t, q)
 	})
 }
 
-func many[T grid.Number](t *testing.T, q *halyard.Queue, name string, launch launcher[T]) {
+func many[T grid.Number](t *testing.T, q *halyard.Queue) {
+	name := fmt.Sprintf("%T", T(0))
 	n := threads
 	if _, is32 := any(T(0)).(float32); is32 {
 		n = 50_000 // so that replaced is exact
@@ -56,7 +52,7 @@ func many[T grid.Number](t *testing.T, q *halyard.Queue, name string, launch lau
 	xs := numbers[T](n)
 	x, ticket, cell := halyard.From(q, xs), halyard.New[T](q, n), halyard.New[T](q, cells)
 	cell.Fill(0)
-	launch(q, x, ticket, cell)
+	Changed(q, x, ticket, cell)
 	got, taken := cell.Values(), ticket.Values()
 	if q.Err() != nil {
 		return
@@ -79,17 +75,17 @@ func many[T grid.Number](t *testing.T, q *halyard.Queue, name string, launch lau
 // The same in memory that the threads of a block share.
 func TestAtomicsInSharedMemory(t *testing.T) {
 	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
-		inBlocks(t, q, "float32", SharedFloat32s)
-		inBlocks(t, q, "float64", SharedFloat64s)
-		inBlocks(t, q, "int64", SharedInt64s)
+		inBlocks[float32](t, q)
+		inBlocks[float64](t, q)
+		inBlocks[int64](t, q)
 	})
 }
 
-func inBlocks[T grid.Number](t *testing.T, q *halyard.Queue, name string, launch shared[T]) {
+func inBlocks[T grid.Number](t *testing.T, q *halyard.Queue) {
 	xs := numbers[T](1000)
 	x, cell := halyard.From(q, xs), halyard.New[T](q, 4)
 	cell.Fill(0)
-	launch(q.Grid(hal.Over(len(xs)).Of(32)), x, cell)
+	Shared(q.Grid(hal.Over(len(xs)).Of(32)), x, cell)
 	got := cell.Values()
 	if q.Err() != nil {
 		return
@@ -98,7 +94,7 @@ func inBlocks[T grid.Number](t *testing.T, q *halyard.Queue, name string, launch
 	for _, v := range xs {
 		total += v
 	}
-	assert.Equal(t, []T{total, slices.Min(xs), slices.Max(xs), 7}, got, name)
+	assert.Equal(t, []T{total, slices.Min(xs), slices.Max(xs), 7}, got, "%T", T(0))
 }
 
 func TestAtomicsOnBits(t *testing.T) {
