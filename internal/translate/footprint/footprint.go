@@ -94,25 +94,36 @@ func (t *Footprint) touches(e *intervals, m *ir.Param) (fields []touch) {
 	return fields
 }
 
+// group has the least and the largest constant of the indexes among accesses that differ only in these constants.
+type group struct {
+	first       facts.Access
+	least, most int64
+}
+
+// grouped puts accesses with equal indexes and conditions, except for constants, into groups. The groups are in the order of their first accesses.
+func grouped(all []facts.Access) (groups []*group) {
+	found := map[string]*group{}
+	for _, a := range all {
+		n, key := a.Index[""], fmt.Sprint(a.Index.Rest(), a.Known)
+		g := found[key]
+		if g == nil {
+			g = &group{a, n, n}
+			found[key], groups = g, append(groups, g)
+		}
+		g.least, g.most = min(g.least, n), max(g.most, n)
+	}
+	return groups
+}
+
 // union returns an interval that has the indexes of all accesses, or nil if there are no accesses.
 func (e *intervals) union(all []facts.Access) (union *node) {
+	if slices.ContainsFunc(all, func(a facts.Access) bool { return a.Index == nil }) {
+		return e.whenThreads()
+	}
 	var parts []*node
-	for i, a := range all {
-		if a.Index == nil {
-			return e.whenThreads()
-		}
-		least, most := a.Index[""], a.Index[""] // the least and the largest constant among accesses that differ only in their constants
-		first := i
-		for k, b := range all {
-			if b.Index != nil && b.Index.Rest().Equal(a.Index.Rest()) && sameKnown(a.Known, b.Known) {
-				least, most, first = min(least, b.Index[""]), max(most, b.Index[""]), min(first, k)
-			}
-		}
-		if first != i {
-			continue
-		}
-		for _, n := range slices.Compact([]int64{least, most}) {
-			part := e.within(a.Index.Plus(facts.Fixed(n-a.Index[""]), 1), a.Known)
+	for _, g := range grouped(all) {
+		for _, n := range slices.Compact([]int64{g.least, g.most}) {
+			part := e.within(g.first.Index.Rest().Plus(facts.Fixed(n), 1), g.first.Known)
 			if unbounded(part) {
 				return e.whenThreads()
 			}
@@ -279,7 +290,10 @@ func (t *Footprint) apart(m *ir.Param, all []facts.Access, g *facts.Atom, name s
 			return reason{text: fmt.Sprintf("%s: threads change elements of %s together, by an atomic function", place(a), m.Name)}
 		}
 	}
-	type part struct{ step, rest facts.Sum }
+	type part struct {
+		step, rest facts.Sum
+		key        string // of rest
+	}
 	parts := make([]part, len(all))
 	for i, a := range all {
 		p := a.Index
@@ -298,11 +312,19 @@ func (t *Footprint) apart(m *ir.Param, all []facts.Access, g *facts.Atom, name s
 		case !parts[i].step.Equal(parts[0].step):
 			return reason{text: fmt.Sprintf("%s: the index of %s is %s times another number than at line %d", place(a), m.Name, name, all[0].Pos.Line)}
 		}
+		parts[i].key = fmt.Sprint(parts[i].rest)
 	}
 	p := proof{Reach: t.w}
+	always := map[[2]string]bool{} // whether it holds under all conditions. A kernel with many accesses has few different indexes
 	for i, a := range all {
 		for k, b := range all {
-			if p.less(parts[i].rest, a.Known, parts[k].rest, b.Known, parts[0].step) {
+			keys := [2]string{parts[i].key, parts[k].key}
+			holds, known := always[keys]
+			if !known {
+				holds = p.less(parts[i].rest, nil, parts[k].rest, nil, parts[0].step)
+				always[keys] = holds
+			}
+			if holds || p.less(parts[i].rest, a.Known, parts[k].rest, b.Known, parts[0].step) {
 				continue
 			}
 			if a.Write {

@@ -68,12 +68,16 @@ func (q *pass) memory() {
 			}
 		}
 	})
+	several := map[any]bool{} // what mixed has found
 	for s, root := range stores {
 		if l, ok := root.(*ir.Local); ok && l.Space == ir.Private {
 			q.Stored[s] = q.variable(uses[root])
 			q.Settled[l] = q.Stored[s]
 		} else {
-			q.Stored[s] = q.mixed(uses[root])
+			if _, known := several[root]; !known {
+				several[root] = q.mixed(uses[root])
+			}
+			q.Stored[s] = several[root]
 		}
 		if t := s.Value.Type; q.Stored[s] && (t.Kind >= ir.Array || t.Complex()) {
 			for _, v := range loads[root] {
