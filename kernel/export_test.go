@@ -56,3 +56,6 @@ func Integers(k *Kernel, args ...Arg) (list []int64) {
 	}
 	return list
 }
+
+// Tell is tell.
+var Tell = tell

@@ -225,7 +225,9 @@ func closed(m *hal.Module) bool {
 // load loads the program on a device. An error is not kept: the next call tries again.
 func (p *Program) load(dev *hal.Device, l *load) {
 	defer close(l.done)
+	end := tell(listener(), "compiling the kernels of %s for %s", p.src.Name, dev.Info().Name())
 	l.module, l.err = p.build(dev)
+	end()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

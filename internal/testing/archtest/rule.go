@@ -34,7 +34,7 @@ var Rules = []Rule{
 	{"buffer/dlpack", []string{"buffer", "buffer/array", "buffer/dlpack/...", "hal", "coherence", "internal/dl", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/encode", []string{"buffer", "hal", "coherence", "internal/layer", "internal/layout", "internal/npy"}, "what stands on buffers knows no backend"},
 	{"buffer/trace", []string{"buffer", "hal", "internal/debug", "internal/layer"}, "what stands on buffers knows no backend"},
-	{"kernel", []string{"hal", "buffer", "coherence", "internal/crash", "internal/kernelcache", "internal/layer", "internal/pages", "internal/parts", "internal/spirv", "internal/syntax"}, "what stands on buffers knows no backend"},
+	{"kernel", []string{"hal", "buffer", "coherence", "internal/crash", "internal/debug", "internal/kernelcache", "internal/layer", "internal/pages", "internal/parts", "internal/spirv", "internal/syntax"}, "what stands on buffers knows no backend"},
 	{"kernel/grid", []string{"buffer", "kernel", "internal/crash"}, "the words in which kernels are written need no device"},
 	{"kernel/half", nil, "it is translated for devices, which have nothing else"},
 	{"kernel/algo", []string{"buffer", "hal", "kernel", "kernel/grid", "kernel/lanes", "kernel/algo/..."}, "its kernels are written as in any program"},
