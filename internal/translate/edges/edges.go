@@ -9,7 +9,6 @@
 package edges
 
 import (
-	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -28,21 +27,21 @@ func (r *Row) Comparisons(in *ir.Region) (all []Comparison) {
 			return
 		}
 		c := Comparison{Of: v, Result: v.Op == ir.Ne}
-		x, y := r.Sum(v.Args[0]), r.Sum(v.Args[1])
-		step, rest, ok := r.split(x.Plus(y, -1))
-		if _, constant := rest.Constant(); !ok || step == 0 && constant {
+		step, x, ok := r.Of(v.Args[0])
+		by, y, ok2 := r.Of(v.Args[1])
+		rest := x.Plus(y, -1)
+		if _, constant := rest.Constant(); !ok || !ok2 || step == by && constant {
 			return
 		}
-		switch step {
-		case 1:
-			c.Edge = r.Text(facts.Fixed(0).Plus(rest, -1))
-		case -1:
+		switch {
+		case step-by == 1:
+			c.Edge = r.Text(y.Plus(x, -1))
+		case step-by == -1:
 			c.Edge = r.Text(rest)
-		case 0:
-			if !r.Uniform(x) {
-				x, y = rest, nil
-			}
+		case step == 0 && by == 0:
 			c.Never = r.Text(x) + " == " + r.Text(y)
+		case step == by:
+			c.Never = r.Text(rest) + " == 0"
 		default:
 			return
 		}

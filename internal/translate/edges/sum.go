@@ -164,8 +164,12 @@ func (r *Row) text(v *ir.Value) string {
 		return r.loaded(v.Place)
 	}
 	if v.Op == ir.Extract && len(v.Args) == 1 && v.Args[0].Type.Kind == ir.Struct {
-		if x := r.text(v.Args[0]); x != "" {
-			return x + "." + v.Args[0].Type.Fields[v.Which[0]].Name
+		of, name := v.Args[0], v.Args[0].Type.Fields[v.Which[0]].Name
+		for of.Op == ir.Extract && of.Syntax == nil { // the author does not name the embedded structure that has the field
+			of = of.Args[0]
+		}
+		if x := r.text(of); x != "" {
+			return x + "." + name
 		}
 	}
 	if !v.Type.Integer() {
@@ -208,16 +212,17 @@ func (r *Row) operation(v *ir.Value) string {
 // loaded returns the Go text of what is in a local, or in a field of it, at the front of the kernel.
 func (r *Row) loaded(p *ir.Place) string {
 	is := r.locals[p.Local]
-	if is == nil {
+	switch {
+	case is == nil || len(p.Path) > 1:
+		return ""
+	case len(p.Path) == 0:
+		return r.text(is)
+	case is.Type.Kind != ir.Struct:
 		return ""
 	}
-	text, t := r.text(is), is.Type
-	for _, s := range p.Path {
-		if text == "" || t.Kind != ir.Struct {
-			return ""
-		}
-		text += "." + t.Fields[s.Field].Name
-		t = t.Fields[s.Field].Type
+	text := r.text(is)
+	if text == "" {
+		return ""
 	}
-	return text
+	return text + "." + is.Type.Fields[p.Path[0].Field].Name
 }
