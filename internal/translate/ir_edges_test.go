@@ -14,7 +14,7 @@ import (
 // rowOf returns what is known of the threads of a row of a kernel with a body.
 func rowOf(t *testing.T, body string) (*edges.Row, *ir.Function) {
 	t.Helper()
-	f, _ := known(t, fmt.Sprintf("type S struct{ N int32 }\n\n//halyard:kernel\nfunc k(t grid.Thread, n, m int, s S, u uint64, f float32, y []int32, x int, a grid.Matrix[int32]) {\n%s\n}", body))
+	f, _ := known(t, fmt.Sprintf("type S struct {\n\tN  int32\n\tIn struct{ M int32 }\n}\n\n//halyard:kernel\nfunc k(t grid.Thread, n, m int, s S, u uint64, f float32, y []int32, x int, a grid.Matrix[int32]) {\n%s\n}", body))
 	return edges.New(edges.Names{Place: ir.InGrid, Name: func(v *ir.Value) string { return edges.Named(v, "r") }}), f
 }
 
@@ -39,6 +39,9 @@ func TestRowSums(t *testing.T) {
 		{"t.Global(0) / 2", ""},
 		{"int(y[0])", ""},
 		{"t.Global(0) + n*1000000000000", "1 x + n*int(1000000000000)"},
+		{"n*1000000*1000 + 1", "0 x + ((n * int(1000000)) * int(1000))+1"},
+		{"n + 600000 + 600000", ""},
+		{"(n + m) * (x + len(y)) * (a.Rows() + a.Cols()) * (n + x)", "0 x + ((((n + m) * (x + len(y))) * (a.Rows() + a.Cols())) * (n + x))"},
 		{"min(n, -m)", "0 x + min(n, (-m))"},
 	} {
 		r, f := rowOf(t, "i := "+c.index+"\ny[i] = 1")
@@ -53,6 +56,19 @@ func TestRowSums(t *testing.T) {
 			got = fmt.Sprintf("%d x + %s", step, r.Text(offset))
 		}
 		assert.Equal(t, c.want, got, c.index)
+	}
+}
+
+// Values that are used twice, each by the next, have no endless texts.
+func TestRowSumsOfManyValues(t *testing.T) {
+	for _, op := range []string{"&", "*", "+"} {
+		body := "i0 := n + m\n"
+		for i := range 64 {
+			body += fmt.Sprintf("i%d := i%d %s i%d\n", i+1, i, op, i)
+		}
+		r, f := rowOf(t, body+"y[i64] = 1")
+		_, _, ok := r.Of(f.Body.List[len(f.Body.List)-1].Place.Path[0].Index)
+		assert.False(t, ok, op)
 	}
 }
 
@@ -74,6 +90,12 @@ func TestRowLimits(t *testing.T) {
 		{"if y[0] > 0 || t.Global(0) >= n { return }; y[0] = 1", ""},
 		{"if f > 0 && t.Global(0) >= n { return }; y[0] = 1", ""},
 		{"if t.Global(0) > n { return }; y[0] = 1", ""},
+		{"if t.Global(0) < n { y[0] = 1 } else { y[0] = 2 }", ""},
+		{"i := n / m; if t.Global(0) >= n { return }; y[0] = int32(i)", ""},
+		{"i := n / m; if t.Global(0) >= n { return }; i++; y[0] = int32(i)", ""},
+		{"i := n; j := i; i = m; if t.Global(0) >= j { return }; y[0] = int32(i)", ""},
+		{"if t.Global(0) >= int(s.N) { return }; s.N++; y[0] = s.N", "0 int(s.N) false"},
+		{"if t.Global(0) >= int(s.In.M) { return }; s.N++; y[0] = s.N", ""},
 	} {
 		r, f := rowOf(t, c.body)
 		limits, results := r.Limits(f.Body)

@@ -90,10 +90,16 @@ func (r *Row) split(p facts.Sum) (step int64, offset facts.Sum, ok bool) {
 	}
 	by, offset := r.By(p, r.X)
 	step, ok = by.Constant()
+	return step, offset, ok && by != nil && small(p)
+}
+
+func small(p facts.Sum) bool {
 	for _, n := range p {
-		ok = ok && n < most && n > -most
+		if n >= most || n <= -most {
+			return false
+		}
 	}
-	return step, offset, ok && by != nil
+	return true
 }
 
 // Sum returns an int as a sum of products of the row's atoms. It returns nil if the int is computed from something else. Like ints, the sum wraps around.
@@ -103,7 +109,7 @@ func (r *Row) Sum(v *ir.Value) facts.Sum {
 }
 
 func (r *Row) sum(v *ir.Value) facts.Sum {
-	if r.left--; r.left < 0 || v.Type == nil || v.Type.Kind != ir.Int || r.Closed != nil && r.Closed(v) {
+	if r.left--; r.left < 0 || v.Type == nil || v.Type.Kind != ir.Int {
 		return nil
 	}
 	if text := r.Name(v); text != "" {
@@ -137,7 +143,7 @@ func (r *Row) sum(v *ir.Value) facts.Sum {
 		if x == nil || y == nil {
 			return nil
 		}
-		if p := x.Times(y); len(p) <= mostProducts {
+		if p := x.Times(y); small(p) && len(p) <= mostProducts {
 			return p
 		}
 	}
@@ -171,9 +177,6 @@ func (r *Row) text(v *ir.Value) string {
 		if x := r.text(of); x != "" {
 			return x + "." + name
 		}
-	}
-	if !v.Type.Integer() {
-		return ""
 	}
 	return r.operation(v)
 }
