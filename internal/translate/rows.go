@@ -62,24 +62,12 @@ func (p *Package) rows(f *function) (*rows, *load.Error) {
 	}
 	name := w.called("Row")
 	params, args := w.parameters()
+	row := w.edges()
+	limits, results := w.limits(row)
 	var b strings.Builder
 	fmt.Fprintf(&b, "// %s runs %s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.\n//\n//go:noinline\n", name, f.decl.Name.Name)
 	fmt.Fprintf(&b, "func %s%s(%s grid.Row%s) {\n", name, w.p.typeParams(w.f), w.row, params)
-	end := w.row + ".End"
-	row := w.edges()
-	limits, results := w.limits(row)
-	for _, l := range limits {
-		if l.Dim == 0 {
-			end = fmt.Sprintf("min(%s, %s)", end, row.Text(l.At))
-		} else {
-			fmt.Fprintf(&b, "if %s.%s >= %s {\nreturn\n}\n", w.row, dims[l.Dim], row.Text(l.At))
-		}
-	}
-	if end != w.row+".End" { // so that it is evaluated once
-		stop := w.fresh("end")
-		fmt.Fprintf(&b, "%s := %s\n", stop, end)
-		end = stop
-	}
+	end := w.end(&b, row, limits)
 	copies := ""
 	for _, m := range facts.Copied(f.made) { // each thread begins with what was passed
 		copies += fmt.Sprintf("%[1]s := %[1]s\n_ = %[1]s\n", m.Name)
@@ -106,6 +94,24 @@ func (p *Package) rows(f *function) (*rows, *load.Error) {
 	return found, nil
 }
 
+// end writes the lines that apply the limits of a row, and returns the text of the place after the row's last thread.
+func (w *rowWriter) end(b *strings.Builder, row *edges.Row, limits []edges.Limit) string {
+	end := w.row + ".End"
+	for _, l := range limits {
+		if l.Dim == 0 {
+			end = fmt.Sprintf("min(%s, %s)", end, row.Text(l.At))
+		} else {
+			fmt.Fprintf(b, "if %s.%s >= %s {\nreturn\n}\n", w.row, dims[l.Dim], row.Text(l.At))
+		}
+	}
+	if end == w.row+".End" {
+		return end
+	}
+	stop := w.fresh("end") // so that it is evaluated once
+	fmt.Fprintf(b, "%s := %s\n", stop, end)
+	return stop
+}
+
 // writerOf returns a writer for a kernel.
 func (p *Package) writerOf(f *function) *rowWriter {
 	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}, guards: map[ast.Node]bool{}}
@@ -120,17 +126,7 @@ func (p *Package) writerOf(f *function) *rowWriter {
 
 // edges returns what is known of the threads of a row, with texts for the function of the row.
 func (w *rowWriter) edges() *edges.Row {
-	names := edges.Names{Place: ir.InGrid, Name: func(v *ir.Value) string {
-		text := edges.Named(v, w.row)
-		if v.Op != ir.Argument || !v.Type.Number() {
-			return text
-		}
-		t := w.params[v.Param.Index+1].Type() // the first is the thread
-		if _, ok := types.Unalias(t).(*types.Basic); ok {
-			return text
-		}
-		return t.Underlying().String() + "(" + text + ")"
-	}}
+	names := edges.Names{Place: ir.InGrid, Name: func(v *ir.Value) string { return edges.Named(v, w.row) }}
 	if w.f.args != nil {
 		names.Closed = func(v *ir.Value) bool {
 			e, ok := v.Syntax.(ast.Expr)
@@ -226,13 +222,9 @@ type rowWriter struct {
 	params  []types.Object
 	thread  types.Object
 	imports map[string]string
-	names   map[string]bool           // all names in the kernel
-	writes  map[types.Object]bool     // variables that are assigned to, or whose address is taken
-	known   map[types.Object]ast.Expr // the values that variables have before the guard
-	written []change                  // the assignments to variables
-	own     func(*ast.CallExpr) bool  // calls of the thread's methods that are replaced by other text
-	guards  map[ast.Node]bool         // comparisons whose result is the same for all threads of the row's loop
-	hidden  bool                      // the package, or a parameter, has a name that is predeclared in Go
+	names   map[string]bool          // all names in the kernel
+	own     func(*ast.CallExpr) bool // calls of the thread's methods that are replaced by other text
+	hidden  bool                     // the package, or a parameter, has a name that is predeclared in Go
 
 	hidesGrid bool // something in the kernel has the name of package grid
 
@@ -244,6 +236,12 @@ type rowWriter struct {
 	refused     *load.Error // why a kernel with barriers cannot be divided into phases
 
 	row, x, label string
+
+	// of old_for_vectors.go
+	writes  map[types.Object]bool     // variables that are assigned to, or whose address is taken
+	written []change                  // the assignments to variables
+	known   map[types.Object]ast.Expr // the values that variables have before the guard
+	guards  map[ast.Node]bool         // comparisons whose result is the same for all threads of the row's loop
 }
 
 // fresh returns a name that the kernel does not have.

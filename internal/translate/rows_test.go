@@ -305,7 +305,8 @@ func newFiles(t *testing.T, sources ...string) (*token.FileSet, []*ast.File) {
 	return fset, files
 }
 
-// The text of a generic kernel's row is for all types of its list, although what is known of the row is known for the first.
+// The text of a generic kernel's row is for all types of its list, although what is known of the row is known for the first. A parameter whose type is declared
+// is converted.
 func TestRowsOfGenericKernels(t *testing.T) {
 	made, err := translated(t, `package p
 
@@ -318,6 +319,16 @@ func some[T int32 | int64](t grid.Thread, n T, m int, y []T) {
 	}
 	y[t.Global(0)] = n
 	y[t.Global(0)+int(n)] = n
+}
+
+type size int
+
+//halyard:kernel
+func declared(t grid.Thread, n size, y []int32) {
+	if t.Global(0) >= int(n) {
+		return
+	}
+	y[t.Global(0)+int(n*2)] = 1
 }
 
 //halyard:kernel int32 int64
@@ -335,12 +346,16 @@ func chosen[T int32 | int64](t grid.Thread, m int, y []T) {
 	require.NoError(t, err)
 	_, text, _ := strings.Cut(string(made.Go), "func someRow")
 	some, text, _ := strings.Cut(text, "\n}\n")
+	_, text, _ = strings.Cut(text, "func declaredRow")
+	declared, text, _ := strings.Cut(text, "\n}\n")
 	_, text, _ = strings.Cut(text, "func chosenRow")
 	chosen, _, _ := strings.Cut(text, "\n}\n")
 	assert.Contains(t, some, "end := min(r.End, m)\n")
 	assert.Contains(t, some, "grid.Within(from, to, 0, len(y))")
 	assert.NotContains(t, some, "int(n)*")
 	assert.Equal(t, 1, strings.Count(some, "grid.Within("), "the type of n differs")
+	assert.Contains(t, declared, "end := min(r.End, int(n))\n")
+	assert.Contains(t, declared, "grid.Within(from, to, 2*int(n), len(y))")
 	assert.NotContains(t, chosen, "min(")
 	assert.Contains(t, chosen, "grid.Within(from, to, 0, len(y))")
 }

@@ -28,6 +28,9 @@ type Names struct {
 func Named(v *ir.Value, row string) string {
 	switch v.Op {
 	case ir.Argument:
+		if v.Param.Declared && v.Type.Integer() {
+			return numbers[v.Type.Kind] + "(" + v.Param.Name + ")"
+		}
 		return v.Param.Name
 	case ir.Len:
 		return "len(" + v.Param.Name + ")"
