@@ -703,9 +703,3 @@ func unique(all []string) (found []string) {
 	}
 	return found
 }
-
-// base returns the beginning of a text that is a name.
-func base(text string) string {
-	name, _, _ := strings.Cut(text, ".")
-	return name
-}
