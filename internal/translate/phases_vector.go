@@ -83,7 +83,7 @@ func (ph *phaseWriter) vectors(p *phase) (*vectors, string) {
 	if !w.survey() {
 		return nil, ""
 	}
-	row := &rows{name: ph.f.decl.Name.Name, writer: w, limits: w.limits(), truths: w.guards}
+	row := &rows{name: ph.f.decl.Name.Name, writer: w, limits: w.oldLimits(), truths: w.guards}
 	v, why := ph.p.vectorsOf(f, row, m)
 	if v == nil {
 		ph.scalar(why)

@@ -29,6 +29,8 @@ type Param struct {
 	Index int
 	Out   bool // the kernel promises to write all elements and to read none
 	Pos   token.Pos
+
+	Declared bool // its type in Go is not predeclared: the type of a number may have a name of its own
 }
 
 // Local is a variable that changes, that the threads of a block share, or that is a table.
@@ -121,6 +123,8 @@ type Value struct {
 	Name  string // the name of its Go variable, if it has one
 	Pos   token.Pos
 	Bound bool
+
+	Syntax any // the Go expression, an ast.Expr, that has this value; nil for a value that the translation adds
 
 	Const any       // of Const: a bool, int64, uint64, float64 or complex128
 	Of    string    // of Go and Atomic: the function's name, such as math.Sqrt or Add
