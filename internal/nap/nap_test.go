@@ -2,6 +2,7 @@ package nap
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -17,6 +18,20 @@ func TestLength(t *testing.T) {
 }
 
 // A wait of some milliseconds sleeps by calls of nanosleep, and never beyond the end of its context.
+// Other goroutines run now and then. Each time wakes a thread, so it is not with every question.
+func TestOtherGoroutinesRunNowAndThen(t *testing.T) {
+	ran := 0
+	others = func() { ran++ }
+	defer func() { others = runtime.Gosched }()
+	var w Waiter
+	for range 10 * often {
+		w.Rest(t.Context())
+	}
+	if ran != 10 {
+		t.Errorf("they ran %d times", ran)
+	}
+}
+
 func TestSleepsAreShort(t *testing.T) {
 	var slept []time.Duration
 	short = func(d time.Duration) { slept = append(slept, d) }
