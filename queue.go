@@ -101,6 +101,7 @@ func Open(ctx context.Context, device ...string) *Queue {
 	switch {
 	case len(device) == 0:
 		c.dev, err = hal.Default(ctx)
+		unbuilt.Do(func() { tellUnbuilt(c.dev) })
 	case len(device) == 1 && device[0] != all:
 		c.dev, err = openNamed(ctx, device[0])
 	default:

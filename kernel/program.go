@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/kernelcache"
 	"github.com/go-halyard/halyard/internal/layer"
 )
@@ -225,7 +226,7 @@ func closed(m *hal.Module) bool {
 // load loads the program on a device. An error is not kept: the next call tries again.
 func (p *Program) load(dev *hal.Device, l *load) {
 	defer close(l.done)
-	end := tell(listener(), "compiling the kernels of %s for %s", p.src.Name, dev.Info().Name())
+	end := tell(debug.Listener(), "compiling the kernels of %s for %s", p.src.Name, dev.Info().Name())
 	l.module, l.err = p.build(dev)
 	end()
 	p.mu.Lock()

@@ -3,23 +3,12 @@ package kernel
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
-
-	"github.com/go-halyard/halyard/internal/debug"
 )
 
 // patience is how long a compilation takes before a user who may wait for it is told.
 const patience = 2 * time.Second
-
-// listener returns where a user is told what takes long: standard error, if it is a terminal or HALYARD_DEBUG has the word log, else nil.
-func listener() io.Writer {
-	if s, err := os.Stderr.Stat(); debug.Has("log") || err == nil && s.Mode()&os.ModeCharDevice != 0 {
-		return os.Stderr
-	}
-	return nil
-}
 
 // tell writes a line if what begins now takes long, and another one at its end. The program calls end when it is done.
 func tell(to io.Writer, format string, args ...any) (end func()) {

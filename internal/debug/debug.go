@@ -1,7 +1,8 @@
-// Package debug reads the environment variable HALYARD_DEBUG.
+// Package debug reads the environment variable HALYARD_DEBUG, and knows whether a user listens.
 package debug
 
 import (
+	"io"
 	"os"
 	"strings"
 )
@@ -17,4 +18,12 @@ func Has(word string) bool {
 		}
 	}
 	return false
+}
+
+// Listener returns where a program tells its user what it does by itself: standard error, if that is a terminal or the variable has the word log, else nil.
+func Listener() io.Writer {
+	if s, err := os.Stderr.Stat(); Has("log") || err == nil && s.Mode()&os.ModeCharDevice != 0 {
+		return os.Stderr
+	}
+	return nil
 }
