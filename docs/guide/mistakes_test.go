@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,11 +22,13 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip/rtc"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/internal/testing/small"
 	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/load"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // The functions of this part make mistakes. The page shows their code.
@@ -143,6 +145,7 @@ var mistakes = []mistake{
 	{"A device that the program was not built for", "notBuilt", opening(hal.ErrNotBuilt)},
 	{"A driver that is not installed", "", opening(hal.ErrUnavailable)},
 	{"A compiler that is not installed", "", withoutCompiler},
+	{"A compiler that is not installed", "", compiledWithout},
 	{"A grid that the launcher does not know", "noGrid", onQueue(noGrid)},
 	{"A grid with too few dimensions", "oneDimension", onQueue(oneDimension)},
 	{"An index out of range", "outOfRange", onQueue(outOfRange)},
@@ -151,7 +154,7 @@ var mistakes = []mistake{
 	{"A length that does not fit", "brokenRows", onQueue(brokenRows)},
 	{"Something closed is used", "closedBuffer", onQueue(closedBuffer)},
 	{"Something closed is used", "closedQueue", onQueue(closedQueue)},
-	{"A call that waits for itself", "callInUpdate", onQueue(callInUpdate)},
+	{"A call that waits for itself", "callInUpdate", within(2*time.Second, callInUpdate)},
 	{"A write in a View", "writeInView", guarded},
 	{"A lease that is not released", "leaseKept", leased},
 	{"A step that does more than launch", "launchOnly", onQueue(launchOnly)},
@@ -161,10 +164,13 @@ var mistakes = []mistake{
 }
 
 // onQueue returns the error that a function leaves on a queue of the host.
-func onQueue(make func(*halyard.Queue)) func(*testing.T) string {
+func onQueue(make func(*halyard.Queue)) func(*testing.T) string { return within(time.Minute, make) }
+
+// within is onQueue with the time after which the queue's context ends.
+func within(most time.Duration, make func(*halyard.Queue)) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Parallel()
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), most)
 		defer cancel()
 		q := halyard.Open(ctx, "host")
 		make(q)
@@ -188,7 +194,27 @@ func opening(kind error) func(*testing.T) string {
 	}
 }
 
+// withoutCompiler returns the error of a launch on a device that takes CUDA C++ and has no compiler.
 func withoutCompiler(t *testing.T) string {
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "cuda"})}
+	b.Info = func(i driver.Info) driver.Info {
+		i.Compute.Language = driver.LanguageCUDA
+		return i
+	}
+	dev, err := hal.OpenWith(t.Context(), b, 0)
+	require.NoError(t, err)
+	stream, err := dev.NewStream()
+	require.NoError(t, err)
+	q := halyard.On(t.Context(), stream)
+	q.Fail(kernel.New(kernel.Source{Name: "main", CUDA: "text"}).Kernel("saxpy").Launch(t.Context(), stream, hal.Over(3)))
+	err = q.Close()
+	require.NoError(t, hal.CloseAll(dev, stream))
+	require.Error(t, err)
+	return err.Error()
+}
+
+// compiledWithout returns the error of the compiler's own.
+func compiledWithout(t *testing.T) string {
 	t.Setenv("HALYARD_NVRTC_LIBRARY", "/none/libnvrtc.so")
 	_, err := rtc.Load(rtc.NVRTC)
 	require.Error(t, err)
@@ -266,26 +292,39 @@ func leased(t *testing.T) string {
 	return line(t, again(t, "TestMistakeWithALease", "HALYARD_DEBUG="), "excluded by")
 }
 
+// output is text that goroutines write.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
 func leaked(t *testing.T) string {
-	told := make(chan string, 100)
-	before := hal.SetLeakHandler(func(l hal.Leak) { told <- l.Object })
-	defer hal.SetLeakHandler(before)
+	var out output
+	flags := log.Flags()
+	log.SetFlags(0)
+	log.SetOutput(&out)
+	defer func() {
+		log.SetFlags(flags)
+		log.SetOutput(os.Stderr)
+	}()
 	unread(context.Background())
-	for {
+	require.Eventually(t, func() bool {
 		runtime.GC()
-		select {
-		case object := <-told:
-			if !strings.Contains(object, "At: out of range") {
-				continue // of another test
-			}
-			var text strings.Builder
-			slog.New(slog.NewTextHandler(&text, nil)).Warn("halyard: never closed", "object", object, "device", "")
-			return strings.TrimSpace(regexp.MustCompile(`time=\S+ level`).ReplaceAllString(text.String(), "level"))
-		case <-time.After(time.Millisecond):
-		case <-t.Context().Done():
-			return ""
-		}
-	}
+		return strings.Contains(out.String(), "At: out of range")
+	}, time.Minute, time.Millisecond)
+	return line(t, out.String(), "At: out of range")
 }
 
 // zeros returns what is printed of a buffer whose queue has an error.
@@ -319,17 +358,19 @@ func whileCompiling(t *testing.T) string {
 	return late.Error()
 }
 
-// page of mistakes.
+// mistakesPage is the page that this file is about.
 const mistakesPage = "mistakes.md"
 
 var (
-	place  = regexp.MustCompile(`[^\s("=]*\.go(:\d+){0,2}`)
-	number = regexp.MustCompile(`0x[0-9a-f]+`)
+	place   = regexp.MustCompile(`[^\s("=]*\.go(:\d+){0,2}`)
+	number  = regexp.MustCompile(`0x[0-9a-f]+`)
+	missing = regexp.MustCompile(`\(/none/[^)]*\)`) // why the system's loader finds no library
 )
 
-// said is a message without what differs from run to run.
+// said is a message without what differs from run to run, and from system to system.
 func said(message string) string {
-	return strings.TrimSpace(number.ReplaceAllString(place.ReplaceAllString(message, "LINE"), "ADDRESS"))
+	message = missing.ReplaceAllString(place.ReplaceAllString(message, "LINE"), "(NONE)")
+	return strings.TrimSpace(number.ReplaceAllString(message, "ADDRESS"))
 }
 
 // sections returns the parts of the page by their headings.
@@ -343,12 +384,17 @@ func sections(t *testing.T) map[string]string {
 	return found
 }
 
-// shown returns the lines of a section that show messages.
+// shown returns the messages that a section shows. A line that is indented further continues the one before it.
 func shown(section string) (all []string) {
-	for _, l := range strings.Split(prosePart(section), "\n") {
-		if m, ok := strings.CutPrefix(l, "    "); ok {
-			all = append(all, said(m))
+	for _, l := range strings.Split(unfenced(section), "\n") {
+		if m, ok := strings.CutPrefix(l, "        "); ok {
+			all[len(all)-1] += " " + m
+		} else if m, ok := strings.CutPrefix(l, "    "); ok {
+			all = append(all, m)
 		}
+	}
+	for i := range all {
+		all[i] = said(all[i])
 	}
 	return all
 }
@@ -363,7 +409,8 @@ func fenced(section string) (all []string) {
 	return all
 }
 
-func prosePart(section string) string {
+// unfenced is a section without its code.
+func unfenced(section string) string {
 	parts := strings.Split(section, "```")
 	for i := range parts {
 		if i%2 == 1 {
@@ -371,6 +418,22 @@ func prosePart(section string) string {
 		}
 	}
 	return strings.Join(parts, "")
+}
+
+// The page shows no message that no test compares.
+func TestEachMessageIsCompared(t *testing.T) {
+	compared := map[string]int{generatedMissing: 1, generatedOld: 1, generatedOther: 1}
+	for _, m := range mistakes {
+		compared[m.heading]++
+	}
+	for heading, section := range sections(t) {
+		for _, f := range fenced(section) {
+			if strings.Contains(f, "halyard:kernel") {
+				compared[heading]++
+			}
+		}
+		assert.Len(t, shown(section), compared[heading], heading)
+	}
 }
 
 // Each mistake of a program gives the message that the page shows, and the page shows the code that made it.
@@ -451,6 +514,13 @@ func inModule(t *testing.T, files map[string]string) string {
 	return dir
 }
 
+// The headings about generated files.
+const (
+	generatedMissing = "The generated file is missing"
+	generatedOld     = "A kernel changed without go generate"
+	generatedOther   = "A kernel has other parameters"
+)
+
 // What Go and the first launch say of generated files that are missing or old.
 func TestMistakesWithGeneratedFiles(t *testing.T) {
 	if testing.Short() {
@@ -470,7 +540,7 @@ func TestMistakesWithGeneratedFiles(t *testing.T) {
 		t.Log(message)
 		assert.Contains(t, shown(page[heading]), said(message), "%s\n%s", heading, out)
 	}
-	run("The generated file is missing", "undefined", "build", "-o", os.DevNull, ".")
+	run(generatedMissing, "undefined", "build", "-o", os.DevNull, ".")
 
 	packages, err := translate.Load(t.Context(), dir, ".")
 	require.NoError(t, err)
@@ -482,7 +552,7 @@ func TestMistakesWithGeneratedFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(strings.Replace(string(hello), old, text, 1)), 0o600))
 	}
 	change("float32(a * x[i])", "float32(a * x[i] * x[i])")
-	run("A kernel changed without go generate", "has changed", "run", "-ldflags", "-s -w", ".")
+	run(generatedOld, "has changed", "run", "-ldflags", "-s -w", ".")
 	change("x, y []float32)", "x, y []float32, n int)")
-	run("A kernel has other parameters", "not enough arguments", "build", "-o", os.DevNull, ".")
+	run(generatedOther, "not enough arguments", "build", "-o", os.DevNull, ".")
 }
