@@ -87,10 +87,7 @@ func rows(t *testing.T, heading string) (all []*example) {
 	return all
 }
 
-var (
-	variables = regexp.MustCompile(`^(\w+(?:, \w+)*) :=|^var (\w+)`)
-	label     = regexp.MustCompile(`^\w+: `)
-)
+var variables = regexp.MustCompile(`^(\w+(?:, \w+)*) :=|^var (\w+)`)
 
 // kernel returns a kernel for the code of an example. A variable that the code does not use is used at its end.
 func (e *example) kernel(n int) string {
