@@ -186,9 +186,8 @@ func opening(kind error) func(*testing.T) string {
 		t.Setenv("HALYARD_CUDA_LIBRARY", "/none/libcuda.so.1")
 		t.Setenv("HALYARD_DEVICES", "host") // those that the error names
 		err := notBuilt(t.Context())
-		require.Error(t, err)
-		if !errors.Is(err, kind) {
-			t.Skip("depends on the build tags")
+		if !errors.Is(err, kind) || kind == hal.ErrUnavailable && !strings.Contains(err.Error(), "/none/") {
+			t.Skip("depends on the build tags: ", err) // a linked build loads no library
 		}
 		return err.Error()
 	}
