@@ -8,6 +8,10 @@
 //		}
 //	}
 //
+// A kernel is a function that many threads run at once, each for one element. A queue is a device with a stream, a list of work whose entries
+// run one after the other. The conversion float32(a * x[i]) rounds the product. Devices round it in any case, but Go may not: on some processors
+// it computes the product and the sum by one instruction. So with the conversion results have the same bits everywhere.
+//
 //	q := halyard.Open(ctx)                          // the best device; Open(ctx, "cuda:0") for another, "all" for all GPUs together
 //	x := halyard.From(q, []float32{1, 2, 3})
 //	y := halyard.From(q, []float32{10, 20, 30})

@@ -97,7 +97,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					_ = x_
 //line main.go:17
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)]) // float32( ) rounds the product, as all devices do
 					}
 //line main_kernels.go:103
 				}
@@ -107,7 +107,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					_ = x_
 //line main.go:17
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)]) // float32( ) rounds the product, as all devices do
 					}
 //line main_kernels.go:113
 				}
@@ -117,7 +117,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				_ = x_
 //line main.go:17
 				if i := x_; true || i < len(y) {
-					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)]) // float32( ) rounds the product, as all devices do
 				}
 //line main_kernels.go:123
 			}
@@ -126,7 +126,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		}
 //line main.go:17
 		if i := x_; i < len(y) {
-			y[i] += float32(a * x[i])
+			y[i] += float32(a * x[i]) // float32( ) rounds the product, as all devices do
 		}
 //line main_kernels.go:132
 	}

@@ -264,7 +264,7 @@ func TestMathBounds(t *testing.T) {
 // readBounds reads the table of the guide: for each function how far PoCL may be from the host for float32 and float64, then how far Intel may be,
 // and then how far devices of Vulkan may be.
 func readBounds(t *testing.T) map[string][6]float64 {
-	text, err := os.ReadFile("../../docs/guide/go-kernels.md")
+	text, err := os.ReadFile("../../docs/guide/go-kernels-run.md")
 	require.NoError(t, err)
 	rows := regexp.MustCompile("(?m)^\\| (`[A-Z].*`) \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\|").FindAllStringSubmatch(string(text), -1)
 	bounds := map[string][6]float64{}

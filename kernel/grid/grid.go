@@ -5,9 +5,12 @@
 //	//halyard:kernel
 //	func saxpy(t grid.Thread, a float32, x, y []float32) {
 //		if i := t.Global(0); i < len(y) {
-//			y[i] += a * x[i]
+//			y[i] += float32(a * x[i])
 //		}
 //	}
+//
+// A thread is one run of the kernel. Threads are in blocks of the same size, and the blocks of one launch are its grid. The conversion
+// float32(a * x[i]) rounds the product, as devices do. Without it Go may compute product and sum by one instruction, which rounds only once.
 //
 // On the host a copy of the function runs, once for each thread of a grid. For devices `halyard kernels` translates it into C and SPIR-V, and writes a
 // function that launches either.
