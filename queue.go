@@ -3,6 +3,7 @@ package halyard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -136,11 +137,15 @@ func listed(ctx context.Context, err error) error {
 	if len(names) == 0 {
 		names = []string{"none"}
 	}
-	more := *e
-	if e.Detail != "" {
-		more.Detail += "; "
+	more, here := *e, "the devices here are "+strings.Join(names, ", ")
+	switch {
+	case e.Err != nil: // it stands at the end of the text
+		more.Err = fmt.Errorf("%w; %s", e.Err, here)
+	case e.Detail != "":
+		more.Detail += "; " + here
+	default:
+		more.Detail = here
 	}
-	more.Detail += "the devices here are " + strings.Join(names, ", ")
 	return &more
 }
 
@@ -492,7 +497,7 @@ func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, st
 		over = q.grid
 	} else if layer.Dimensions(over) == 0 {
 		c.keep(hal.Errorf("launch", hal.ErrInvalidArgument,
-			"the data of kernel %s do not say how many threads it needs; launch it on q.Over(n), with a number for each dimension", kernel))
+			"the data of kernel %s do not say how many threads it needs; begin it with a condition such as i < len(x), or launch it on q.Over(n), with a number for each dimension", kernel))
 		c.end()
 		return nil, nil, grid, false
 	}
