@@ -1,0 +1,128 @@
+package lanes
+
+import (
+	"fmt"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// line is a line of the function, and the position of the statement that it is from.
+type line struct {
+	text string
+	pos  token.Pos
+	name string // the variable that the line assigns to, and nothing else
+	head bool   // it begins a loop, too
+	keep bool   // it is needed if no other line uses the variable, and only then
+}
+
+// write adds a line.
+func (w *writer) write(format string, args ...any) {
+	w.lines = append(w.lines, line{text: fmt.Sprintf(format, args...), pos: w.pos})
+}
+
+// put writes a line that only assigns to a variable.
+func (w *writer) put(name, op, text string) {
+	w.lines = append(w.lines, line{text: name + " " + op + " " + text, pos: w.pos, name: name})
+}
+
+// temp declares a variable of the function alone, and returns its name.
+func (w *writer) temp(name, text string) string {
+	name = w.fresh(name)
+	w.put(name, ":=", text)
+	w.frozen[name] = true
+	return name
+}
+
+// captured returns the lines that f writes.
+func (w *writer) captured(f func()) []line {
+	before := w.lines
+	w.lines = nil
+	f()
+	lines := w.lines
+	w.lines = before
+	return lines
+}
+
+// withLines returns the text of lines with the line numbers of the kernel's file.
+func (w *writer) withLines(lines []line) string {
+	var b strings.Builder
+	file, at := "", 0
+	for _, t := range lines {
+		if pos := w.At(t.pos); t.text[0] != '}' && (filepath.Base(pos.Filename) != file || pos.Line != at) {
+			file, at = filepath.Base(pos.Filename), pos.Line
+			fmt.Fprintf(&b, "//line %s:%d\n", file, at)
+		}
+		b.WriteString(t.text + "\n")
+		at++
+	}
+	b.WriteString(w.BackHere + "\n")
+	return b.String()
+}
+
+// needed returns the lines without those that only assign to variables that no other line uses: Go refuses such variables.
+func (w *writer) needed() []line {
+	lines := slices.Clone(w.lines)
+	for {
+		unused := map[string]bool{}
+		for _, t := range lines {
+			if t.name != "" && !t.keep && !t.head && !slices.ContainsFunc(lines, func(o line) bool { return o.name != t.name && mentions(o.text, t.name) }) {
+				unused[t.name] = true
+			}
+		}
+		before := len(lines)
+		lines = slices.DeleteFunc(lines, func(t line) bool { return unused[t.name] })
+		if len(lines) == before {
+			break
+		}
+	}
+	return slices.DeleteFunc(lines, func(t line) bool {
+		return t.keep && slices.ContainsFunc(lines, func(o line) bool { return o.name != t.name && mentions(o.text, t.name) })
+	})
+}
+
+// before returns the text of what lines use of the hoisted lines.
+func (w *writer) before(lines []line) (text string) {
+	lines = slices.Clone(lines)
+	for _, h := range slices.Backward(w.hoisted) {
+		if mentioned(lines, h.name) {
+			lines = append(lines, h)
+			text = h.text + "\n" + text
+		}
+	}
+	return text
+}
+
+func mentioned(lines []line, name string) bool {
+	return slices.ContainsFunc(lines, func(t line) bool { return mentions(t.text, name) })
+}
+
+// mentions reports whether a name is a word of a text.
+func mentions(text, name string) bool {
+	for at := 0; ; {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		i += at
+		at = i + len(name)
+		before, _ := utf8.DecodeLastRuneInString(text[:i])
+		after, _ := utf8.DecodeRuneInString(text[at:])
+		if part := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }; !part(before) && !part(after) && before != '.' {
+			return true
+		}
+	}
+}
+
+// unique returns texts without those that come again.
+func unique(all []string) (found []string) {
+	for _, s := range all {
+		if !slices.Contains(found, s) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
