@@ -17,7 +17,9 @@ func (f *values) expr(e ast.Expr) *ir.Value {
 	}
 	v := f.expression(e)
 	if !v.Bound {
-		v.Pos = e.Pos()
+		if v.Pos = e.Pos(); v.Syntax == nil {
+			v.Syntax = e
+		}
 	}
 	return v
 }

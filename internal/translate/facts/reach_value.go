@@ -277,7 +277,7 @@ func (w *walk) suppose(c *condition, holds bool) bool {
 	case holds:
 		return w.compare(c.x, c.op, c.y)
 	}
-	return w.compare(c.x, negated(c.op), c.y)
+	return w.compare(c.x, Negated(c.op), c.y)
 }
 
 // compare notes the comparison x op y. It reports whether the comparison limits a single atom by a number that is the same for all threads.

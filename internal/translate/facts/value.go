@@ -93,6 +93,31 @@ func SingleMath(v *ir.Value) (name string, args []*ir.Value) {
 	return name, args
 }
 
+// Pure reports whether computing a value, with the operands that are computed with it, cannot panic and has no effect.
+func Pure(v *ir.Value) bool {
+	switch v.Op {
+	case ir.Within, ir.UpTo, ir.Address, ir.Atomic, ir.Call:
+		return false
+	case ir.Div, ir.Rem:
+		if n, ok := Constant(v.Args[1]); v.Type.Integer() && (!ok || n == 0) {
+			return false
+		}
+	case ir.Shl, ir.Shr:
+		if n, ok := Constant(v.Args[1]); v.Args[1].Type.Signed() && (!ok || n < 0) {
+			return false
+		}
+	case ir.Load:
+		if len(v.Place.Indexes()) > 0 {
+			return false
+		}
+	case ir.Extract:
+		if len(v.Args) > 1 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(v.Operands(), func(a *ir.Value) bool { return !a.Bound && !Pure(a) })
+}
+
 // SamePlace reports whether two places are the same whenever both are used, because they are made of the same values: see [SameValue]. For places that are the
 // same only for some values of their indexes, it returns false.
 func SamePlace(p, q *ir.Place, stays func(*ir.Place) bool) bool {
@@ -118,8 +143,8 @@ func SameValue(v, w *ir.Value, stays func(*ir.Place) bool) bool {
 	return slices.EqualFunc(v.Args, w.Args, func(a, b *ir.Value) bool { return SameValue(a, b, stays) })
 }
 
-// negated returns the comparison of integers that holds where op does not hold.
-func negated(op ir.Op) ir.Op {
+// Negated returns the comparison of integers that holds where op does not hold.
+func Negated(op ir.Op) ir.Op {
 	return map[ir.Op]ir.Op{ir.Lt: ir.Ge, ir.Ge: ir.Lt, ir.Gt: ir.Le, ir.Le: ir.Gt, ir.Eq: ir.Ne, ir.Ne: ir.Eq}[op]
 }
 

@@ -122,6 +122,8 @@ type Value struct {
 	Pos   token.Pos
 	Bound bool
 
+	Syntax any // the Go expression, an ast.Expr without parentheses, that has the value; nil if there is none
+
 	Const any       // of Const: a bool, int64, uint64, float64 or complex128
 	Of    string    // of Go and Atomic: the function's name, such as math.Sqrt or Add
 	Which []int     // of Composite: the elements or fields whose values are Args; all others are zero. Of Extract: the field. Of the operations from InGrid to AllBlocks: the dimension

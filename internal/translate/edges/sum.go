@@ -1,0 +1,209 @@
+package edges
+
+import (
+	"fmt"
+
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// Names says how Go's text names what the threads of a row have in common.
+type Names struct {
+	// Place is the operation that returns the place of a thread in the row: InGrid, or InBlock if the row is that of a block. The dimension is 0.
+	Place ir.Op
+
+	// Base is the Go text of the place in the grid of the thread whose place in the block is 0. It is used if Place is InBlock, and may be "".
+	Base string
+
+	// Name returns the Go text of a value that is the same for all threads of the row. Evaluating the text changes nothing and does not panic. The text has the
+	// type of the value, which must be a predeclared type or a structure. For a value without such a text, Name returns "". See [Named].
+	Name func(*ir.Value) string
+
+	// Closed reports that neither a value nor what is computed from it has a text, because its type in Go is not the one that it has in the representation: the
+	// type depends on a type parameter. Closed may be nil.
+	Closed func(*ir.Value) bool
+}
+
+// Named returns the text for [Names.Name] in a function that has the parameters of the kernel, and a grid.Row with a name.
+func Named(v *ir.Value, row string) string {
+	switch v.Op {
+	case ir.Argument:
+		return v.Param.Name
+	case ir.Len:
+		return "len(" + v.Param.Name + ")"
+	case ir.Rows:
+		return v.Param.Name + ".Rows()"
+	case ir.Cols:
+		return v.Param.Name + ".Cols()"
+	case ir.InGrid:
+		if d := v.Which[0]; d > 0 {
+			return row + [...]string{"", ".Y", ".Z"}[d]
+		}
+	}
+	return ""
+}
+
+// Row knows the numbers of the threads of a row. Its atoms are X, the thread's place, and numbers that are the same for all threads of the row. The name of an
+// atom is its Go text.
+type Row struct {
+	facts.Atoms
+	Names
+	X *facts.Atom
+
+	atoms  map[string]*facts.Atom
+	locals map[*ir.Local]*ir.Value // what is in locals at the front of the kernel: see Limits
+}
+
+// New returns a Row.
+func New(names Names) *Row {
+	r := &Row{Names: names, atoms: map[string]*facts.Atom{}, locals: map[*ir.Local]*ir.Value{}}
+	r.X = r.atom("x")
+	r.X.Same = false
+	return r
+}
+
+// atom returns the atom of a Go text.
+func (r *Row) atom(text string) *facts.Atom {
+	if r.atoms[text] == nil {
+		a := &facts.Atom{ID: len(r.Atoms), Kind: facts.IsArgument, Name: text, Same: true}
+		r.Atoms, r.atoms[text] = append(r.Atoms, a), a
+	}
+	return r.atoms[text]
+}
+
+// most limits the factors and constants in sums, so that a text has no number that is too large for an int of 32 bits.
+const most = 1 << 20
+
+// Of returns an int as step times the thread's place plus an offset that is the same for all threads of the row. Row.Text returns the Go text of the offset,
+// which has type int. Both step and offset may be 0.
+func (r *Row) Of(v *ir.Value) (step int64, offset facts.Sum, ok bool) { return r.split(r.Sum(v)) }
+
+func (r *Row) split(p facts.Sum) (step int64, offset facts.Sum, ok bool) {
+	if p == nil {
+		return 0, nil, false
+	}
+	by, offset := r.By(p, r.X)
+	step, ok = by.Constant()
+	for _, n := range p {
+		ok = ok && n < most && n > -most
+	}
+	return step, offset, ok && by != nil
+}
+
+// Sum returns an int as a sum of products of the row's atoms. It returns nil if the int is computed from something else. Like ints, the sum wraps around.
+func (r *Row) Sum(v *ir.Value) facts.Sum {
+	if v.Type == nil || v.Type.Kind != ir.Int || r.Closed != nil && r.Closed(v) {
+		return nil
+	}
+	if text := r.Name(v); text != "" {
+		return r.atom(text).Sum()
+	}
+	switch v.Op {
+	case ir.Const:
+		if n := v.Const.(int64); n < most && n > -most {
+			return facts.Fixed(n)
+		}
+	case r.Place:
+		if v.Which[0] == 0 {
+			return r.X.Sum()
+		}
+	case ir.InGrid:
+		if v.Which[0] == 0 && r.Base != "" {
+			return r.X.Sum().Plus(r.atom(r.Base).Sum(), 1)
+		}
+	case ir.Load:
+		if is := r.locals[facts.Loaded(v)]; is != nil {
+			return r.Sum(is)
+		}
+	case ir.Neg:
+		return facts.Fixed(0).Plus(r.Sum(v.Args[0]), -1)
+	case ir.Add:
+		return r.Sum(v.Args[0]).Plus(r.Sum(v.Args[1]), 1)
+	case ir.Sub:
+		return r.Sum(v.Args[0]).Plus(r.Sum(v.Args[1]), -1)
+	case ir.Mul:
+		if x, y := r.Sum(v.Args[0]), r.Sum(v.Args[1]); x != nil && y != nil {
+			return x.Times(y)
+		}
+		return nil
+	}
+	if text := r.text(v); text != "" {
+		return r.atom(text).Sum()
+	}
+	return nil
+}
+
+// numbers are the names of the types of integers in Go.
+var numbers = map[ir.Kind]string{ir.I8: "int8", ir.I16: "int16", ir.I32: "int32", ir.I64: "int64", ir.Int: "int",
+	ir.U8: "uint8", ir.U16: "uint16", ir.U32: "uint32", ir.U64: "uint64", ir.Uint: "uint"}
+
+// text returns the Go text of a value that is the same for all threads of the row, or "". Values that are computed with floats have none, because Go may round
+// them differently in another function.
+func (r *Row) text(v *ir.Value) string {
+	if r.Closed != nil && r.Closed(v) {
+		return ""
+	}
+	if text := r.Name(v); text != "" {
+		return text
+	}
+	if v.Op == ir.Load {
+		return r.loaded(v.Place)
+	}
+	if v.Op == ir.Extract && len(v.Args) == 1 && v.Args[0].Type.Kind == ir.Struct {
+		if x := r.text(v.Args[0]); x != "" {
+			return x + "." + v.Args[0].Type.Fields[v.Which[0]].Name
+		}
+	}
+	if !v.Type.Integer() {
+		return ""
+	}
+	return r.operation(v)
+}
+
+// operation returns the Go text of an integer that is computed from other integers.
+func (r *Row) operation(v *ir.Value) string {
+	switch v.Op {
+	case ir.Const:
+		return fmt.Sprintf("%s(%d)", numbers[v.Type.Kind], v.Const)
+	case ir.Convert, ir.Neg, ir.Complement, ir.Add, ir.Sub, ir.Mul, ir.And, ir.Or, ir.Xor, ir.AndNot, ir.Min, ir.Max, ir.Div, ir.Rem, ir.Shl, ir.Shr:
+	default:
+		return ""
+	}
+	var args []string
+	for _, a := range v.Args {
+		x := r.text(a)
+		if x == "" || !a.Type.Integer() || !facts.Pure(v) {
+			return ""
+		}
+		if v.Op != ir.Convert && (a.Op == ir.Extract || a.Op == ir.Load) { // the type of the field may have a name
+			x = numbers[a.Type.Kind] + "(" + x + ")"
+		}
+		args = append(args, x)
+	}
+	switch {
+	case v.Op == ir.Convert:
+		return numbers[v.Type.Kind] + "(" + args[0] + ")"
+	case len(args) == 1:
+		return "(" + v.Op.String() + args[0] + ")"
+	case v.Op == ir.Min || v.Op == ir.Max:
+		return v.Op.String() + "(" + args[0] + ", " + args[1] + ")"
+	}
+	return "(" + args[0] + " " + v.Op.String() + " " + args[1] + ")"
+}
+
+// loaded returns the Go text of what is in a local, or in a field of it, at the front of the kernel.
+func (r *Row) loaded(p *ir.Place) string {
+	is := r.locals[p.Local]
+	if is == nil {
+		return ""
+	}
+	text, t := r.text(is), is.Type
+	for _, s := range p.Path {
+		if text == "" || t.Kind != ir.Struct {
+			return ""
+		}
+		text += "." + t.Fields[s.Field].Name
+		t = t.Fields[s.Field].Type
+	}
+	return text
+}
