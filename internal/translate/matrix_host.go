@@ -3,8 +3,6 @@ package translate
 import (
 	"fmt"
 	"go/ast"
-	"go/types"
-	"maps"
 	"slices"
 	"strings"
 
@@ -71,53 +69,6 @@ func (c *cell) shown(text *printed, now *ast.CallExpr, view, at string) []edit {
 	}
 	v := now.Args[2]
 	return append(edits, edit{text.at(j.End()), text.at(v.Pos()), end + " = "}, edit{text.at(v.End()), text.at(now.End()), ""})
-}
-
-// element returns an element of a slice: e itself, or an index of a matrix's row. It returns nil for another expression.
-func (l *laneWriter) element(e ast.Expr) *ast.IndexExpr {
-	if x, ok := ast.Unparen(e).(*ast.IndexExpr); ok {
-		return x
-	}
-	c := l.w.cell(e)
-	if c == nil || l.path != "" {
-		return nil
-	}
-	row, known := c.row(l.w)
-	if !known {
-		i := l.expr(c.call.Args[0])
-		if i.how != alike {
-			refuse(c.call.Pos(), "the elements of the threads are not neighbours: their rows differ")
-		}
-		if !l.frozen[i.text] {
-			i.text = l.temp("i", i.text)
-		}
-		row = fmt.Sprintf("%s.Span(%s, 1)", c.matrix.Name, i.text)
-	}
-	name := l.spans[row]
-	if name == "" {
-		if name = l.fresh(c.matrix.Name + "Row"); known {
-			l.spans[row] = name
-		} else {
-			l.put(name, ":=", row)
-		}
-	}
-	id := &ast.Ident{NamePos: c.call.Pos(), Name: name}
-	l.rows[id] = types.NewVar(id.Pos(), l.p.Types, name, types.NewSlice(load.MatrixOf(l.p.Info.ObjectOf(c.matrix).Type())))
-	if !known {
-		l.late[l.rows[id]] = fmt.Sprintf("%[1]s.Span(0, %[1]s.Rows())", c.matrix.Name)
-	}
-	return &ast.IndexExpr{X: id, Lbrack: c.call.Lparen, Index: c.call.Args[1], Rbrack: c.call.Rparen}
-}
-
-// rowsOf returns the lines that declare the rows of matrices that a text uses.
-func (l *laneWriter) rowsOf(text string) string {
-	var b strings.Builder
-	for _, row := range slices.Sorted(maps.Keys(l.spans)) {
-		if mentions(text, l.spans[row]) {
-			fmt.Fprintf(&b, "%s := %s\n", l.spans[row], row)
-		}
-	}
-	return b.String()
 }
 
 // base returns the beginning of a text that is a name.

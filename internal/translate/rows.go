@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-halyard/halyard/internal/translate/lanes"
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
@@ -35,8 +36,8 @@ type rows struct {
 	edges, never []string          // as those of inner
 
 	// of a kernel with barriers
-	parts     []*vectors  // phases as vectors
-	noVectors *load.Error // why a phase has none
+	parts     []*lanes.Vectors // phases as vectors
+	noVectors *load.Error      // why a phase has none
 }
 
 // rows returns the function for a kernel, or nil if none can be written, and why: for instance because a name in the body would mean something else there,

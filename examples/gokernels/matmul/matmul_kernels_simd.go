@@ -28,7 +28,7 @@ func matmulPhase1Lanes(sums []float32, count int) bool {
 	}
 	sums0 := sums[0:][:to]
 	c1 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	for at := 0; at < to; at += to {
 //line matmul.go:19
 		lanes.Store(c1, &sums0[at])
 //line matmul_kernels_simd.go:35
@@ -41,14 +41,14 @@ func matmulPhase2Lanes(firstX int, ty int, firstY int, m int, n int, c grid.Out[
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(sums))
-	from, to = grid.Within(from, to, ((firstY+ty)*n)+firstX, len(c))
+	from, to = grid.Within(from, to, firstY*n+ty*n+firstX, len(c))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
 	sums0 := sums[0:][:to]
-	c1 := c[((firstY+ty)*n)+firstX:][:to]
+	c1 := c[firstY*n+ty*n+firstX:][:to]
 	row := (firstY + ty)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	for at := 0; at < to; at += to {
 		x := at
 //line matmul.go:35
 		col := (firstX + x)

@@ -38,9 +38,9 @@ func addLanes(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32]
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
 //line lloyd.go:20
-		{
+		p := x
 //line lloyd.go:20
-			p := x
+		{
 //line lloyd.go:20
 			live := lanes.All32()
 //line lloyd.go:20
@@ -86,113 +86,139 @@ func addLanes(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32]
 						away = away.Add(points_7.Sub(simd.BroadcastFloat32s(centres[c][7])).Mul(points_7.Sub(simd.BroadcastFloat32s(centres[c][7]))))
 //line lloyd.go:27
 						on := live.And(away.Less(least))
+						v := away
+//line lloyd.go:28
 						best = simd.BroadcastInt32s(int32(c)).IfElse(on, best)
 //line lloyd.go:28
-						least = away.IfElse(on, least)
+						least = v.IfElse(on, least)
 					}
 				}
 				{
-//line lloyd.go:31
 					var of [16]int32
-//line lloyd.go:31
+//line lloyd.go:32
 					best.Store(of[:])
-//line lloyd.go:31
+//line lloyd.go:34
 					var on_2 [16]int32
-//line lloyd.go:31
+//line lloyd.go:34
 					live.ToInt32s().Store(on_2[:])
-//line lloyd.go:31
+//line lloyd.go:34
 					for lane := range lanes.Lanes32().Len() {
-//line lloyd.go:31
+//line lloyd.go:34
 						if on_2[lane] == 0 {
-//line lloyd.go:31
+//line lloyd.go:34
 							continue
 						}
 //line lloyd.go:31
-						p, part, best := p+lane, x+lane, int(of[lane])
+						p_2 := p + lane
+						best_2 := int(of[lane])
+//line lloyd.go:32
+						part := x + lane
 //line lloyd.go:31
 						{
 //line lloyd.go:31
-							e0__, e1__, e2__, e3__, e4__, e5__, e6__, e7__ := points[p][0], points[p][1], points[p][2], points[p][3], points[p][4], points[p][5], points[p][6], points[p][7]
-							{
-								d, x := 0, e0__
-								_ = d
-								_ = x
-								{
+							x_2 := points[p_2][0]
+//line lloyd.go:31
+							_ = x_2
+							v_2 := best_2
 //line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 1, e1__
-								_ = d
-								_ = x
-								{
+							_ = v_2
 //line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 2, e2__
-								_ = d
-								_ = x
-								{
-//line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 3, e3__
-								_ = d
-								_ = x
-								{
-//line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 4, e4__
-								_ = d
-								_ = x
-								{
-//line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 5, e5__
-								_ = d
-								_ = x
-								{
-//line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 6, e6__
-								_ = d
-								_ = x
-								{
-//line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 7, e7__
-								_ = d
-								_ = x
-								{
-//line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
+							sums[part][v_2][0] = (sums[part][v_2][0] + x_2)
 						}
+//line lloyd.go:32
+						{
+//line lloyd.go:31
+							x_3 := points[p_2][1]
+//line lloyd.go:31
+							_ = x_3
+							v_3 := best_2
+//line lloyd.go:32
+							_ = v_3
+//line lloyd.go:32
+							sums[part][v_3][1] = (sums[part][v_3][1] + x_3)
+						}
+//line lloyd.go:32
+						{
+//line lloyd.go:31
+							x_4 := points[p_2][2]
+//line lloyd.go:31
+							_ = x_4
+							v_4 := best_2
+//line lloyd.go:32
+							_ = v_4
+//line lloyd.go:32
+							sums[part][v_4][2] = (sums[part][v_4][2] + x_4)
+						}
+//line lloyd.go:32
+						{
+//line lloyd.go:31
+							x_5 := points[p_2][3]
+//line lloyd.go:31
+							_ = x_5
+							v_5 := best_2
+//line lloyd.go:32
+							_ = v_5
+//line lloyd.go:32
+							sums[part][v_5][3] = (sums[part][v_5][3] + x_5)
+						}
+//line lloyd.go:32
+						{
+//line lloyd.go:31
+							x_6 := points[p_2][4]
+//line lloyd.go:31
+							_ = x_6
+							v_6 := best_2
+//line lloyd.go:32
+							_ = v_6
+//line lloyd.go:32
+							sums[part][v_6][4] = (sums[part][v_6][4] + x_6)
+						}
+//line lloyd.go:32
+						{
+//line lloyd.go:31
+							x_7 := points[p_2][5]
+//line lloyd.go:31
+							_ = x_7
+							v_7 := best_2
+//line lloyd.go:32
+							_ = v_7
+//line lloyd.go:32
+							sums[part][v_7][5] = (sums[part][v_7][5] + x_7)
+						}
+//line lloyd.go:32
+						{
+//line lloyd.go:31
+							x_8 := points[p_2][6]
+//line lloyd.go:31
+							_ = x_8
+							v_8 := best_2
+//line lloyd.go:32
+							_ = v_8
+//line lloyd.go:32
+							sums[part][v_8][6] = (sums[part][v_8][6] + x_8)
+						}
+//line lloyd.go:32
+						{
+//line lloyd.go:31
+							x_9 := points[p_2][7]
+//line lloyd.go:31
+							_ = x_9
+							v_9 := best_2
+//line lloyd.go:32
+							_ = v_9
+//line lloyd.go:32
+							sums[part][v_9][7] = (sums[part][v_9][7] + x_9)
+						}
+						v_10 := best_2
 //line lloyd.go:34
-						sums[part][best][8]++
+						_ = v_10
+//line lloyd.go:34
+						sums[part][v_10][8] = (sums[part][v_10][8] + float32(1))
 					}
 				}
 			}
 		}
-//line lloyd_kernels_simd.go:196
+//line lloyd_kernels_simd.go:222
 	}
 	return r.From(from + at)
 }
@@ -202,7 +228,7 @@ func moveLanes(r grid.Row, sums [][32][9]float32, centres [][8]float32) grid.Row
 	if r.Y >= len(centres) {
 		return r
 	}
-	from, to := r.First(), min(r.End, int(8))
+	from, to := r.First(), min(r.End, 8)
 	from, to = grid.Within(from, to, 0, 9)
 	from, to = grid.Within(from, to, 0, 8)
 	if to-from < lanes.Lanes32().Len() || uint(r.Y) >= uint(32) || uint(r.Y) >= uint(len(centres)) {
@@ -228,7 +254,7 @@ func moveLanes(r grid.Row, sums [][32][9]float32, centres [][8]float32) grid.Row
 				points = (points + sums[part][c][8])
 			}
 			lanes.Store(sum.Div(simd.BroadcastFloat32s(max(points, float32(1)))), &centres[c][x])
-//line lloyd_kernels_simd.go:232
+//line lloyd_kernels_simd.go:258
 		}
 		if at == count || !lanes.Disjoint(centres, sums) {
 			break

@@ -79,14 +79,14 @@ func (w *writer) find(n *inArray) where {
 		if i > 0 {
 			length = fmt.Sprint(n.sizes[i-1])
 		}
-		x := w.index(index, index.Pos)
-		a, ok := w.affine(index)
+		x := w.indexOf(index, index.Pos)
+		a, ok := w.known(index)
 		_, exact := x.natural()
 		switch {
 		case x.how == differ || x.how == leads && (at.leads >= 0 || x.step != "" || i > 0 && i < len(n.index)-1):
 			refuse(index.Pos, notNeighbours)
 		case x.how == leads && ok && a.step == 1:
-			at.leads, at.owner = i, fmt.Sprintf("%d: %s", i, a.text())
+			at.leads, at.owner = i, fmt.Sprintf("%d: %s", i, a.text)
 			w.leaveOutside(a, length)
 		case x.how == leads:
 			if at.leads, at.owner = i, ""; !isBelow(w.below[counted(index)], length) {
@@ -310,7 +310,7 @@ func (w *writer) hoistArrays(s *ir.Stmt) func() {
 // sure reports whether an index is known to be within its slice or array before it is computed. In front of a loop it is not known whether a round runs that
 // would tell of an index out of range.
 func (w *writer) sure(index *ir.Value) bool {
-	_, ok := w.affine(index)
+	_, ok := w.known(index)
 	return ok || w.below[counted(index)] != ""
 }
 

@@ -27,7 +27,7 @@ func (w *writer) compute(v *ir.Value) value {
 		return w.extract(v)
 	case ir.Argument:
 		return w.argument(v)
-	case ir.Call, ir.Atomic, ir.Composite, ir.Address:
+	case ir.Call, ir.Atomic, ir.Composite, ir.Address, ir.Within, ir.UpTo:
 		refuse(v.Pos, "this expression does not become a vector")
 	}
 	k := numberOf(v)
@@ -59,8 +59,6 @@ func (w *writer) compute(v *ir.Value) value {
 		return w.math(v)
 	case ir.Load:
 		return w.load(v)
-	case ir.Within, ir.UpTo:
-		return w.inPart(v)
 	}
 	switch {
 	case v.Op.Compares():

@@ -18,7 +18,7 @@ func (w *writer) loops(s *ir.Stmt) {
 	stores := false
 	s.Then.Visit(func(t *ir.Stmt) { stores = stores || t.Do == ir.Store && t.Place.Local == nil }, nil)
 	if w.stored = w.stored || stores; s.Count == nil {
-		defer w.bounded(s, facts.Stepped)()
+		defer w.bounded(s)()
 		w.loop(s, func() {}, w.while)
 		return
 	}
@@ -64,7 +64,7 @@ func (w *writer) loop(s *ir.Stmt, begin func(), head func(*ir.Stmt, *leaving)) {
 	head(s, scope)
 	w.pos = s.Pos
 	round := w.active
-	if awake := scope.key.of("awake"); w.differs[awake] {
+	if awake := scope.key.part("awake"); w.differs[awake] {
 		scope.awake = w.temp("awake", w.lanes())
 		w.frozen[scope.awake] = false
 	}
@@ -124,15 +124,13 @@ func (w *writer) counts(s *ir.Stmt, scope *leaving, from, end value) {
 func (w *writer) walks(s *ir.Stmt, from, end value) {
 	c := s.Count
 	k := c.Index.Type.Kind
-	defer w.bounded(s, func(*ir.Stmt) (*ir.Local, *ir.Value) { return nil, nil })()
+	defer w.bounded(s)()
 	at := from
 	begin := func() {
-		if end = w.once(end); end.how != alike || end.fixed {
-			end.still = false
-		}
+		end = w.once(end)
 		at.text = w.fresh(either(c.Index.Name == "" || c.Index.Name == "_", "k", c.Index.Name))
 		at.exact, at.fixed, at.still = nil, false, false
-		w.put(at.text, ":=", either(at.how == differ, from.text, from.text))
+		w.put(at.text, ":=", from.text)
 	}
 	w.loop(s, begin, func(s *ir.Stmt, scope *leaving) {
 		w.bound[c.Index] = at
@@ -193,46 +191,36 @@ func (w *writer) round(scope *leaving, post, lines []line, c value) {
 
 // bounded notes that the variable of a loop such as for p := i; p < len(x); p += n stays below that length, and is not negative, if the loop has that
 // form. The function that it returns ends that.
-func (w *writer) bounded(s *ir.Stmt, stepped func(*ir.Stmt) (*ir.Local, *ir.Value)) func() {
+func (w *writer) bounded(s *ir.Stmt) func() {
 	var of any
-	var first, cond *ir.Value
-	by := affine{plus: 1}
-	if c := s.Count; c != nil {
-		if of, first, by.plus = c.Index, c.From, c.By; c.By <= 0 || c.Op != ir.Lt || c.By > near || c.End.Op != ir.Len {
-			return func() {}
-		}
-		cond = &ir.Value{Args: []*ir.Value{c.Index, c.End}}
-	} else {
-		l, next := stepped(s)
-		if l == nil || s.Value == nil || next.Op != ir.Add || s.Head != nil && len(s.Head.List) > 0 {
-			return func() {}
-		}
-		// What follows the comparison is evaluated only where it is true.
-		if cond = terms(s.Value, ir.Both)[0]; cond.Op != ir.Lt || facts.Loaded(cond.Args[0]) != l || cond.Args[1].Op != ir.Len {
-			return func() {}
-		}
-		of, first = l, w.begun(s, l)
-		var ok bool
-		if by, ok = w.affine(next.Args[1]); !ok || by.step != 0 {
-			return func() {}
-		}
+	var cond, first *ir.Value
+	by, ok := index{}, false
+	if c := s.Count; c != nil && c.By > 0 {
+		of, first, ok = c.Index, c.From, true
+		cond = &ir.Value{Op: c.Op, Args: []*ir.Value{c.Index, c.End}}
+	} else if l, next := facts.Stepped(s); l != nil && s.Value != nil && next.Op == ir.Add && (s.Head == nil || len(s.Head.List) == 0) {
+		of, first = l, w.begun(l)
+		cond = terms(s.Value, ir.Both)[0] // what follows the comparison is evaluated only where it is true
+		by, ok = w.known(next.Args[1])
+		ok = ok && first != nil && by.step == 0
 	}
-	length := cond.Args[1].Param
-	if first == nil || w.Part != nil || length.Type.Elem.Kind != ir.Array {
+	if !ok || w.Part != nil || cond.Op != ir.Lt || counted(cond.Args[0]) != of || cond.Args[1].Op != ir.Len || cond.Args[1].Param.Type.Elem.Kind != ir.Array {
 		return func() {}
 	}
-	a, ok := w.affine(first)
+	a, ok := w.known(first)
 	if !ok || a.step != 1 {
 		return func() {}
 	}
-	w.leaveIf(fmt.Sprintf("uint(%s+%s) > 1<<62", w.from, parenthesized(a.text())))
-	w.leaveIf(fmt.Sprintf("uint(%s) > 1<<62", by.text()))
-	w.below[of] = "len(" + w.param(length).Name + ")"
+	w.leaveIf(fmt.Sprintf("uint(%s+%s) > 1<<62", w.from, parenthesized(a.text)))
+	if by.text != "" {
+		w.leaveIf(fmt.Sprintf("uint(%s) > 1<<62", by.text))
+	}
+	w.below[of] = "len(" + w.param(cond.Args[1].Param).Name + ")"
 	return func() { delete(w.below, of) }
 }
 
-// begun returns the value that a local has before a loop: that of its declaration, if only the loop changes it after that.
-func (w *writer) begun(loop *ir.Stmt, l *ir.Local) (first *ir.Value) {
+// begun returns the value that a local has before the loop whose step is the only other statement that changes it, or nil.
+func (w *writer) begun(l *ir.Local) (first *ir.Value) {
 	stores := 0
 	w.body().Visit(func(s *ir.Stmt) {
 		if s.Do == ir.Store && s.Place.Local == l {

@@ -19,12 +19,10 @@ type view struct {
 // spread is elements of a slice that are the same distance apart: the place of each thread, times the step of index, plus its offset.
 type spread struct {
 	slice  string
-	index  affine
+	index  index
 	stored bool
 	pos    token.Pos
 }
-
-func (s spread) offset() affine { return affine{terms: s.index.terms, plus: s.index.plus} }
 
 // Loads and stores of elements that are apart cost, beside those of the row's loop, about as much as so many operations on vectors save.
 const (
@@ -88,9 +86,9 @@ func (w *writer) element(p *ir.Place, pos token.Pos) element {
 // rowOf returns the slice that is a row of a matrix. Span returns no elements for a row that the matrix does not have, so what proves that a column is an
 // index of the slice also proves that the matrix has the row.
 func (w *writer) rowOf(matrix string, row *ir.Value) (name, late string) {
-	a, known := w.affine(row)
+	a, known := w.known(row)
 	known = known && a.step == 0
-	text := fmt.Sprintf("%s.Span(%s, 1)", matrix, a.text())
+	text := fmt.Sprintf("%s.Span(%s, 1)", matrix, a.text)
 	if !known {
 		i := w.value(row)
 		if i.how != alike {
@@ -113,17 +111,17 @@ func (w *writer) rowOf(matrix string, row *ir.Value) (name, late string) {
 
 // view returns the part of a slice that begins with the first thread's element, for an index that is known before the threads run.
 func (w *writer) view(e element, stored bool) (string, bool) {
-	a, ok := w.affine(e.index)
+	a, ok := w.known(e.index)
 	if !ok || a.step != 1 || e.late != "" {
 		return "", false
 	}
 	for i := range w.views {
-		if w.views[i].slice == e.slice && w.views[i].offset == a.text() {
+		if w.views[i].slice == e.slice && w.views[i].offset == a.text {
 			w.views[i].stored = w.views[i].stored || stored
 			return w.views[i].name, true
 		}
 	}
-	n := view{w.fresh(fmt.Sprintf("%s%d", e.slice, len(w.views))), e.slice, a.text(), stored}
+	n := view{w.fresh(fmt.Sprintf("%s%d", e.slice, len(w.views))), e.slice, a.text, stored}
 	w.views = append(w.views, n)
 	return n.name, true
 }
@@ -131,17 +129,17 @@ func (w *writer) view(e element, stored bool) (string, bool) {
 // spreads notes elements that are a step apart, for an index that is known before the threads run. It returns the index of the vector's first thread and
 // the step.
 func (w *writer) spreads(e element, stored bool) (at, step string, ok bool) {
-	a, ok := w.affine(e.index)
+	a, ok := w.known(e.index)
 	if !ok || a.step < 2 || a.step > 1<<16 || e.late != "" || w.widened(e.kind) {
 		return "", "", false
 	}
-	i := slices.IndexFunc(w.spread, func(s spread) bool { return s.slice == e.slice && s.index.step == a.step && s.index.text() == a.text() })
+	i := slices.IndexFunc(w.spread, func(s spread) bool { return s.slice == e.slice && s.index.step == a.step && s.index.text == a.text })
 	if i < 0 {
 		i = len(w.spread)
 		w.spread = append(w.spread, spread{slice: e.slice, index: a, pos: e.pos})
 	}
 	w.spread[i].stored = w.spread[i].stored || stored
-	return fmt.Sprintf("%d*%s+%s", a.step, w.x, parenthesized(a.text())), fmt.Sprint(a.step), true
+	return fmt.Sprintf("%d*%s+%s", a.step, w.x, parenthesized(a.text)), fmt.Sprint(a.step), true
 }
 
 // load returns what is at a place.
@@ -169,7 +167,7 @@ func (w *writer) load(v *ir.Value) value {
 	if at, step, ok := w.spreads(e, false); ok {
 		return w.gathered(e.kind, e.slice, at, step)
 	}
-	at := w.index(e.index, e.pos)
+	at := w.indexOf(e.index, e.pos)
 	if at.how == differ {
 		refuse(e.pos, notNeighbours)
 	}
@@ -192,8 +190,8 @@ func (w *writer) load(v *ir.Value) value {
 	return w.loaded(e.kind, e.slice, at.text)
 }
 
-// index returns the value of an index, which is an int if all threads have it.
-func (w *writer) index(v *ir.Value, pos token.Pos) value {
+// indexOf returns the value of an index, which is an int if all threads have it.
+func (w *writer) indexOf(v *ir.Value, pos token.Pos) value {
 	outer := w.indexing
 	w.indexing = true
 	at := w.value(v)
@@ -231,7 +229,7 @@ func (w *writer) loadAlike(v *ir.Value, e element, at value) value {
 func (w *writer) inside1(index *ir.Value, at value, length string) bool {
 	below := w.below[counted(index)]
 	n, exact := at.natural()
-	a, ok := w.affine(index)
+	a, ok := w.known(index)
 	switch {
 	case isBelow(below, length):
 	case exact:
@@ -239,7 +237,7 @@ func (w *writer) inside1(index *ir.Value, at value, length string) bool {
 	case below != "" && below[0] != 'l':
 		w.leaveIf(fmt.Sprintf("%s < %s", length, below))
 	case ok && a.step == 0:
-		w.leaveIf(fmt.Sprintf("uint(%s) >= uint(%s)", a.text(), length))
+		w.leaveIf(fmt.Sprintf("uint(%s) >= uint(%s)", a.text, length))
 	default:
 		return false
 	}
@@ -417,9 +415,8 @@ func (w *writer) own() {
 			continue
 		}
 		for _, o := range w.spread {
-			d := s.index.plus - o.index.plus
-			same := o.index.step == s.index.step && slices.Equal(s.index.terms, o.index.terms)
-			if o.slice == s.slice && (!same || max(d, -d) >= s.index.step) {
+			d, same := s.index.offset.Plus(o.index.offset, -1).Constant()
+			if o.slice == s.slice && (!same || o.index.step != s.index.step || max(d, -d) >= s.index.step) {
 				refuse(s.pos, "threads may share elements of %s: the indexes of a slice that is stored to with a step must differ by "+
 					"less than the step", s.slice)
 			}

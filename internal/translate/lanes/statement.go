@@ -322,7 +322,9 @@ func (w *writer) lanes() string {
 	return w.active
 }
 
-func (w *writer) without(m, n string) string { return fmt.Sprintf("lanes.Without%d(%s, %s)", w.bits, m, n) }
+func (w *writer) without(m, n string) string {
+	return fmt.Sprintf("lanes.Without%d(%s, %s)", w.bits, m, n)
+}
 
 func (w *writer) any(m string) string { return fmt.Sprintf("lanes.Any%d(%s)", w.bits, m) }
 
@@ -341,7 +343,7 @@ func (w *writer) jump(s *ir.Stmt) bool {
 		w.learn(scope.key)
 		w.leave(scope.mask, scope.awake)
 	default:
-		w.learn(scope.key.of("awake"))
+		w.learn(scope.key.part("awake"))
 		w.leave(scope.awake)
 	}
 	scope.exits++
@@ -431,7 +433,7 @@ func (w *writer) call(v *ir.Value) {
 	w.depth = slices.Clip(w.depth)
 	inner := &leaving{key: key{w.path, f, ""}}
 	for i, t := range f.Results {
-		r := &variable{kind: t.Kind, key: inner.key.of(fmt.Sprint("result", i)), depth: len(w.depth)}
+		r := &variable{kind: t.Kind, key: inner.key.part(fmt.Sprint("result", i)), depth: len(w.depth)}
 		if w.differs[r.key] {
 			r.how, r.name = differ, w.fresh(f.Name+"_")
 			w.lines = append(w.lines, line{text: fmt.Sprintf("var %s simd.%s", r.name, w.vectorOf(t.Kind)), pos: w.pos, name: r.name})

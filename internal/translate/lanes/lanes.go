@@ -1,0 +1,287 @@
+// Package lanes writes a kernel in Go as a function that runs threads as vectors, with Go's package simd.
+//
+// A kernel without barriers gets a second function for the host, in a file that only Go 1.27 with GOEXPERIMENT=simd builds. It runs the front threads
+// of a row as vectors, and leaves the others to the row's loop. A lane of a vector is a thread. What is the same for the whole row stays scalar Go.
+// An index must be the thread's place plus something that is the same for the row, so that the elements of the lanes are neighbours. The last vector of a
+// row may run threads of the one before again, if no thread loads what is stored. Where threads differ in what they run, all of it runs, each part for the
+// lanes of a mask.
+//
+// The result has the bits of the row's loop. In the loop a thread's stores come before the loads of the next thread. With vectors they come after
+// those of the same vector. So before the first thread the function looks whether the elements that a lane stores are another lane's in memory, and
+// leaves such a row to the loop. Whatever could panic, it leaves to the loop as well, and it asks before the first store: an index is within its
+// slice, or the function returns.
+//
+// Stores to elements of arrays at indexes that differ between threads run thread by thread in between; if one of these panics, another thread's panic may
+// be told than in the loop.
+//
+// What does not fit is a reason to have no such function for a kernel.
+//
+//   - value.go has what values are: the same for all threads of the row, a number that grows from lane to lane, or a vector. lines.go has the lines of the
+//     text. row.go has what package edges knows of the threads of a row.
+//   - expression.go writes values. memory.go writes elements of slices, and array.go elements of arrays that are elements of slices.
+//   - statement.go writes statements, with the lanes for which they run, and the functions that are called. loop.go writes loops. island.go writes the
+//     statements that run thread by thread.
+//   - frame.go writes what is around.
+package lanes
+
+import (
+	"fmt"
+	"go/token"
+	"maps"
+	"slices"
+
+	"github.com/go-halyard/halyard/internal/translate/edges"
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// Kernel is a kernel without barriers, or a part of a kernel that has barriers.
+type Kernel struct {
+	Function *ir.Function
+	Pos      token.Pos
+	Params   []Param // the parameters of the function that is written, in the order of those of the kernel
+	Loop     string  // the function that runs the threads of a row one by one
+	Part     *Part   // not nil for a part
+	Always   bool    // it has vectors even if these do not pay
+	File
+}
+
+// Param is a parameter in Go.
+type Param struct {
+	Name, Type string
+	Element    string // the type of an element
+	Named      bool   // the number at the end of the type is not of a predeclared type
+}
+
+// Part is a phase of a kernel with barriers, or a round that threads take together.
+type Part struct {
+	Private []string // parameters whose memory no other parameter shares
+	Round   string   // the parameter that is the first thread's number of the round; "" for a phase
+}
+
+// File is the generated file.
+type File struct {
+	Names    func() (hook, name string) // the variable through which the function is called, and the function
+	Taken    func(name string) bool     // something else has the name
+	At       func(token.Pos) token.Position
+	BackHere string // a line after which lines have the numbers of the generated file
+}
+
+// Vectors is the function for a kernel.
+type Vectors struct {
+	Hook    string // the variable through which it is called
+	Type    string // of it
+	Name    string
+	Imports map[string]string
+	Text    string
+	Fused   bool // where Go fuses x*y + z, the row's loop gives other bits
+}
+
+// Imports are names of imports of the file with vector code.
+var Imports = []string{"simd", "lanes", "math"}
+
+// Refusal is the reason why a kernel has no function.
+type Refusal struct {
+	Pos  token.Pos
+	Text string
+}
+
+// refuse ends a try, because something does not become vector code.
+func refuse(pos token.Pos, format string, args ...any) {
+	panic(Refusal{pos, fmt.Sprintf(format, args...)})
+}
+
+// tryAgain is the value of a panic that ends a try early.
+type tryAgain struct{}
+
+// key names a local, or what lanes leave at different times: a loop or a function, where it is written.
+type key struct {
+	path string // of the calls around, which tells two calls of a function apart
+	of   any
+	what string
+}
+
+func (k key) part(what string) key { return key{k.path, k.of, what} }
+
+// writer writes the function of one kernel. Which variables differ between lanes, and how wide a lane is, is found by trying: a try that learns of
+// one more starts again. What lanes have depends on the masks under which it is assigned, which only the text decides.
+type writer struct {
+	Kernel
+	effects *facts.Effects
+	long    bool // the kernel has loops, or calls functions
+	bits    int  // of a lane
+	differs map[key]bool
+	whole64 map[key]bool // locals that need all bits of an int
+	again   bool         // this try has learnt something
+	fused   bool         // a product of floats is not converted, so that Go may fuse it with a sum
+	try
+}
+
+// try is what a try knows.
+type try struct {
+	names   map[string]bool
+	imports map[string]string
+	lines   []line
+	frozen  map[string]bool   // variables of Go that keep their value
+	hoisted []line            // vectors that are the same in the whole function
+	named   map[string]string // their names
+
+	shared *edges.Row
+	limits []edges.Limit
+	truths map[*ir.Value]bool // comparisons whose results the limits decide
+
+	bound   map[*ir.Value]value
+	results map[*ir.Value][]value // of calls with several results
+	arrays  map[*ir.Value]*columns
+	passed  map[*ir.Param]value     // arguments of functions that the kernel calls
+	given   map[*ir.Param]*ir.Value // the same, as they are computed
+	vars    map[*ir.Local]*variable
+	homes   facts.Homes
+
+	views         []view
+	spread        []spread
+	whole         []string // slices of which any element may be loaded
+	loads         []string // slices of which elements are loaded
+	spans         map[string]string
+	late          bool // a row of a matrix is found while threads run
+	nested        []nested
+	hoistedArrays []*columns
+	below         map[any]string // locals and counters whose values, in the lanes that run, are not negative and below this number
+	fits          []string       // conditions under which the row is left to the loop
+	inside        []string       // lines that leave out threads at an end of the row, for which a comparison is not as for the others
+
+	times     int       // how often the loops around what is written next run, or a guess
+	gains     int       // operations on vectors, as often as they run
+	costs     int       // how many such operations it takes to make the loads and stores of elements that are apart worth while
+	costsAt   token.Pos // the first of these
+	unrolling bool      // the rounds of a loop are written one after the other
+	stored    bool      // a store may come before what is written next
+	indexing  bool      // an index is being written
+	pos       token.Pos // of the statement
+
+	row       string
+	from, to  string
+	count     string
+	end       string
+	at, x, xs string // where the vector begins: in the views, and in the grid; the places of its threads
+	label     string
+
+	path   string       // of the calls around
+	callee *ir.Function // the function that is written in place of a call
+	depth  []string     // places from which fewer lanes run: those that are left out may come back, and would see what was assigned since
+	active string       // the mask of the lanes that run what is written next, or "" for all
+	scope  *leaving
+	last   bool // the statement is the last of a function
+}
+
+// Write returns the function for a kernel, or the reason why it has none.
+func Write(k Kernel) (*Vectors, *Refusal) {
+	w := &writer{Kernel: k, bits: 32, differs: map[key]bool{}, whole64: map[key]bool{}, fused: fuses(k.Function), long: isLong(k.Function.Body)}
+	w.effects = effectsOf(k.Function, map[*ir.Function]*facts.Effects{})
+	for range 64 { // each try knows more than the one before; programs need a few
+		v, why := w.attempt()
+		if why != nil {
+			return nil, why
+		}
+		if v != nil {
+			return v, nil
+		}
+	}
+	return nil, &Refusal{k.Pos, "this kernel has too many variables that differ between threads"}
+}
+
+func effectsOf(f *ir.Function, of map[*ir.Function]*facts.Effects) *facts.Effects {
+	f.Body.Visit(nil, func(v *ir.Value) {
+		if v.Op == ir.Call && of[v.Call] == nil {
+			effectsOf(v.Call, of)
+		}
+	})
+	of[f] = facts.EffectsOf(f, of)
+	return of[f]
+}
+
+// fuses reports whether a function has a product of floats that is not rounded by a conversion. Products of products, and those that are divided or
+// compared, are not added to anything.
+func fuses(f *ir.Function) (found bool) {
+	rounded := map[*ir.Value]bool{}
+	f.Body.Visit(nil, func(v *ir.Value) {
+		if v.Op == ir.Round || v.Op == ir.Convert || v.Op == ir.Mul || v.Op == ir.Div || v.Op.Compares() {
+			for _, a := range v.Args {
+				rounded[a] = true
+			}
+		}
+	})
+	f.Body.Visit(nil, func(v *ir.Value) {
+		found = found || v.Op == ir.Mul && v.Type.Float() && (!rounded[v] || v.Bound)
+	})
+	return found
+}
+
+// learn notes that something differs between lanes. The current try goes on, so that the next one knows more.
+func (w *writer) learn(k key) {
+	if !w.differs[k] {
+		w.differs[k], w.again = true, true
+	}
+}
+
+// fresh returns a name that no other variable of the function has, and neither the package nor Go.
+func (w *writer) fresh(name string) string {
+	unique := name
+	for i := 2; w.names[unique] || w.Taken(unique) || slices.Contains(Imports, unique); i++ {
+		unique = fmt.Sprintf("%s_%d", name, i)
+	}
+	w.names[unique] = true
+	return unique
+}
+
+// attempt writes the function. It returns nil if it has learnt something that the next try needs.
+func (w *writer) attempt() (v *Vectors, why *Refusal) {
+	defer func() {
+		switch found := recover().(type) {
+		case nil:
+		case Refusal:
+			if v, why = nil, &found; w.again {
+				why = nil
+			}
+		case tryAgain:
+			v, why = nil, nil
+		default:
+			panic(found)
+		}
+	}()
+	w.begin()
+	w.scope = &leaving{key: key{of: "kernel"}}
+	w.leavable(w.scope)
+	w.block(w.Function.Body)
+	if w.again {
+		return nil, nil
+	}
+	w.own()
+	if w.costs > w.gains && !w.Always {
+		refuse(w.costsAt, "the kernel computes so little with elements that are apart that loading and storing them would take longer than vectors save")
+	}
+	if !slices.ContainsFunc(w.views, func(v view) bool { return v.stored }) && len(w.storedApart()) == 0 {
+		refuse(w.Pos, "this kernel stores nothing at its threads' places")
+	}
+	return w.function(), nil
+}
+
+// begin starts a try.
+func (w *writer) begin() {
+	w.again = false
+	w.try = try{
+		names: map[string]bool{}, imports: map[string]string{}, frozen: map[string]bool{}, named: map[string]string{}, bound: map[*ir.Value]value{},
+		results: map[*ir.Value][]value{}, arrays: map[*ir.Value]*columns{}, passed: map[*ir.Param]value{}, given: map[*ir.Param]*ir.Value{},
+		vars: map[*ir.Local]*variable{}, homes: facts.HomesOf(w.Function), spans: map[string]string{}, below: map[any]string{}, times: 1, pos: w.Pos,
+	}
+	for _, p := range w.Params {
+		w.names[p.Name] = true
+		w.frozen[p.Name] = !p.Named
+	}
+	w.row, w.from, w.to, w.count, w.at = w.fresh("r"), w.fresh("from"), w.fresh("to"), w.fresh("count"), w.fresh("at")
+	w.x, w.xs, w.label, w.end = w.fresh("x"), w.fresh("xs"), w.fresh("vectors"), w.fresh("end")
+	w.frozen[w.x] = true
+	w.shared = edges.New(edges.Names{Place: ir.InGrid, Name: w.rowName})
+	w.limits, w.truths = w.shared.Limits(w.Function.Body)
+	w.truths = maps.Clone(w.truths)
+}
