@@ -132,9 +132,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			p_2 = p_2.Mul(r_2).Mul(r_2).Add(r_2).Add(c7)
 			power_ = p_2.Mul(lanes.AloneUint32s(whole.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live, power_)
 //line blackscholes.go:25
-			v_2 := power_
-//line blackscholes.go:25
-			discounted := k.Mul(v_2)
+			discounted := k.Mul(power_)
 			var normal_ simd.Float32s
 //line blackscholes.go:26
 			live_2 := lanes.All32()
@@ -179,17 +177,13 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			p_4 = p_4.Mul(r_3).Mul(r_3).Add(r_3).Add(c7)
 			power__2 = p_4.Mul(lanes.AloneUint32s(whole_2.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_3, power__2)
 //line blackscholes.go:42
-			v_3 := power__2
-//line blackscholes.go:42
-			above := c32.Mul(v_3).Mul(p_3.Mul(k_2))
+			above := c32.Mul(power__2).Mul(p_3.Mul(k_2))
 			on_7 := d1.Less(c17)
 			normal_ = above.IfElse(on_7, normal_)
 //line blackscholes.go:44
 			live_2 = lanes.Without32(live_2, on_7)
 //line blackscholes.go:46
 			normal_ = c7.Sub(above).IfElse(live_2, normal_)
-//line blackscholes.go:26
-			v_4 := normal_
 //line blackscholes.go:26
 			var normal__2 simd.Float32s
 //line blackscholes.go:26
@@ -235,9 +229,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			p_6 = p_6.Mul(r_4).Mul(r_4).Add(r_4).Add(c7)
 			power__3 = p_6.Mul(lanes.AloneUint32s(whole_3.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_5, power__3)
 //line blackscholes.go:42
-			v_5 := power__3
-//line blackscholes.go:42
-			above_2 := c32.Mul(v_5).Mul(p_5.Mul(k_3))
+			above_2 := c32.Mul(power__3).Mul(p_5.Mul(k_3))
 			on_11 := d2.Less(c17)
 			normal__2 = above_2.IfElse(on_11, normal__2)
 //line blackscholes.go:44
@@ -245,12 +237,10 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 //line blackscholes.go:46
 			normal__2 = c7.Sub(above_2).IfElse(live_4, normal__2)
 //line blackscholes.go:26
-			v_6 := normal__2
-//line blackscholes.go:26
-			c_4 := s.Mul(v_4).Sub(discounted.Mul(v_6))
+			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 			lanes.Store(c_4, &call3[at])
 			lanes.Store(c_4.Sub(s).Add(discounted), &put4[at])
-//line blackscholes_kernels_simd.go:254
+//line blackscholes_kernels_simd.go:244
 		}
 		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {
 			break

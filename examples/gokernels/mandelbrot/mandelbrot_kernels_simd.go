@@ -87,10 +87,8 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 //line mandelbrot.go:36
 			leaves_ = all9.IfElse(live, leaves_)
 //line mandelbrot.go:23
-			v_4 := leaves_
-//line mandelbrot.go:23
-			lanes.Store(v_4, &rounds0[at])
-//line mandelbrot_kernels_simd.go:94
+			lanes.Store(leaves_, &rounds0[at])
+//line mandelbrot_kernels_simd.go:92
 		}
 		if at == count {
 			break

@@ -37,7 +37,7 @@ func (w *writer) arrayed(p *ir.Place) bool { return p.Local == nil && w.inArray(
 
 // mostScattered is how many times as long as such stores the whole kernel must take. The vectors are taken apart for them, and the rest is several times
 // faster.
-const mostScattered = 8
+const mostScattered = 7
 
 const beside = "beside stores to places that differ between threads, "
 
@@ -91,17 +91,23 @@ func weight(r *ir.Region) (sum int) {
 	}
 	var value func(v *ir.Value)
 	value = func(v *ir.Value) {
-		sum++
+		if sum++; v.Bound {
+			return
+		}
 		for _, a := range v.Operands() {
-			if !a.Bound {
-				value(a)
-			}
+			value(a)
 		}
 	}
 	for _, s := range r.List {
-		sum++
 		for _, v := range s.Operands() {
 			value(v)
+		}
+		if s.Do == ir.Let {
+			for _, a := range s.Value.Operands() {
+				value(a)
+			}
+		} else {
+			sum++
 		}
 		if s.Do == ir.Loop {
 			sum += rounds(s) * (weight(s.Head) + weight(s.Then) + weight(s.Step) + 1)

@@ -198,9 +198,13 @@ func (w *writer) bounded(s *ir.Stmt) func() {
 	if c := s.Count; c != nil && c.By > 0 {
 		of, first, ok = c.Index, c.From, true
 		cond = &ir.Value{Op: c.Op, Args: []*ir.Value{c.Index, c.End}}
-	} else if l, next := facts.Stepped(s); l != nil && s.Value != nil && next.Op == ir.Add && (s.Head == nil || len(s.Head.List) == 0) {
+	} else if l, next := facts.Stepped(s); l != nil && s.Value != nil && next.Op == ir.Add {
 		of, first = l, w.begun(l)
-		cond = terms(s.Value, ir.Both)[0] // what follows the comparison is evaluated only where it is true
+		cond = s.Value
+		if h := s.Head; h != nil && len(h.List) == 2 && facts.Stored(h.List[0]) != nil && h.List[1].Do == ir.If && facts.Loaded(h.List[1].Value) == facts.Stored(h.List[0]) {
+			cond = h.List[0].Value // a call that follows && is evaluated only where this is true
+		}
+		cond = terms(cond, ir.Both)[0] // and so is what else follows it
 		by, ok = w.known(next.Args[1])
 		ok = ok && first != nil && by.step == 0
 	}

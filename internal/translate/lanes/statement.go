@@ -449,9 +449,11 @@ func (w *writer) call(v *ir.Value) {
 			panic(tryAgain{}) // this try has learnt that the result differs
 		}
 		values = append(values, value{text: r.name, how: r.how, kind: r.kind})
+		w.frozen[r.name] = true
 	}
 	w.path, w.callee, w.active, w.depth, w.scope, w.last, w.pos, w.homes = path, callee, active, depth, scope, last, pos, homes
-	for i := range values {
+	for i := range values { // no statement changes the function's variables any more
+		w.frozen[values[i].text] = w.frozen[values[i].text] || w.isVariable(values[i].text)
 		values[i] = w.name(either(v.Name == "", "v", v.Name), values[i])
 	}
 	if len(values) > 1 {
@@ -459,4 +461,14 @@ func (w *writer) call(v *ir.Value) {
 		return
 	}
 	w.bound[v] = values[0]
+}
+
+// isVariable reports whether a text is the name of a local, or of the result, of a function that the kernel has called.
+func (w *writer) isVariable(text string) bool {
+	for _, n := range w.vars {
+		if n.name == text {
+			return true
+		}
+	}
+	return false
 }
