@@ -31,7 +31,7 @@ func treeSumPhase1Lanes(half int, part []float32, count int) bool {
 	if !lanes.Apart(part0, part1) {
 		return false // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line barriers.go:20
 		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
 //line main_kernels_simd.go:38

@@ -549,7 +549,7 @@ func dotPhase1Lanes(indexX int, gridX int, end int, a []float32, mines []float32
 	}
 	mines0 := mines[0:][:to]
 	c2 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line cg.go:43
 		lanes.Store(c2, &mines0[at])
 //line main_kernels_simd.go:556
@@ -566,7 +566,7 @@ func dotPhase2Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 		mines0 := mines[0:][:to]
 		a1 := a[round:][:to]
 		b2 := b[round:][:to]
-		for at := 0; at < to; at += to {
+		for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line cg.go:45
 			mine := lanes.Load[simd.Float32s](&mines0[at])
 //line cg.go:45
@@ -590,7 +590,7 @@ func dotPhase3Lanes(part []float32, mines []float32, count int) bool {
 	}
 	mines0 := mines[0:][:to]
 	part1 := part[0:][:to]
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line cg.go:47
 		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line cg.go:47
@@ -610,7 +610,7 @@ func innerPhase1Lanes(indexX int, gridX int, end int, a []float64, mines []float
 	}
 	mines0 := mines[0:][:to]
 	c2 := simd.BroadcastFloat64s(0)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:53
 		lanes.Store(c2, &mines0[at])
 //line main_kernels_simd.go:617
@@ -627,7 +627,7 @@ func innerPhase2Lanes(round int, a []float64, b []float64, mines []float64, stop
 		mines0 := mines[0:][:to]
 		a1 := a[round:][:to]
 		b2 := b[round:][:to]
-		for at := 0; at < to; at += to {
+		for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:55
 			mine := lanes.Load[simd.Float64s](&mines0[at])
 //line stream.go:55
@@ -651,7 +651,7 @@ func innerPhase3Lanes(part []float64, mines []float64, count int) bool {
 	}
 	mines0 := mines[0:][:to]
 	part1 := part[0:][:to]
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:57
 		mine := lanes.Load[simd.Float64s](&mines0[at])
 //line stream.go:57

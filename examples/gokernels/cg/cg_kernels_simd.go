@@ -151,7 +151,7 @@ func productPhase1Lanes(mines []float32, count int) bool {
 	}
 	mines0 := mines[0:][:to]
 	c1 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:38
 		lanes.Store(c1, &mines0[at])
 //line cg_kernels_simd.go:158
@@ -168,7 +168,7 @@ func productPhase2Lanes(round int, a []float32, row int, b []float32, mines []fl
 		mines0 := mines[0:][:to]
 		a1 := a[row+round:][:to]
 		b2 := b[row+round:][:to]
-		for at := 0; at < to; at += to {
+		for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:40
 			mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:40
@@ -192,7 +192,7 @@ func productPhase3Lanes(part []float32, mines []float32, count int) bool {
 	}
 	mines0 := mines[0:][:to]
 	part1 := part[0:][:to]
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:42
 		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:42
@@ -216,7 +216,7 @@ func productPhase4Lanes(half int, part []float32, count int) bool {
 	if !lanes.Apart(part0, part1) {
 		return false // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:46
 		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
 //line cg_kernels_simd.go:223
@@ -234,7 +234,7 @@ func totalPhase1Lanes(mines []float32, count int) bool {
 	}
 	mines0 := mines[0:][:to]
 	c1 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:60
 		lanes.Store(c1, &mines0[at])
 //line cg_kernels_simd.go:241
@@ -250,7 +250,7 @@ func totalPhase2Lanes(round int, sums []float32, mines []float32, stop, step, to
 	for ; stop-round >= to; round += step {
 		mines0 := mines[0:][:to]
 		sums1 := sums[round:][:to]
-		for at := 0; at < to; at += to {
+		for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:62
 			mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:62
@@ -274,7 +274,7 @@ func totalPhase3Lanes(part []float32, mines []float32, count int) bool {
 	}
 	mines0 := mines[0:][:to]
 	part1 := part[0:][:to]
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:64
 		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:64
@@ -298,7 +298,7 @@ func totalPhase4Lanes(half int, part []float32, count int) bool {
 	if !lanes.Apart(part0, part1) {
 		return false // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:68
 		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
 //line cg_kernels_simd.go:305

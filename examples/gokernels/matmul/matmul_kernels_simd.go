@@ -28,7 +28,7 @@ func matmulPhase1Lanes(sums []float32, count int) bool {
 	}
 	sums0 := sums[0:][:to]
 	c1 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line matmul.go:19
 		lanes.Store(c1, &sums0[at])
 //line matmul_kernels_simd.go:35
@@ -48,7 +48,7 @@ func matmulPhase2Lanes(firstX int, ty int, firstY int, m int, n int, c grid.Out[
 	sums0 := sums[0:][:to]
 	c1 := c[firstY*n+ty*n+firstX:][:to]
 	row := (firstY + ty)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
 //line matmul.go:35
 		col := (firstX + x)

@@ -32,7 +32,7 @@ func scatterPhase1Lanes(firstX int, keys []uint32, shift uint32, own []uint32, d
 	digits_2 := digits_[0:][:to]
 	c0 := simd.BroadcastUint32s(16)
 	c1 := simd.BroadcastUint32s(15)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
 //line radix.go:59
 		i := (firstX + x)

@@ -31,7 +31,7 @@ func sumPhase1Lanes(firstX int, x []uint32, part []uint32, count int) bool {
 	}
 	x0 := x[firstX:][:to]
 	part1 := part[0:][:to]
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x_2 := at
 //line reduce.go:16
 		i := (firstX + x_2)
@@ -57,7 +57,7 @@ func sumPhase2Lanes(half int, part []uint32, count int) bool {
 	if !lanes.Apart(part0, part1) {
 		return false // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line reduce.go:22
 		lanes.Store(lanes.Load[simd.Uint32s](&part0[at]).Add(lanes.Load[simd.Uint32s](&part1[at])), &part0[at])
 //line reduce_kernels_simd.go:64
@@ -78,7 +78,7 @@ func scanPhase1Lanes(step int, part []uint32, befores []uint32, count int) bool 
 	befores1 := befores[0:][:to]
 	c0 := simd.BroadcastUint32s(0)
 	bound1 := lanes.Bound32(step)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
 		xs := lanes.Int32s(x)
 //line reduce.go:41
@@ -102,7 +102,7 @@ func scanPhase2Lanes(part []uint32, befores []uint32, count int) bool {
 	}
 	befores0 := befores[0:][:to]
 	part1 := part[0:][:to]
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line reduce.go:46
 		before := lanes.Load[simd.Uint32s](&befores0[at])
 //line reduce.go:46

@@ -267,7 +267,7 @@ func productPhase1Lanes(sums []float32, count_2 int) bool {
 	}
 	sums0 := sums[0:][:to]
 	c1 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line divided.go:63
 		lanes.Store(c1, &sums0[at])
 //line divided_kernels_simd.go:274
@@ -287,7 +287,7 @@ func productPhase2Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float3
 	sums0 := sums[0:][:to]
 	c1 := c[firstY*n+ty*n+firstX:][:to]
 	row := (firstY + ty)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
 //line divided.go:78
 		col := (firstX + x)

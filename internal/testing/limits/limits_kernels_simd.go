@@ -186,7 +186,7 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 	c4 := simd.BroadcastInt64s(3)
 	c5 := simd.BroadcastInt64s(4)
 	c6 := simd.BroadcastInt64s(5)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
 		x_2 := at
 //line limits.go:191
 		i := (firstX + x_2)
@@ -447,7 +447,7 @@ func copiedPhase2Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 	c6 := simd.BroadcastInt64s(10000000)
 	c7 := simd.BroadcastInt64s(100000000)
 	c8 := simd.BroadcastInt64s(1000000000)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
 		x_2 := at
 //line limits.go:229
 		i := (firstX + x_2)

@@ -44,7 +44,7 @@ func sumsPhase1Lanes(firstX int, d float32, x []float32, vs []float32, v_s []flo
 	v_s2 := v_s[0:][:to]
 	c0 := simd.BroadcastFloat32s(0)
 	all1 := simd.BroadcastFloat32s(d)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x_2 := at
 //line kernels.go:33
 		v := c0
@@ -72,7 +72,7 @@ func sumsPhase2Lanes(s []float32, v_s []float32, count int) bool {
 	}
 	v_s0 := v_s[0:][:to]
 	s1 := s[0:][:to]
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:23
 		v_ := lanes.Load[simd.Float32s](&v_s0[at])
 //line kernels.go:23
@@ -96,7 +96,7 @@ func sumsPhase3Lanes(d_ int, s []float32, count int) bool {
 	if !lanes.Apart(s0, s1) {
 		return false // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:14
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
 //line waits_kernels_simd.go:103
@@ -119,7 +119,7 @@ func sumsPhase4Lanes(s []float32, vs []float32, totals []float32, v__s []float32
 	v__s2 := v__s[0:][:to]
 	total := s[0]
 	all1 := simd.BroadcastFloat32s(total)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:37
 		v := lanes.Load[simd.Float32s](&vs0[at])
 		v__ := v.Mul(v)
@@ -143,7 +143,7 @@ func sumsPhase5Lanes(s []float32, v__s []float32, count int) bool {
 	}
 	v__s0 := v__s[0:][:to]
 	s1 := s[0:][:to]
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:23
 		v__ := lanes.Load[simd.Float32s](&v__s0[at])
 //line kernels.go:23
@@ -167,7 +167,7 @@ func sumsPhase6Lanes(d__ int, s []float32, count int) bool {
 	if !lanes.Apart(s0, s1) {
 		return false // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:14
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
 //line waits_kernels_simd.go:174
@@ -189,7 +189,7 @@ func sortsPhase1Lanes(firstX int, k []uint32, x []uint32, swaps_s []int32, count
 	k1 := k[0:][:to]
 	swaps_s2 := swaps_s[0:][:to]
 	c1 := simd.BroadcastInt32s(0)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:115
 		lanes.Store(lanes.Load[simd.Uint32s](&x0[at]), &k1[at])
 //line kernels.go:96
@@ -217,7 +217,7 @@ func sortsPhase2Lanes(firstX int, swaps []int32, y []uint32, k []uint32, swaps_s
 	if !lanes.Apart(swaps1, y3) {
 		return false // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:116
 		swaps_ := lanes.Load[simd.Int32s](&swaps_s0[at])
 //line kernels.go:116
@@ -242,7 +242,7 @@ func turnsPhase1Lanes(firstX int, x []float32, vs []float32, ns []int32, count i
 	vs1 := vs[0:][:to]
 	ns2 := ns[0:][:to]
 	c1 := simd.BroadcastInt32s(0)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:137
 		v := lanes.Load[simd.Float32s](&x0[at])
 //line kernels.go:137
@@ -264,7 +264,7 @@ func turnsPhase2Lanes(r int, vs []float32, count int) bool {
 	}
 	vs0 := vs[0:][:to]
 	all0 := simd.BroadcastFloat32s(float32(r))
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:141
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:141
@@ -294,7 +294,7 @@ func turnsPhase3Lanes(firstX int, y []float32, passed []int32, vs []float32, ns 
 	if !lanes.Apart(y2, passed3) {
 		return false // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:143
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:143

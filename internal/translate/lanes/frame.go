@@ -140,7 +140,7 @@ func (w *writer) loopOfPart(lines []line, apart []string) (views, loop string) {
 			views += fmt.Sprintf("%s := %s[%s:][:%s]\n", v.name, v.slice, v.offset, w.to)
 		}
 	}
-	head := fmt.Sprintf("%sfor %s := 0; %[2]s < %s; %[2]s += %s {\n", w.labelled(lines), w.at, w.to, w.lanesOf())
+	head := fmt.Sprintf("%sfor %s := 0; %[2]s < %[3]s; %[2]s += %[4]s {\n", w.labelled(lines), w.at, w.to, w.lanesOf())
 	return views, head + w.places(lines, w.at) + w.withLines(lines) + "}\n"
 }
 

@@ -31,7 +31,7 @@ func scatterPhase1Lanes(step int, part []uint32, mores []uint32, count_2 int) bo
 	mores1 := mores[0:][:to]
 	c0 := simd.BroadcastUint32s(0)
 	bound1 := lanes.Bound32(step)
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
 		xs := lanes.Int32s(x)
 //line kernels.go:180
@@ -55,7 +55,7 @@ func scatterPhase2Lanes(part []uint32, mores []uint32, count_2 int) bool {
 	}
 	mores0 := mores[0:][:to]
 	part1 := part[0:][:to]
-	for at := 0; at < to; at += to {
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:185
 		more := lanes.Load[simd.Uint32s](&mores0[at])
 //line kernels.go:185
