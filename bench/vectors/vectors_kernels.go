@@ -607,12 +607,12 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 func heatRow(r grid.Row, n int, from []float32, to grid.Out[float32]) {
 	end := min(r.End, n)
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, ((r.Y+int(1))*n)-1, len(from))
-	from_, to_ = grid.Within(from_, to_, ((r.Y+int(1))*n)+1, len(from))
-	from_, to_ = grid.Within(from_, to_, ((r.Y + int(1)) * n), len(to))
-	from_, to_ = grid.Within(from_, to_, ((r.Y + int(1)) * n), len(from))
-	from_, to_ = grid.Within(from_, to_, ((r.Y+int(1))*n)-n, len(from))
-	from_, to_ = grid.Within(from_, to_, ((r.Y+int(1))*n)+n, len(from))
+	from_, to_ = grid.Within(from_, to_, n*r.Y+n-1, len(from))
+	from_, to_ = grid.Within(from_, to_, n*r.Y+n+1, len(from))
+	from_, to_ = grid.Within(from_, to_, n*r.Y+n, len(to))
+	from_, to_ = grid.Within(from_, to_, n*r.Y+n, len(from))
+	from_, to_ = grid.Within(from_, to_, n*r.Y, len(from))
+	from_, to_ = grid.Within(from_, to_, n*r.Y+2*n, len(from))
 	if from_ >= to_ {
 		from_ = end // none
 	}
@@ -620,12 +620,12 @@ threads:
 	for x := r.First(); x < end; x++ {
 		if x == from_ {
 			count := to_ - from_
-			from0 := from[from_+(((r.Y+int(1))*n)-1):][:count]
-			from1 := from[from_+(((r.Y+int(1))*n)+1):][:count]
-			to2 := to[from_+((r.Y+int(1))*n):][:count]
-			from3 := from[from_+((r.Y+int(1))*n):][:count]
-			from4 := from[from_+(((r.Y+int(1))*n)-n):][:count]
-			from5 := from[from_+(((r.Y+int(1))*n)+n):][:count]
+			from0 := from[from_+n*r.Y+n-1:][:count]
+			from1 := from[from_+n*r.Y+n+1:][:count]
+			to2 := to[from_+n*r.Y+n:][:count]
+			from3 := from[from_+n*r.Y+n:][:count]
+			from4 := from[from_+n*r.Y:][:count]
+			from5 := from[from_+n*r.Y+2*n:][:count]
 		within:
 			for at := range count {
 				x := from_ + at

@@ -105,12 +105,12 @@ func rowsLaplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 //go:noinline
 func rowsLaplaceRow(r grid.Row, p []float32, q grid.Out[float32], n int, above int, below int) {
 	from, to := r.First(), r.End
-	from, to = grid.Within(from, to, ((r.Y + above) * n), len(p))
-	from, to = grid.Within(from, to, ((r.Y+above)*n)-n, len(p))
-	from, to = grid.Within(from, to, ((r.Y+above)*n)-1, len(p))
-	from, to = grid.Within(from, to, ((r.Y+above)*n)+1, len(p))
-	from, to = grid.Within(from, to, ((r.Y+above)*n)+n, len(p))
-	from, to = grid.Within(from, to, (r.Y * n), len(q))
+	from, to = grid.Within(from, to, r.Y*n+above*n, len(p))
+	from, to = grid.Within(from, to, r.Y*n+above*n-n, len(p))
+	from, to = grid.Within(from, to, r.Y*n+above*n-1, len(p))
+	from, to = grid.Within(from, to, r.Y*n+above*n+1, len(p))
+	from, to = grid.Within(from, to, r.Y*n+above*n+n, len(p))
+	from, to = grid.Within(from, to, r.Y*n, len(q))
 	if from >= to {
 		from = r.End // none
 	}
@@ -118,12 +118,12 @@ threads:
 	for x := r.First(); x < r.End; x++ {
 		if x == from {
 			count := to - from
-			p0 := p[from+((r.Y+above)*n):][:count]
-			p1 := p[from+(((r.Y+above)*n)-n):][:count]
-			p2 := p[from+(((r.Y+above)*n)-1):][:count]
-			p3 := p[from+(((r.Y+above)*n)+1):][:count]
-			p4 := p[from+(((r.Y+above)*n)+n):][:count]
-			q5 := q[from+(r.Y*n):][:count]
+			p0 := p[from+r.Y*n+above*n:][:count]
+			p1 := p[from+r.Y*n+above*n-n:][:count]
+			p2 := p[from+r.Y*n+above*n-1:][:count]
+			p3 := p[from+r.Y*n+above*n+1:][:count]
+			p4 := p[from+r.Y*n+above*n+n:][:count]
+			q5 := q[from+r.Y*n:][:count]
 		within:
 			for at_ := range count {
 				x := from + at_

@@ -103,7 +103,7 @@ func smoothRow(r grid.Row, from int, src []float32, dst grid.Out[float32]) {
 	from_, to = grid.Within(from_, to, from-1, len(src))
 	from_, to = grid.Within(from_, to, from+1, len(src))
 	from_, to = grid.Without(from_, to, -from)
-	from_, to = grid.Without(from_, to, len(src)-from-1)
+	from_, to = grid.Without(from_, to, -from+len(src)-1)
 	if from_ >= to {
 		from_ = end // none
 	}
@@ -113,8 +113,8 @@ threads:
 			count := to - from_
 			dst0 := dst[from_+0:][:count]
 			src1 := src[from_+from:][:count]
-			src2 := src[from_+(from-1):][:count]
-			src3 := src[from_+(from+1):][:count]
+			src2 := src[from_+from-1:][:count]
+			src3 := src[from_+from+1:][:count]
 		within:
 			for at := range count {
 				x := from_ + at

@@ -116,7 +116,7 @@ threads:
 			count := to - from
 			next0 := next.Span(r.Y, 1)[from+0:][:count]
 			now1 := now.Span(r.Y, 1)[from+0:][:count]
-			now2 := now.Span(r.Y, 1)[from+(-1):][:count]
+			now2 := now.Span(r.Y, 1)[from-1:][:count]
 			now3 := now.Span(r.Y, 1)[from+1:][:count]
 			now4 := now.Span(r.Y-1, 1)[from+0:][:count]
 			now5 := now.Span(r.Y+1, 1)[from+0:][:count]

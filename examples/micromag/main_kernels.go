@@ -1176,7 +1176,7 @@ func fft4Row(r grid.Row, n int, columns int, stride int, cos []float32, sin []fl
 	if r.Y >= (n / int(4)) {
 		return
 	}
-	if r.Z >= int(3) {
+	if r.Z >= 3 {
 		return
 	}
 	end := min(r.End, columns)
@@ -1212,33 +1212,33 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 	if r.Y >= (n / int(2)) {
 		return
 	}
-	if r.Z >= int(3) {
+	if r.Z >= 3 {
 		return
 	}
 	end := min(r.End, columns)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, (((r.Z * n) + r.Y) * columns), len(toRe))
-	from, to = grid.Within(from, to, (((r.Z * n) + r.Y) * columns), len(toIm))
-	from, to = grid.Within(from, to, (((r.Z * n) + r.Y) * columns), len(re))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+((n/int(2))*columns), len(re))
-	from, to = grid.Within(from, to, (((r.Z * n) + r.Y) * columns), len(im))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+((n/int(2))*columns), len(im))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+((n/int(2))*columns), len(toRe))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+((n/int(2))*columns), len(toIm))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(toRe))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(toIm))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(re))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(re))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(im))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(im))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toRe))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toIm))
 	if from >= to {
 		from = end // none
 	}
 	for x_ := r.First(); x_ < end; x_++ {
 		if x_ == from {
 			count := to - from
-			toRe0 := toRe[from+(((r.Z*n)+r.Y)*columns):][:count]
-			toIm1 := toIm[from+(((r.Z*n)+r.Y)*columns):][:count]
-			re2 := re[from+(((r.Z*n)+r.Y)*columns):][:count]
-			re3 := re[from+((((r.Z*n)+r.Y)*columns)+((n/int(2))*columns)):][:count]
-			im4 := im[from+(((r.Z*n)+r.Y)*columns):][:count]
-			im5 := im[from+((((r.Z*n)+r.Y)*columns)+((n/int(2))*columns)):][:count]
-			toRe6 := toRe[from+((((r.Z*n)+r.Y)*columns)+((n/int(2))*columns)):][:count]
-			toIm7 := toIm[from+((((r.Z*n)+r.Y)*columns)+((n/int(2))*columns)):][:count]
+			toRe0 := toRe[from+columns*r.Z*n+columns*r.Y:][:count]
+			toIm1 := toIm[from+columns*r.Z*n+columns*r.Y:][:count]
+			re2 := re[from+columns*r.Z*n+columns*r.Y:][:count]
+			re3 := re[from+columns*r.Z*n+columns*(n/int(2))+columns*r.Y:][:count]
+			im4 := im[from+columns*r.Z*n+columns*r.Y:][:count]
+			im5 := im[from+columns*r.Z*n+columns*(n/int(2))+columns*r.Y:][:count]
+			toRe6 := toRe[from+columns*r.Z*n+columns*(n/int(2))+columns*r.Y:][:count]
+			toIm7 := toIm[from+columns*r.Z*n+columns*(n/int(2))+columns*r.Y:][:count]
 			for at_ := range count {
 				x_ := from + at_
 				_ = x_
@@ -1270,21 +1270,21 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 	if r.Y >= toRows {
 		return
 	}
-	if r.Z >= int(3) {
+	if r.Z >= 3 {
 		return
 	}
 	end := min(r.End, toColumns)
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, (((r.Z * toRows) + r.Y) * toColumns), len(toRe))
-	from_, to_ = grid.Within(from_, to_, (((r.Z * toRows) + r.Y) * toColumns), len(toIm))
+	from_, to_ = grid.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toRe))
+	from_, to_ = grid.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toIm))
 	if from_ >= to_ {
 		from_ = end // none
 	}
 	for x_ := r.First(); x_ < end; x_++ {
 		if x_ == from_ {
 			count := to_ - from_
-			toRe0 := toRe[from_+(((r.Z*toRows)+r.Y)*toColumns):][:count]
-			toIm1 := toIm[from_+(((r.Z*toRows)+r.Y)*toColumns):][:count]
+			toRe0 := toRe[from_+toColumns*toRows*r.Z+toColumns*r.Y:][:count]
+			toIm1 := toIm[from_+toColumns*toRows*r.Z+toColumns*r.Y:][:count]
 			for at := range count {
 				x_ := from_ + at
 				_ = x_
@@ -1324,21 +1324,21 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 	if r.Y >= toRows {
 		return
 	}
-	if r.Z >= int(3) {
+	if r.Z >= 3 {
 		return
 	}
 	end := min(r.End, toColumns)
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, (((r.Z * toRows) + r.Y) * toColumns), len(toRe))
-	from_, to_ = grid.Within(from_, to_, (((r.Z * toRows) + r.Y) * toColumns), len(toIm))
+	from_, to_ = grid.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toRe))
+	from_, to_ = grid.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toIm))
 	if from_ >= to_ {
 		from_ = end // none
 	}
 	for x_ := r.First(); x_ < end; x_++ {
 		if x_ == from_ {
 			count := to_ - from_
-			toRe0 := toRe[from_+(((r.Z*toRows)+r.Y)*toColumns):][:count]
-			toIm1 := toIm[from_+(((r.Z*toRows)+r.Y)*toColumns):][:count]
+			toRe0 := toRe[from_+toColumns*toRows*r.Z+toColumns*r.Y:][:count]
+			toIm1 := toIm[from_+toColumns*toRows*r.Z+toColumns*r.Y:][:count]
 			for at := range count {
 				x_ := from_ + at
 				_ = x_
@@ -1376,7 +1376,7 @@ func effectiveRow(r grid.Row, nx int, ny int, px int, of material, m []float32, 
 	if r.Y >= nx {
 		return
 	}
-	if r.Z >= int(3) {
+	if r.Z >= 3 {
 		return
 	}
 	end := min(r.End, ny)
@@ -1416,23 +1416,23 @@ func effectiveRow(r grid.Row, nx int, ny int, px int, of material, m []float32, 
 //
 //go:noinline
 func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im grid.Out[float32]) {
-	if r.Y >= int(3) {
+	if r.Y >= 3 {
 		return
 	}
 	end := min(r.End, length)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, (r.Y * length), len(re))
-	from, to = grid.Within(from, to, (r.Y * length), len(im))
-	from, to = grid.Within(from, to, (r.Y * n), len(m))
+	from, to = grid.Within(from, to, length*r.Y, len(re))
+	from, to = grid.Within(from, to, length*r.Y, len(im))
+	from, to = grid.Within(from, to, r.Y*n, len(m))
 	if from >= to {
 		from = end // none
 	}
 	for x := r.First(); x < end; x++ {
 		if x == from {
 			count := to - from
-			re0 := re[from+(r.Y*length):][:count]
-			im1 := im[from+(r.Y*length):][:count]
-			m2 := m[from+(r.Y*n):][:count]
+			re0 := re[from+length*r.Y:][:count]
+			im1 := im[from+length*r.Y:][:count]
+			m2 := m[from+r.Y*n:][:count]
 			for at := range count {
 				x := from + at
 				_ = x
@@ -1506,8 +1506,8 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 	from, to = grid.Within(from, to, 0, len(h))
 	from, to = grid.Within(from, to, n, len(m))
 	from, to = grid.Within(from, to, n, len(h))
-	from, to = grid.Within(from, to, (int(2) * n), len(m))
-	from, to = grid.Within(from, to, (int(2) * n), len(h))
+	from, to = grid.Within(from, to, 2*n, len(m))
+	from, to = grid.Within(from, to, 2*n, len(h))
 	from, to = grid.Within(from, to, 0, len(e))
 	if from >= to {
 		from = end // none
@@ -1519,8 +1519,8 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 			h1 := h[from+0:][:count]
 			m2 := m[from+n:][:count]
 			h3 := h[from+n:][:count]
-			m4 := m[from+(int(2)*n):][:count]
-			h5 := h[from+(int(2)*n):][:count]
+			m4 := m[from+2*n:][:count]
+			h5 := h[from+2*n:][:count]
 			e6 := e[from+0:][:count]
 			for at := range count {
 				x_ := from + at
@@ -1649,7 +1649,7 @@ func deviationRow(r grid.Row, n int, state []float32, k1 []float32, k2 []float32
 //
 //go:noinline
 func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
-	end := min(r.End, int(1))
+	end := min(r.End, 1)
 	from, to := r.First(), end
 	from, to = grid.Within(from, to, 0, len(worst))
 	if from >= to {

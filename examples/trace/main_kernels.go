@@ -74,7 +74,7 @@ func clearEdgesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 //
 //go:noinline
 func clearEdgesRow(r grid.Row, row []float32) {
-	end := min(r.End, int(64))
+	end := min(r.End, 64)
 	from, to := r.First(), end
 	from, to = grid.Within(from, to, 0, len(row))
 	from, to = grid.Within(from, to, len(row)-64, len(row))
@@ -85,7 +85,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 		if x == from {
 			count := to - from
 			row0 := row[from+0:][:count]
-			row1 := row[from+(len(row)-64):][:count]
+			row1 := row[from+len(row)-64:][:count]
 			at := 0
 			for ; at < count-1; at += 2 {
 				{

@@ -6,6 +6,7 @@
 //
 //   - Package build makes it from the syntax tree, with the types that go/types found. It refuses what has no translation.
 //   - Package facts finds out what is known about it, and package footprint what a launch touches.
+//   - Package edges finds checks that the threads of a row do not need, for the loops that run kernels on the host.
 //   - Package cprint prints it in C, and package spirv in SPIR-V. Package vulkan has the functions that Vulkan lacks.
 //
 // The files of this package write the Go files:

@@ -98,6 +98,42 @@ func k(t grid.Thread, p int32, x, y []int32) {
 	}
 }
 
+// A value is pure if computing it cannot panic. What an operand that is computed elsewhere does is not asked.
+func TestPure(t *testing.T) {
+	for text, want := range map[string]bool{
+		"p": true, "p / 3": true, "p / p": false, "p % p": false, "float32(p) / float32(p)": true, "p << 3": true, "p << q": false, "p << uint32(q)": true,
+		"p >> q": false, "-(p + 3*q)": true, "x[0]": false, "a[1]": false, "s.N": true, "int32(len(x))": true, "max(p, q/q)": false, "d": true,
+		"math.Sqrt(float64(p))": true, "next(p)": false, "m.At(0, 0)": false,
+	} {
+		f, _ := known(t, fmt.Sprintf(`
+import "math"
+
+func next(a int32) int32 { return a + 1 }
+
+var _, _ = next, math.Pi
+
+//halyard:kernel
+func k(t grid.Thread, p, q int32, s struct{ N int32 }, x []int32, m grid.Matrix[int32]) {
+	a, d := [2]int32{p, q}, x[1]
+	a[p&1]++
+	v := %s
+	_, _, _ = a, d, v
+}`, text))
+		var v *ir.Value
+		f.Body.Visit(func(s *ir.Stmt) {
+			if s.Do == ir.Let && (s.Value.Name == "v" || s.Value.Name == "d" && text == "d") {
+				v = s.Value
+			}
+		}, nil)
+		if text == "d" { // an operand that is bound
+			v = &ir.Value{Op: ir.Neg, Type: v.Type, Args: []*ir.Value{v}}
+		}
+		if assert.NotNil(t, v, text) {
+			assert.Equal(t, want, facts.Pure(v), text)
+		}
+	}
+}
+
 // The indexes of a kernel's slices are sums of products, also behind calls, loops and conditions. Those that are computed from memory are not known.
 func TestReach(t *testing.T) {
 	f, effects := known(t, `

@@ -14,6 +14,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-halyard/halyard/internal/translate/edges"
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/lanes"
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
@@ -28,12 +31,6 @@ type rows struct {
 	kept    string            // the type of what a block keeps, "" if it keeps nothing
 	imports map[string]string // imports that the body needs: paths by name
 	text    string
-
-	// What a function that runs threads as vectors needs.
-	writer       *rowWriter
-	limits       []limit
-	truths       map[ast.Node]bool // comparisons whose results are known for threads below the limits that are not at an edge
-	edges, never []string          // as those of inner
 
 	// of a kernel with barriers
 	parts     []*lanes.Vectors // phases as vectors
@@ -60,33 +57,19 @@ func (p *Package) rows(f *function) (*rows, *load.Error) {
 	}
 	name := w.called("Row")
 	params, args := w.parameters()
+	row := w.edges()
+	limits, results := w.limits(row)
 	var b strings.Builder
 	fmt.Fprintf(&b, "// %s runs %s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.\n//\n//go:noinline\n", name, f.decl.Name.Name)
 	fmt.Fprintf(&b, "func %s%s(%s grid.Row%s) {\n", name, w.p.typeParams(w.f), w.row, params)
-	end := w.row + ".End"
-	limits := w.limits()
-	for _, l := range limits {
-		if l.dim == 0 {
-			end = fmt.Sprintf("min(%s, %s)", end, l.limit)
-		} else {
-			fmt.Fprintf(&b, "if %s.%s >= %s {\nreturn\n}\n", w.row, dims[l.dim], l.limit)
-		}
-	}
-	if end != w.row+".End" { // so that it is evaluated once
-		stop := w.fresh("end")
-		fmt.Fprintf(&b, "%s := %s\n", stop, end)
-		end = stop
-	}
+	end := w.end(&b, row, limits)
 	copies := ""
-	for _, v := range w.params {
-		if v != nil && v.Name() != "_" && w.writes[v] {
-			copies += fmt.Sprintf("%s := %s\n_ = %s\n", v.Name(), v.Name(), v.Name())
-		}
+	for _, m := range facts.Copied(f.made) { // each thread begins with what was passed
+		copies += fmt.Sprintf("%[1]s := %[1]s\n_ = %[1]s\n", m.Name)
 	}
-	found := &rows{name: name, args: args, imports: w.imports, writer: w, limits: limits, truths: maps.Clone(w.guards)}
-	inner, within := w.inner(), ""
+	found := &rows{name: name, args: args, imports: w.imports}
+	inner, within := w.inner(row, results), ""
 	if inner != nil {
-		found.truths, found.edges, found.never = inner.truths, unique(inner.edges), unique(inner.never)
 		if within, ok = w.body(inner); !ok {
 			return nil, w.noLoop()
 		}
@@ -105,9 +88,27 @@ func (p *Package) rows(f *function) (*rows, *load.Error) {
 	return found, nil
 }
 
+// end writes the lines that apply the limits of a row, and returns the text of the place after the row's last thread.
+func (w *rowWriter) end(b *strings.Builder, row *edges.Row, limits []edges.Limit) string {
+	end := w.row + ".End"
+	for _, l := range limits {
+		if l.Dim == 0 {
+			end = fmt.Sprintf("min(%s, %s)", end, row.Text(l.At))
+		} else {
+			fmt.Fprintf(b, "if %s.%s >= %s {\nreturn\n}\n", w.row, dims[l.Dim], row.Text(l.At))
+		}
+	}
+	if end == w.row+".End" {
+		return end
+	}
+	stop := w.fresh("end") // so that it is evaluated once
+	fmt.Fprintf(b, "%s := %s\n", stop, end)
+	return stop
+}
+
 // writerOf returns a writer for a kernel.
 func (p *Package) writerOf(f *function) *rowWriter {
-	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}, guards: map[ast.Node]bool{}}
+	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}}
 	w.own = func(c *ast.CallExpr) bool { _, ok := w.place(c); return ok }
 	for i := range f.decl.Type.Params.List {
 		for _, id := range f.decl.Type.Params.List[i].Names {
@@ -115,6 +116,32 @@ func (p *Package) writerOf(f *function) *rowWriter {
 		}
 	}
 	return w
+}
+
+// edges returns what is known of the threads of a row, with texts for the function of the row.
+func (w *rowWriter) edges() *edges.Row {
+	names := edges.Names{Place: ir.InGrid, Name: func(v *ir.Value) string { return edges.Named(v, w.row) }}
+	if w.f.args != nil {
+		names.Closed = func(v *ir.Value) bool {
+			e, ok := v.Syntax.(ast.Expr)
+			return ok && load.Mentions(w.p.Info.TypeOf(e), func(*types.TypeParam) bool { return true })
+		}
+	}
+	return edges.New(names)
+}
+
+// limits returns the limits of a row: see [edges.Row.Limits].
+func (w *rowWriter) limits(row *edges.Row) ([]edges.Limit, map[*ir.Value]bool) {
+	chooses := false
+	ast.Inspect(w.f.decl.Body, func(n ast.Node) bool {
+		_, ok := n.(*ast.TypeSwitchStmt)
+		chooses = chooses || ok
+		return !chooses
+	})
+	if w.hidden || chooses && w.f.args != nil { // the representation has the clause for the first types only
+		return nil, nil
+	}
+	return row.Limits(w.f.made.Body)
 }
 
 // called returns the name of the function: the kernel's name with an ending.
@@ -189,13 +216,9 @@ type rowWriter struct {
 	params  []types.Object
 	thread  types.Object
 	imports map[string]string
-	names   map[string]bool           // all names in the kernel
-	writes  map[types.Object]bool     // variables that are assigned to, or whose address is taken
-	known   map[types.Object]ast.Expr // the values that variables have before the guard
-	written []change                  // the assignments to variables
-	own     func(*ast.CallExpr) bool  // calls of the thread's methods that are replaced by other text
-	guards  map[ast.Node]bool         // comparisons whose result is the same for all threads of the row's loop
-	hidden  bool                      // the package, or a parameter, has a name that is predeclared in Go
+	names   map[string]bool          // all names in the kernel
+	own     func(*ast.CallExpr) bool // calls of the thread's methods that are replaced by other text
+	hidden  bool                     // the package, or a parameter, has a name that is predeclared in Go
 
 	hidesGrid bool // something in the kernel has the name of package grid
 
@@ -207,12 +230,10 @@ type rowWriter struct {
 	refused     *load.Error // why a kernel with barriers cannot be divided into phases
 
 	row, x, label string
-}
 
-// change is a place where a variable is assigned to.
-type change struct {
-	v   types.Object
-	pos token.Pos
+	// of old_for_vectors.go
+	writes  map[types.Object]bool // variables that are assigned to, or whose address is taken
+	written []change              // the assignments to variables
 }
 
 // fresh returns a name that the kernel does not have.
@@ -245,64 +266,24 @@ func (w *rowWriter) odd(pos token.Pos, format string, args ...any) {
 // survey visits all names of the kernel, and reports whether its body means the same in another
 // function.
 func (w *rowWriter) survey() bool {
-	info := w.p.Info
-	w.writes = map[types.Object]bool{}
 	if len(w.params) == 0 || w.params[0] == nil {
 		return false
 	}
+	w.findWrites()
 	w.thread = w.params[0]
 	selected, methods := map[*ast.Ident]bool{}, map[ast.Expr]string{}
-	write := func(e ast.Expr) {
-		if id := root(info, e); id != nil {
-			v := info.ObjectOf(id)
-			w.writes[v] = true
-			w.written = append(w.written, change{v, e.Pos()})
-		}
-	}
+	returns := false
 	ast.Inspect(w.f.decl, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			selected[n.Sel], methods[n.X] = true, n.Sel.Name
-			if s := info.Selections[n]; s != nil && s.Kind() == types.MethodVal {
-				if sig, ok := s.Obj().Type().(*types.Signature); ok {
-					if _, ok := sig.Recv().Type().Underlying().(*types.Pointer); ok {
-						write(n.X)
-					}
-				}
-			}
-		case *ast.AssignStmt:
-			for _, l := range n.Lhs {
-				if id, ok := l.(*ast.Ident); ok && info.Defs[id] != nil {
-					continue
-				}
-				write(l)
-			}
-		case *ast.IncDecStmt:
-			write(n.X)
-		case *ast.RangeStmt:
-			if n.Tok == token.ASSIGN {
-				for _, l := range []ast.Expr{n.Key, n.Value} {
-					if l != nil {
-						write(l)
-					}
-				}
-			}
-		case *ast.UnaryExpr:
-			if n.Op == token.AND {
-				write(n.X)
-			}
-		case *ast.SliceExpr:
-			if _, ok := info.TypeOf(n.X).Underlying().(*types.Array); ok { // what is written into the slice is in the array
-				write(n.X)
-			}
+		case *ast.ReturnStmt:
+			returns = true
 		}
 		return true
 	})
-	returns := false
 	ast.Inspect(w.f.decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.ReturnStmt:
-			returns = true
 		case *ast.ExprStmt: // a call such as t.Global(0) as a statement: its replacement is not a statement
 			if c, ok := ast.Unparen(n.X).(*ast.CallExpr); ok && w.own(c) {
 				if method, _, _ := w.threadCall(c); method != "Barrier" {
@@ -312,46 +293,65 @@ func (w *rowWriter) survey() bool {
 		case *ast.CallExpr:
 			return !w.own(n)
 		case *ast.Ident:
-			w.names[n.Name] = true
-			obj := info.ObjectOf(n)
-			if info.Defs[n] != nil && types.Universe.Lookup(n.Name) != nil {
-				w.hides(n.Pos())
-			}
-			switch {
-			case obj == nil:
-			case obj == w.thread && methods[n] != "" && !w.f.together:
-				w.odd(n.Pos(), "use %s.%s; use %[1]s.Global if that is enough", n.Name, methods[n])
-			case obj == w.thread: // it is used for more than its place
-				w.odd(n.Pos(), "pass its thread to a function; pass what the function needs of it, such as %s.Global(0)", n.Name)
-			case selected[n]:
-			case obj.Pkg() != nil && obj.Pkg() != w.p.Types && obj.Parent() == obj.Pkg().Scope():
-				w.odd(n.Pos(), "use names of a package that is imported with a dot; import it with a name")
-			}
-			if _, ok := obj.(*types.PkgName); !ok && n.Name == "grid" && !selected[n] {
-				w.hidesGrid = true
-				w.hidesAt(n.Pos())
-			}
-			if name, ok := obj.(*types.PkgName); ok {
-				path := name.Imported().Path()
-				if was, ok := generatedImports[n.Name]; !ok {
-					w.imports[n.Name] = path
-				} else if was != path {
-					w.odd(n.Pos(), "use a package by the name %s, which the generated file imports another one by; import it by another name", n.Name)
-				}
-			}
+			w.identifier(n, selected[n], methods[n])
 		}
 		return true
 	})
+	w.predeclared()
+	w.row, w.x = w.fresh("r"), w.fresh("x")
+	if returns {
+		w.label = w.fresh("threads")
+	}
+	return !w.strange.IsValid()
+}
+
+// identifier notes a name in the body. It may be selected from something, or have a method selected from it.
+func (w *rowWriter) identifier(n *ast.Ident, selected bool, method string) {
+	info := w.p.Info
+	w.names[n.Name] = true
+	obj := info.ObjectOf(n)
+	if info.Defs[n] != nil && types.Universe.Lookup(n.Name) != nil {
+		w.hides(n.Pos())
+	}
+	switch {
+	case obj == nil:
+	case obj == w.thread && method != "" && !w.f.together:
+		w.odd(n.Pos(), "use %s.%s; use %[1]s.Global if that is enough", n.Name, method)
+	case obj == w.thread: // it is used for more than its place
+		w.odd(n.Pos(), "pass its thread to a function; pass what the function needs of it, such as %s.Global(0)", n.Name)
+	case selected:
+	case obj.Pkg() != nil && obj.Pkg() != w.p.Types && obj.Parent() == obj.Pkg().Scope():
+		w.odd(n.Pos(), "use names of a package that is imported with a dot; import it with a name")
+	}
+	name, ok := obj.(*types.PkgName)
+	if !ok && n.Name == "grid" && !selected {
+		w.hidesGrid = true
+		w.hidesAt(n.Pos())
+	}
+	if !ok {
+		return
+	}
+	path := name.Imported().Path()
+	if was, ok := generatedImports[n.Name]; !ok {
+		w.imports[n.Name] = path
+	} else if was != path {
+		w.odd(n.Pos(), "use a package by the name %s, which the generated file imports another one by; import it by another name", n.Name)
+	}
+}
+
+// predeclared notes parameters, and names of the package, that hide names which are predeclared in Go.
+func (w *rowWriter) predeclared() {
 	for _, v := range w.params {
-		if v != nil {
-			w.names[v.Name()] = true
-			if types.Universe.Lookup(v.Name()) != nil {
-				w.hides(v.Pos())
-			}
-			if v.Name() == "grid" {
-				w.hidesGrid = true
-				w.hidesAt(v.Pos())
-			}
+		if v == nil {
+			continue
+		}
+		w.names[v.Name()] = true
+		if types.Universe.Lookup(v.Name()) != nil {
+			w.hides(v.Pos())
+		}
+		if v.Name() == "grid" {
+			w.hidesGrid = true
+			w.hidesAt(v.Pos())
 		}
 	}
 	for _, name := range types.Universe.Names() {
@@ -359,11 +359,6 @@ func (w *rowWriter) survey() bool {
 			w.hides(obj.Pos())
 		}
 	}
-	w.row, w.x = w.fresh("r"), w.fresh("x")
-	if returns {
-		w.label = w.fresh("threads")
-	}
-	return !w.strange.IsValid()
 }
 
 func (w *rowWriter) hides(pos token.Pos) {
@@ -393,28 +388,6 @@ func merge(all, more map[string]string) bool {
 	}
 	maps.Copy(all, more)
 	return true
-}
-
-// root returns the identifier at the beginning of an expression that is assigned to, or nil if the assignment changes an element of a slice or the
-// target of a pointer. For a field through a pointer it is the pointer.
-func root(info *types.Info, e ast.Expr) *ast.Ident {
-	for {
-		switch x := e.(type) {
-		case *ast.Ident:
-			return x
-		case *ast.ParenExpr:
-			e = x.X
-		case *ast.SelectorExpr:
-			e = x.X
-		case *ast.IndexExpr:
-			if _, ok := info.TypeOf(x.X).Underlying().(*types.Array); !ok {
-				return nil // an element that is reached through a slice or a pointer
-			}
-			e = x.X
-		default:
-			return nil
-		}
-	}
 }
 
 // place returns the dimension of a call such as t.Global(0).
@@ -456,8 +429,8 @@ func (w *rowWriter) body(inner *inner) (string, bool) {
 			if dim, ok := w.place(n); ok {
 				return []edit{text.replace(now, w.global(dim))}
 			}
-			if x, ok := now.(*ast.CallExpr); ok && inner != nil && inner.shown[n] != "" {
-				return w.cell(n).shown(text, x, inner.shown[n], inner.at)
+			if x, ok := now.(*ast.CallExpr); ok && inner != nil && inner.shown[n].name != "" {
+				return inner.cell(text, n, x)
 			}
 		case *ast.ReturnStmt:
 			label := w.label
@@ -467,10 +440,10 @@ func (w *rowWriter) body(inner *inner) (string, bool) {
 			return []edit{text.replace(now, "continue "+label)}
 		case *ast.IndexExpr:
 			x, ok := now.(*ast.IndexExpr)
-			if inner == nil || inner.shown[n] == "" || !ok {
+			if inner == nil || inner.shown[n].name == "" || !ok {
 				break
 			}
-			return []edit{text.replace(x.X, inner.shown[n]), text.insert(x.Index.Pos(), "grid.At("+inner.at+", "), text.insert(x.Index.End(), ")")}
+			return []edit{text.replace(x.X, inner.shown[n].name), text.insert(x.Index.Pos(), "grid.At("+inner.at+", "), text.insert(x.Index.End(), ")")}
 		case *ast.BinaryExpr:
 			if inner == nil {
 				break
@@ -551,259 +524,4 @@ func (w *rowWriter) repeatable(e ast.Expr) bool {
 		return same
 	})
 	return same
-}
-
-// limit is an upper bound: threads whose place along the dimension is not below it do nothing.
-type limit struct {
-	dim   int
-	limit string
-}
-
-// limits returns the limits that follow from the guard at the beginning of the kernel. The guard stays in the body; the compiler removes it
-// where the loop's end already decides it.
-func (w *rowWriter) limits() (found []limit) {
-	if w.hidden {
-		return nil
-	}
-	list := w.f.decl.Body.List
-	for i, s := range list {
-		switch s := s.(type) {
-		case *ast.AssignStmt:
-			if !w.defines(s) {
-				return found
-			}
-		case *ast.IfStmt:
-			known := maps.Clone(w.known)
-			if s.Init != nil {
-				a, ok := s.Init.(*ast.AssignStmt)
-				if !ok || !w.defines(a) {
-					return found
-				}
-			}
-			if s.Else != nil || !w.pure(s.Cond) {
-				return found
-			}
-			leaves := false
-			if len(s.Body.List) == 1 {
-				_, leaves = s.Body.List[0].(*ast.ReturnStmt)
-			}
-			switch {
-			case leaves:
-				for _, c := range terms(s.Cond, token.LOR) {
-					found = w.bound(found, c, token.GEQ, token.LEQ)
-				}
-			case i == len(list)-1: // nothing follows the statement
-				for _, c := range terms(s.Cond, token.LAND) {
-					found = w.bound(found, c, token.LSS, token.GTR)
-				}
-				return found
-			default:
-				return found
-			}
-			w.known = known
-		default:
-			return found
-		}
-	}
-	return found
-}
-
-// defines notes the values of the variables that a statement declares. It reports whether the statement does
-// nothing else.
-func (w *rowWriter) defines(s *ast.AssignStmt) bool {
-	if s.Tok != token.DEFINE || len(s.Lhs) != len(s.Rhs) {
-		return false
-	}
-	for i, l := range s.Lhs {
-		id, ok := l.(*ast.Ident)
-		if !ok || !w.pure(s.Rhs[i]) {
-			return false
-		}
-		v := w.p.Info.Defs[id]
-		if v == nil {
-			if id.Name != "_" {
-				return false // it changes a variable
-			}
-			continue
-		}
-		w.known[v] = s.Rhs[i]
-	}
-	return true
-}
-
-// terms returns the parts of a condition that an operator joins.
-func terms(e ast.Expr, op token.Token) []ast.Expr {
-	e = ast.Unparen(e)
-	if b, ok := e.(*ast.BinaryExpr); ok && b.Op == op {
-		return append(terms(b.X, op), terms(b.Y, op)...)
-	}
-	return []ast.Expr{e}
-}
-
-// bound adds the limit that follows from a comparison with a thread's place. The operator is op if the place is on the left, and
-// turned if it is on the right.
-func (w *rowWriter) bound(found []limit, e ast.Expr, op, turned token.Token) []limit {
-	b, ok := e.(*ast.BinaryExpr)
-	if !ok {
-		return found
-	}
-	place, most := b.X, b.Y
-	switch b.Op {
-	case op:
-	case turned:
-		place, most = b.Y, b.X
-	default:
-		return found
-	}
-	dim, ok := w.placed(place)
-	if !ok {
-		return found
-	}
-	text, ok := w.constantInRow(most, dim == 0)
-	if !ok {
-		return found
-	}
-	w.guards[b] = op == token.LSS
-	l := limit{dim, text}
-	if slices.Contains(found, l) {
-		return found
-	}
-	return append(found, l)
-}
-
-// placed reports whether an expression is a thread's place, and returns its dimension.
-func (w *rowWriter) placed(e ast.Expr) (int, bool) {
-	switch e := ast.Unparen(e).(type) {
-	case *ast.CallExpr:
-		return w.place(e)
-	case *ast.Ident:
-		if x := w.known[w.p.Info.ObjectOf(e)]; x != nil {
-			return w.placed(x)
-		}
-	}
-	return 0, false
-}
-
-// constantInRow returns the text of an expression of type int that has the same value for all threads of a row, in a form that the function's
-// first lines can evaluate.
-func (w *rowWriter) constantInRow(e ast.Expr, rowKnown bool) (string, bool) {
-	if t, ok := w.p.Info.TypeOf(e).(*types.Basic); !ok || t.Kind() != types.Int {
-		return "", false
-	}
-	return w.same(e, rowKnown)
-}
-
-func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
-	info := w.p.Info
-	if v := info.Types[e].Value; v != nil {
-		n := constant.ToInt(v)
-		if n.Kind() != constant.Int {
-			return "", false
-		}
-		t, ok := info.TypeOf(e).(*types.Basic)
-		if !ok {
-			return "", false
-		}
-		return types.Default(t).String() + "(" + n.ExactString() + ")", true
-	}
-	_, open := types.Unalias(info.TypeOf(e)).(*types.TypeParam)
-	if n, ok := numberOf(info.TypeOf(e)); open || ok && n.float {
-		return "", false // Go may round it differently in another function
-	}
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		return w.same(e.X, rowKnown)
-	case *ast.Ident:
-		v := info.ObjectOf(e)
-		if x := w.known[v]; x != nil {
-			return w.same(x, rowKnown)
-		}
-		if slices.Contains(w.params, v) && v != w.thread { // nothing before the guard changes it
-			return v.Name(), true
-		}
-	case *ast.SelectorExpr:
-		if s := info.Selections[e]; s != nil && s.Kind() == types.FieldVal && !s.Indirect() {
-			x, ok := w.same(e.X, rowKnown)
-			return x + "." + e.Sel.Name, ok
-		}
-	case *ast.CallExpr:
-		if dim, ok := w.place(e); ok {
-			return w.global(dim), dim != 0 && rowKnown
-		}
-		if m, method := w.p.matrixSize(e); m != nil && slices.Contains(w.params, m) && !w.writes[m] {
-			return m.Name() + "." + method + "()", true
-		}
-		if len(e.Args) != 1 || !w.pure(e) {
-			return "", false
-		}
-		name, ok := ast.Unparen(e.Fun).(*ast.Ident) // len, or a conversion to a predeclared type
-		if !ok || info.ObjectOf(name) == nil || info.ObjectOf(name).Parent() != types.Universe {
-			return "", false
-		}
-		x, ok := w.same(e.Args[0], rowKnown)
-		return name.Name + "(" + x + ")", ok
-	case *ast.BinaryExpr:
-		switch e.Op { // operations that cannot panic
-		case token.ADD, token.SUB, token.MUL, token.AND, token.OR, token.XOR, token.AND_NOT:
-		case token.QUO:
-			if !positive(info, e.Y) {
-				return "", false
-			}
-		default:
-			return "", false
-		}
-		x, ok1 := w.same(e.X, rowKnown)
-		y, ok2 := w.same(e.Y, rowKnown)
-		return "(" + x + " " + e.Op.String() + " " + y + ")", ok1 && ok2
-	}
-	return "", false
-}
-
-// pure reports whether evaluating an expression changes nothing and cannot panic.
-func (w *rowWriter) pure(e ast.Expr) bool {
-	info := w.p.Info
-	if info.Types[e].Value != nil {
-		return true
-	}
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		return w.pure(e.X)
-	case *ast.Ident:
-		_, ok := info.ObjectOf(e).(*types.Var)
-		return ok
-	case *ast.SelectorExpr:
-		s := info.Selections[e]
-		return s != nil && s.Kind() == types.FieldVal && !s.Indirect() && w.pure(e.X)
-	case *ast.UnaryExpr:
-		return (e.Op == token.SUB || e.Op == token.ADD || e.Op == token.XOR || e.Op == token.NOT) && w.pure(e.X)
-	case *ast.BinaryExpr:
-		switch e.Op {
-		case token.QUO, token.REM, token.SHL, token.SHR:
-			if !positive(info, e.Y) {
-				return false // the divisor may be zero, or the shift count negative
-			}
-		case token.EQL, token.NEQ:
-			if _, ok := numberOf(info.TypeOf(e.X)); !ok {
-				return false
-			}
-		}
-		return w.pure(e.X) && w.pure(e.Y)
-	case *ast.CallExpr:
-		if _, ok := w.place(e); ok {
-			return true
-		}
-		if m, _ := w.p.matrixSize(e); m != nil {
-			return true
-		}
-		if len(e.Args) != 1 || !w.pure(e.Args[0]) {
-			return false
-		}
-		if info.Types[e.Fun].IsType() {
-			_, to := numberOf(info.TypeOf(e))
-			return to
-		}
-		name, ok := ast.Unparen(e.Fun).(*ast.Ident)
-		return ok && info.ObjectOf(name) == types.Universe.Lookup("len")
-	}
-	return false
 }

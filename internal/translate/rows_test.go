@@ -27,11 +27,15 @@ var rowKernels = []struct {
 	{"guardInside", "min(r.End, len(y))", "if i := t.Global(0); i < len(y) {\n\ty[i] += n\n}"},
 	{"guardBefore", "min(r.End, int(n))", "i, m := t.Global(0), int(n)\nif i >= m {\n\treturn\n}\ny[i] += 1"},
 	{"turned", "min(r.End, int(n))", "if int(n) <= t.Global(0) {\n\treturn\n}\ny[t.Global(0)] += 1"},
-	{"both", "min(min(r.End, len(y)), (int(n) - int(3)))", "i := t.Global(0)\nif i < len(y) && int(n)-3 > i {\n\ty[i]++\n}"},
-	{"twoGuards", "if r.Y >= int(2) {", "if t.Global(1) >= 2 {\n\treturn\n}\nif t.Global(0) >= len(y) {\n\treturn\n}\ny[t.Global(0)] += int32(10*t.Global(1) + 1)"},
-	{"beyondRow", "min(r.End, (len(y) - r.Y))", "x := t.Global(0)\nif x >= len(y)-t.Global(1) {\n\treturn\n}\ny[x+t.Global(1)]++"},
+	{"both", "min(min(r.End, len(y)), int(n)-3)", "i := t.Global(0)\nif i < len(y) && int(n)-3 > i {\n\ty[i]++\n}"},
+	{"twoGuards", "if r.Y >= 2 {", "if t.Global(1) >= 2 {\n\treturn\n}\nif t.Global(0) >= len(y) {\n\treturn\n}\ny[t.Global(0)] += int32(10*t.Global(1) + 1)"},
+	{"beyondRow", "min(r.End, len(y)-r.Y)", "x := t.Global(0)\nif x >= len(y)-t.Global(1) {\n\treturn\n}\ny[x+t.Global(1)]++"},
 	{"field", "min(r.End, int(s.Most))", "if t.Global(0) >= int(s.Most) {\n\treturn\n}\ny[t.Global(0)] = s.Add"},
-	{"negative", "min(r.End, (-int(n)))", ""}, // TestRows sets its body
+	{"named", "min(r.End, int((int32(s.Most) + int32(2))))", "if t.Global(0) >= int(s.Most+2) {\n\treturn\n}\ny[t.Global(0)] = s.Add"},
+	{"promoted", "min(r.End, int(s.Deep))", "if t.Global(0) >= int(s.Deep) {\n\treturn\n}\ny[t.Global(0)] = s.Add"},
+	{"changedField", "min(r.End, int(s.Most))", "if t.Global(0) >= int(s.Most) {\n\treturn\n}\ns.Most++\ny[t.Global(0)] = int32(s.Most)"},
+	{"nested", "min(min(r.End, len(y)), int(n))", "if i := t.Global(0); i < len(y) {\n\tif m := int(n); !(m <= i) {\n\t\ty[i]++\n\t}\n}"},
+	{"negative", "min(r.End, -int(n))", "if t.Global(0) >= -int(n) {\n\treturn\n}\ny[0]++"},
 	{"below", "", "if t.Global(0) > 5 {\n\treturn\n}\ny[t.Global(0)]++"},
 	{"and", "", "if t.Global(0) >= len(y) && n > 0 {\n\treturn\n}\nif n > 0 {\n\ty[t.Global(0)]++\n}"},
 	{"more", "", "if i := t.Global(0); i < 7 {\n\ty[i]++\n}\ny[t.Global(0)%len(y)]++"},
@@ -54,13 +58,14 @@ var rowKernels = []struct {
 	// Rows whose threads between the two ends check nothing.
 	{"before", "grid.Within(from, to, -3, len(y))", "if i := t.Global(0) - 3; i >= 0 && i < 16 {\n\ty[i] += n\n}"},
 	{"behind", "grid.Within(from, to, r.Y+1, len(y))", "y[t.Global(1)+t.Global(0)+1] += n"},
-	{"flat", "grid.Within(from, to, (int(2)*r.Y)+(r.Z*len(y)), len(y))", "x, yy := t.Global(0), 2*t.Global(1)\nif x >= int(n) {\n\treturn\n}\ni := yy + x\ni2 := i + t.Global(2)*len(y)\ny[i2]++"},
+	{"flat", "grid.Within(from, to, r.Z*len(y)+2*r.Y, len(y))", "x, yy := t.Global(0), 2*t.Global(1)\nif x >= int(n) {\n\treturn\n}\ni := yy + x\ni2 := i + t.Global(2)*len(y)\ny[i2]++"},
 	{"edges", "grid.Without(from, to, len(y)-1)", "i, m := t.Global(0), len(y)\nif i >= m {\n\treturn\n}\nif i == 0 || m-1 == i || t.Global(1) == 1 {\n\ty[i] = -1\n\treturn\n}\ny[i] = y[i-1] + y[i+1] + 1"},
 	{"middle", "grid.Without(from, to, 3)", "if t.Global(0)+1 == 4 {\n\treturn\n}\ny[t.Global(0)%len(y)]++\nif t.Global(0) < len(y) {\n\ty[t.Global(0)] += 2\n}"},
 	{"unequal", "grid.Without(from, to, -r.Y+5)", "if t.Global(0)+t.Global(1) != 5 {\n\ty[t.Global(0)] += n\n}"},
 	{"neverMet", "if r.Y == r.Z ||", "if t.Global(1) == t.Global(2) {\n\tn += 100\n}\ny[t.Global(0)] += n"},
 	{"counted", "grid.Within(from, to, int(s.Add)-40, len(y))", "y[t.Global(0)+int(s.Add)-40] = n"},
-	{"far", "grid.Within(from, to, (int(n) * int(1000000000000)), len(y))", "i := t.Global(0) + int(n)*1000000000000\nif i < len(y) {\n\ty[i] = 1\n}"},
+	{"far", "grid.Within(from, to, int(n)*int(1000000000000), len(y))", "i := t.Global(0) + int(n)*1000000000000\nif i < len(y) {\n\ty[i] = 1\n}"},
+	{"otherName", "grid.Within(from, to, 0, len(y))", "z := y\nz[t.Global(0)] = n\ny[t.Global(0)]++"},
 	{"aliased", "grid.Within(from, to, 0, len(y))", "y[t.Global(0)+1] = y[t.Global(0)] + 1\ngrow(&y[t.Global(0)])"},
 	{"namesWithin", "grid.Within(from_, to_, 0, len(y))", "from, to, at, count, within, y0 := 1, 2, 3, 4, 5, 6\ny[t.Global(0)] += int32(from + to + at + count + within + y0)"},
 	{"hiddenWithin", "", "{\n\ty := [3]int32{n, n, n}\n\ts.Add += y[t.Global(0)%3]\n}\ny[t.Global(0)%len(y)] = s.Add"},
@@ -83,7 +88,15 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-type S struct{ Most, Add int32 }
+type count int32
+
+type inner struct{ Deep int32 }
+
+type S struct {
+	Most count
+	Add  int32
+	inner
+}
 
 func (s *S) grow() { s.Add += 5 }
 
@@ -123,11 +136,11 @@ func compare(name string, function func(grid.Thread, int32, S, []int32), row fun
 						}
 					}()
 					if i == 0 {
-						grid.Run(b, func(t grid.Thread) { function(t, 9, S{7, 30}, y) })
+						grid.Run(b, func(t grid.Thread) { function(t, 9, S{7, 30, inner{3}}, y) })
 						return
 					}
 					for r := range grid.Rows(b) {
-						row(r, 9, S{7, 30}, y)
+						row(r, 9, S{7, 30, inner{3}}, y)
 					}
 				}()
 				results[i] = y
@@ -169,11 +182,7 @@ func TestRows(t *testing.T) {
 	t.Parallel()
 	src, table := rowHead, "package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar comparisons = []struct {\n\tname string\n\tfunction func(grid.Thread, int32, S, []int32)\n\trow func(grid.Row, int32, S, []int32)\n}{\n"
 	for _, k := range rowKernels {
-		body := k.body
-		if k.name == "negative" {
-			body = "if t.Global(0) >= -int(n) {\n\treturn\n}\ny[0]++"
-		}
-		src += fmt.Sprintf("//halyard:kernel\nfunc %s(t grid.Thread, n int32, s S, y []int32) {\n%s\n}\n\n", k.name, body)
+		src += fmt.Sprintf("//halyard:kernel\nfunc %s(t grid.Thread, n int32, s S, y []int32) {\n%s\n}\n\n", k.name, k.body)
 		table += fmt.Sprintf("\t{%q, %s, %sRow},\n", k.name, k.name, k.name)
 	}
 	table += "}\n"
@@ -208,8 +217,6 @@ func TestRows(t *testing.T) {
 		}
 		guard, _, _ := strings.Cut(head, ".First()")
 		switch {
-		case k.name == "negative":
-			assert.NotContains(t, head, "min(", "a negative number of its own is not worth a rule")
 		case k.limits == "":
 			assert.NotContains(t, head, "min(", k.name)
 			assert.NotContains(t, guard, "if ", k.name)
@@ -296,4 +303,59 @@ func newFiles(t *testing.T, sources ...string) (*token.FileSet, []*ast.File) {
 		files = append(files, file)
 	}
 	return fset, files
+}
+
+// The text of a generic kernel's row is for all types of its list, although what is known of the row is known for the first. A parameter whose type is declared
+// is converted.
+func TestRowsOfGenericKernels(t *testing.T) {
+	made, err := translated(t, `package p
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+//halyard:kernel int32 int64
+func some[T int32 | int64](t grid.Thread, n T, m int, y []T) {
+	if t.Global(0) >= int(n*2) || t.Global(0) >= m {
+		return
+	}
+	y[t.Global(0)] = n
+	y[t.Global(0)+int(n)] = n
+}
+
+type size int
+
+//halyard:kernel
+func declared(t grid.Thread, n size, y []int32) {
+	if t.Global(0) >= int(n) {
+		return
+	}
+	y[t.Global(0)+int(n*2)] = 1
+}
+
+//halyard:kernel int32 int64
+func chosen[T int32 | int64](t grid.Thread, m int, y []T) {
+	var zero T
+	switch any(zero).(type) {
+	case int32:
+		if t.Global(0) >= m {
+			return
+		}
+	}
+	y[t.Global(0)] = 1
+}
+`)
+	require.NoError(t, err)
+	_, text, _ := strings.Cut(string(made.Go), "func someRow")
+	some, text, _ := strings.Cut(text, "\n}\n")
+	_, text, _ = strings.Cut(text, "func declaredRow")
+	declared, text, _ := strings.Cut(text, "\n}\n")
+	_, text, _ = strings.Cut(text, "func chosenRow")
+	chosen, _, _ := strings.Cut(text, "\n}\n")
+	assert.Contains(t, some, "end := min(r.End, m)\n")
+	assert.Contains(t, some, "grid.Within(from, to, 0, len(y))")
+	assert.NotContains(t, some, "int(n)*")
+	assert.Equal(t, 1, strings.Count(some, "grid.Within("), "the type of n differs")
+	assert.Contains(t, declared, "end := min(r.End, int(n))\n")
+	assert.Contains(t, declared, "grid.Within(from, to, 2*int(n), len(y))")
+	assert.NotContains(t, chosen, "min(")
+	assert.Contains(t, chosen, "grid.Within(from, to, 0, len(y))")
 }

@@ -3,12 +3,12 @@ package translate
 import (
 	"fmt"
 	"go/ast"
-	"go/constant"
 	"go/token"
-	"go/types"
-	"maps"
 	"slices"
 	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/edges"
+	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
 // inner is a second text of the body, for the threads of a row that are away from its edges. Its indexes are not checked, and its comparisons with an
@@ -19,45 +19,15 @@ type inner struct {
 	first, last, count, at string // variables: the first place, the place after the last, the number of threads, which one runs
 	label                  string
 	views                  []view
-	edges                  []string            // places whose threads are left out
-	never                  []string            // conditions under which the row has no such threads
-	shown                  map[ast.Node]string // the views that replace slices, by index expression or call of a matrix's method
-	truths                 map[ast.Node]bool   // comparisons whose results are known
-	statements             int                 // of the body
+	edges, never           []string          // see edges.Comparison
+	shown                  map[ast.Node]view // the views that replace slices, by index expression or call of a matrix's method
+	truths                 map[any]bool      // the results of comparisons, by expression
+	statements             int               // of the body
 }
 
 // view is the part of a slice that the threads index. It begins at the place of the first thread plus the
 // offset.
 type view struct{ name, slice, offset string }
-
-// affine is a number of type int: a sum that is the same for the whole row, plus the thread's place along the row if place is
-// set.
-type affine struct {
-	place bool
-	terms []string // each with its sign in front
-	plus  int64
-}
-
-func (a affine) text() string {
-	s := strings.Join(a.terms, " ")
-	if a.plus != 0 || s == "" {
-		s += fmt.Sprintf(" %+d", a.plus)
-	}
-	return strings.TrimPrefix(strings.TrimSpace(s), "+")
-}
-
-func (a affine) minus(b affine) affine {
-	c := affine{a.place != b.place, slices.Clone(a.terms), a.plus - b.plus}
-	for _, t := range b.terms {
-		if t[0] == '-' {
-			t = "+" + t[1:]
-		} else {
-			t = "-" + t[1:]
-		}
-		c.terms = append(c.terms, t)
-	}
-	return c
-}
 
 // mostViews is the largest number of views of a loop. The processor keeps the address of each in a register.
 const mostViews = 8
@@ -67,216 +37,110 @@ const mostViews = 8
 const mostTwice = 3
 
 // inner looks for checks that threads away from the row's edges do not need. It returns nil if there are none, or if the body has a loop, compared
-// with which a check costs little. It is called after limits.
-func (w *rowWriter) inner() *inner {
+// with which a check costs little. The parameter results has the comparisons whose results are known for all threads below the row's limits.
+func (w *rowWriter) inner(row *edges.Row, results map[*ir.Value]bool) *inner {
 	if w.hidden || w.hidesGrid {
 		return nil
 	}
-	info, n := w.p.Info, &inner{shown: map[ast.Node]string{}, truths: w.guards}
-	loops := false
-	maps.DeleteFunc(w.known, func(v types.Object, _ ast.Expr) bool { return w.writes[v] })
-	ast.Inspect(w.f.decl.Body, func(x ast.Node) bool {
-		switch x := x.(type) {
-		case *ast.ForStmt, *ast.RangeStmt, *ast.LabeledStmt:
-			loops = true
-		case *ast.AssignStmt:
-			if x.Tok != token.DEFINE || len(x.Lhs) != len(x.Rhs) {
-				break
-			}
-			for i, l := range x.Lhs {
-				if id, ok := l.(*ast.Ident); ok && info.Defs[id] != nil && !w.writes[info.Defs[id]] {
-					w.known[info.Defs[id]] = x.Rhs[i]
-				}
-			}
-		}
-		return !loops
-	})
-	if loops {
-		return nil
+	n := &inner{shown: map[ast.Node]view{}, truths: map[any]bool{}}
+	for v, result := range results {
+		n.truths[v.Syntax] = result
 	}
-	ast.Inspect(w.f.decl.Body, func(x ast.Node) bool {
-		switch x := x.(type) {
-		case *ast.AssignStmt, *ast.IncDecStmt, *ast.ExprStmt, *ast.IfStmt:
-			n.statements++
-		case *ast.IndexExpr:
-			n.index(w, x)
-		case *ast.CallExpr:
-			if c := w.cell(x); c != nil {
-				if row, ok := c.row(w); ok {
-					n.view(w, x, row, x.Args[1])
-				}
-			}
-		case *ast.BinaryExpr:
-			if x.Op == token.EQL || x.Op == token.NEQ {
-				n.compare(w, x)
-			}
-		}
-		return true
-	})
-	if len(n.views) == 0 || len(n.views) > mostViews {
+	n.compare(row, w.f.made.Body)
+	if !n.look(w, viewsOf(row, w.f.made.Body)) || len(n.views) == 0 || len(n.views) > mostViews {
 		return nil
 	}
 	n.first, n.last, n.count, n.at, n.label = w.fresh("from"), w.fresh("to"), w.fresh("count"), w.fresh("at"), w.fresh("within")
-	for i := range n.views {
-		name := w.fresh(fmt.Sprintf("%s%d", base(n.views[i].slice), i))
+	for i, v := range n.views {
+		name, _, _ := strings.Cut(v.slice, ".")
+		n.views[i].name = w.fresh(fmt.Sprintf("%s%d", name, i))
 		for node, is := range n.shown {
-			if is == n.views[i].name {
-				n.shown[node] = name
+			if is == v {
+				n.shown[node] = n.views[i]
 			}
 		}
-		n.views[i].name = name
 	}
 	return n
 }
 
-// index notes an index that is the thread's place plus a number of the row.
-func (n *inner) index(w *rowWriter, x *ast.IndexExpr) {
-	id, ok := x.X.(*ast.Ident)
-	if !ok {
-		return
+// compare notes the comparisons whose results are known for the threads of inner.
+func (n *inner) compare(row *edges.Row, body *ir.Region) {
+	for _, c := range row.Comparisons(body) {
+		if _, ok := c.Of.Syntax.(*ast.BinaryExpr); !ok {
+			continue // a case of a switch
+		}
+		n.truths[c.Of.Syntax] = c.Result
+		switch {
+		case c.Edge == "" && !slices.Contains(n.never, c.Never):
+			n.never = append(n.never, c.Never)
+		case c.Edge != "" && !slices.Contains(n.edges, c.Edge):
+			n.edges = append(n.edges, c.Edge)
+		}
 	}
-	v := w.p.Info.ObjectOf(id)
-	if _, isSlice := v.Type().Underlying().(*types.Slice); !isSlice || !slices.Contains(w.params, v) || w.writes[v] {
-		return
-	}
-	n.view(w, x, v.Name(), x.Index)
 }
 
-// view notes an index of a slice.
-func (n *inner) view(w *rowWriter, x ast.Expr, slice string, index ast.Expr) {
-	a, ok := w.affine(index)
-	if !ok || !a.place {
-		return
+// viewsOf returns the views that a body indexes, by the positions of the indexes: of a matrix, that of the row.
+func viewsOf(row *edges.Row, body *ir.Region) map[token.Pos]view {
+	all := map[token.Pos]view{}
+	note := func(p *ir.Place) {
+		if v, ok := row.View(p); ok && v.Row == "" {
+			all[p.Path[0].Pos] = view{slice: v.Of.Name, offset: v.Offset}
+		} else if ok {
+			all[p.Path[0].Pos] = view{slice: fmt.Sprintf("%s.Span(%s, 1)", v.Of.Name, v.Row), offset: v.Offset}
+		}
 	}
-	for _, known := range n.views {
-		if known.slice == slice && known.offset == a.text() {
-			n.shown[x] = known.name
+	body.Visit(func(s *ir.Stmt) { note(s.Place) }, func(v *ir.Value) { note(v.Place) })
+	return all
+}
+
+// look finds the expressions that index views, and counts statements. It reports whether the body has no loops.
+func (n *inner) look(w *rowWriter, views map[token.Pos]view) bool {
+	loops := false
+	show := func(x ast.Expr, index token.Pos) {
+		v, ok := views[index]
+		if !ok {
 			return
 		}
-	}
-	part := view{fmt.Sprint(len(n.views)), slice, a.text()} // gets its final name at the end of inner
-	n.views = append(n.views, part)
-	n.shown[x] = part.name
-}
-
-// compare notes a comparison, with == or !=, of two numbers of the row, or of such a number with the thread's place. For the
-// threads of inner the two are never equal.
-func (n *inner) compare(w *rowWriter, x *ast.BinaryExpr) {
-	a, ok1 := w.affine(x.X)
-	b, ok2 := w.affine(x.Y)
-	switch {
-	case !ok1 || !ok2 || a.place && b.place:
-		return
-	case a.place:
-		n.edges = append(n.edges, b.minus(affine{terms: a.terms, plus: a.plus}).text())
-	case b.place:
-		n.edges = append(n.edges, a.minus(affine{terms: b.terms, plus: b.plus}).text())
-	default:
-		n.never = append(n.never, fmt.Sprintf("%s == %s", a.text(), b.text()))
-	}
-	n.truths[x] = x.Op == token.NEQ
-}
-
-// affine returns an expression of type int as a sum. Sums of ints wrap around, so the order does not matter.
-func (w *rowWriter) affine(e ast.Expr) (affine, bool) {
-	t, isBasic := w.p.Info.TypeOf(e).(*types.Basic)
-	if !isBasic || t.Kind() != types.Int && t.Kind() != types.UntypedInt {
-		return affine{}, false
-	}
-	if v := w.p.Info.Types[e].Value; v != nil {
-		c, exact := constant.Int64Val(constant.ToInt(v))
-		return affine{plus: c}, exact && c > -1<<20 && c < 1<<20 // so that sums of a few constants fit in 32 bits
-	}
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		return w.affine(e.X)
-	case *ast.Ident:
-		if x := w.known[w.p.Info.ObjectOf(e)]; x != nil {
-			return w.affine(x)
+		if n.shown[x] = v; !slices.Contains(n.views, v) {
+			n.views = append(n.views, v)
 		}
-	case *ast.CallExpr:
-		if dim, ok := w.place(e); ok && dim == 0 {
-			return affine{place: true}, true
-		}
-	case *ast.BinaryExpr:
-		if e.Op != token.ADD && e.Op != token.SUB {
-			break
-		}
-		a, ok1 := w.affine(e.X)
-		b, ok2 := w.affine(e.Y)
-		if !ok1 || !ok2 || b.place && (a.place || e.Op == token.SUB) {
-			return affine{}, false
-		}
-		if e.Op == token.SUB {
-			return a.minus(b), true
-		}
-		return affine{a.place || b.place, slices.Concat(a.terms, b.terms), a.plus + b.plus}, true
 	}
-	if text, ok := w.same(e, true); ok && w.settled(e) {
-		return affine{terms: []string{"+" + text}}, true
-	}
-	return affine{}, false
-}
-
-// scaled returns an index as the thread's place along the row, times a number, plus a sum that is the same for the whole row.
-func (w *rowWriter) scaled(e ast.Expr) (by int64, offset affine, ok bool) {
-	if a, ok := w.affine(e); ok {
-		if !a.place {
-			return 0, a, true
-		}
-		a.place = false
-		return 1, a, true
-	}
-	switch e := ast.Unparen(e).(type) {
-	case *ast.Ident:
-		if x := w.known[w.p.Info.ObjectOf(e)]; x != nil {
-			return w.scaled(x)
-		}
-	case *ast.BinaryExpr:
-		m, a, ok1 := w.scaled(e.X)
-		n, b, ok2 := w.scaled(e.Y)
-		switch {
-		case !ok1 || !ok2:
-		case e.Op == token.ADD:
-			return m + n, affine{terms: slices.Concat(a.terms, b.terms), plus: a.plus + b.plus}, true
-		case e.Op == token.SUB:
-			return m - n, a.minus(b), true
-		case e.Op == token.MUL:
-			if m == 0 && len(a.terms) == 0 {
-				m, a, n, b = n, b, m, a
+	ast.Inspect(w.f.decl.Body, func(x ast.Node) bool {
+		switch x := x.(type) {
+		case *ast.ForStmt, *ast.RangeStmt, *ast.LabeledStmt:
+			loops = true
+		case *ast.AssignStmt, *ast.IncDecStmt, *ast.ExprStmt, *ast.IfStmt:
+			n.statements++
+		case *ast.IndexExpr: // a variable of the kernel that is another name of the slice would not be used any more
+			if id, ok := x.X.(*ast.Ident); ok && slices.Contains(w.params, w.p.Info.ObjectOf(id)) {
+				show(x, x.Index.Pos())
 			}
-			if n != 0 || len(b.terms) > 0 || b.plus <= 0 { // only a constant
-				break
+		case *ast.CallExpr: // a method of a matrix
+			if len(x.Args) > 1 {
+				show(x, x.Args[0].Pos())
 			}
-			by, plus := m*b.plus, a.plus*b.plus
-			c := affine{plus: plus}
-			for _, t := range a.terms {
-				c.terms = append(c.terms, fmt.Sprintf("%c%d*(%s)", t[0], b.plus, t[1:]))
-			}
-			const most = 1 << 20
-			return by, c, by < most && by > -most && plus < most && plus > -most
 		}
-	}
-	return 0, affine{}, false
-}
-
-// settled reports whether no variable in an expression, or in the values of these variables, is ever
-// assigned to.
-func (w *rowWriter) settled(e ast.Expr) bool {
-	settled := true
-	ast.Inspect(e, func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		if !ok {
-			return true
-		}
-		v := w.p.Info.ObjectOf(id)
-		if x := w.known[v]; x != nil {
-			settled = settled && w.settled(x)
-		}
-		settled = settled && !w.writes[v]
-		return true
+		return !loops
 	})
-	return settled
+	return !loops
+}
+
+// cell returns the edits that make m.At(i, j), m.Ref(i, j) or m.Set(i, j, v) use the view of a row in place of the matrix. They keep both indexes, so that
+// the variables in them are used. A row that the matrix does not have has no elements, so what proves that j is an index of the view also proves that i is a
+// row.
+func (n *inner) cell(text *printed, was, now *ast.CallExpr) []edit {
+	i, j := now.Args[0], now.Args[1]
+	begin, end := n.shown[was].name+"[grid.At(grid.At("+n.at+", ", ")]"
+	sel, _ := ast.Unparen(was.Fun).(*ast.SelectorExpr)
+	if sel.Sel.Name == "Ref" {
+		begin, end = "(&"+begin, end+")"
+	}
+	edits := []edit{{text.at(now.Pos()), text.at(i.Pos()), begin}, {text.at(i.End()), text.at(j.Pos()), "), "}}
+	if sel.Sel.Name != "Set" {
+		return append(edits, edit{text.at(j.End()), text.at(now.End()), end})
+	}
+	v := now.Args[2]
+	return append(edits, edit{text.at(j.End()), text.at(v.Pos()), end + " = "}, edit{text.at(v.End()), text.at(now.End()), ""})
 }
 
 // before returns the lines before the row's loop, which find the threads of inner.
@@ -286,22 +150,11 @@ func (n *inner) before(w *rowWriter, end string) string {
 	for _, v := range n.views {
 		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", n.first, n.last, v.offset, v.slice)
 	}
-	for _, e := range unique(n.edges) {
+	for _, e := range n.edges {
 		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Without(%[1]s, %[2]s, %[3]s)\n", n.first, n.last, e)
 	}
-	empty := slices.Compact(slices.Clone(n.never))
-	fmt.Fprintf(&b, "if %s {\n%s = %s // none\n}\n", strings.Join(append(empty, n.first+" >= "+n.last), " || "), n.first, end)
+	fmt.Fprintf(&b, "if %s {\n%s = %s // none\n}\n", strings.Join(append(slices.Clip(n.never), n.first+" >= "+n.last), " || "), n.first, end)
 	return b.String()
-}
-
-// unique returns texts without those that come again.
-func unique(all []string) (found []string) {
-	for _, s := range all {
-		if !slices.Contains(found, s) {
-			found = append(found, s)
-		}
-	}
-	return found
 }
 
 // begin returns the first lines of the row's loop. When the loop reaches the first thread of inner, they run
@@ -310,7 +163,7 @@ func (n *inner) begin(w *rowWriter, params, body string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "if %s == %s {\n%s := %s - %s\n", w.x, n.first, n.count, n.last, n.first)
 	for _, v := range n.views {
-		fmt.Fprintf(&b, "%s := %s[%s+%s:][:%s]\n", v.name, v.slice, n.first, parenthesized(v.offset), n.count)
+		fmt.Fprintf(&b, "%s := %s[%s:][:%s]\n", v.name, v.slice, plus(n.first, v.offset), n.count)
 	}
 	thread := fmt.Sprintf("%s := %s + %s\n_ = %s\n%s%s\n%s\n", w.x, n.first, n.at, w.x, params, body, backHere)
 	switch {
@@ -326,9 +179,10 @@ func (n *inner) begin(w *rowWriter, params, body string) string {
 	return b.String()
 }
 
-func parenthesized(sum string) string {
-	if strings.ContainsAny(sum, " ") || strings.HasPrefix(sum, "-") {
-		return "(" + sum + ")"
+// plus returns the text of a sum.
+func plus(x, y string) string {
+	if strings.HasPrefix(y, "-") {
+		return x + y
 	}
-	return sum
+	return x + "+" + y
 }

@@ -911,12 +911,12 @@ func laplaceRow(r grid.Row, n int, p []float32, q grid.Out[float32]) {
 	}
 	end := min(r.End, n)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, (r.Y*n)-n, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)+n, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)-1, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)+1, len(p))
-	from, to = grid.Within(from, to, (r.Y * n), len(q))
-	from, to = grid.Within(from, to, (r.Y * n), len(p))
+	from, to = grid.Within(from, to, n*r.Y-n, len(p))
+	from, to = grid.Within(from, to, n*r.Y+n, len(p))
+	from, to = grid.Within(from, to, n*r.Y-1, len(p))
+	from, to = grid.Within(from, to, n*r.Y+1, len(p))
+	from, to = grid.Within(from, to, n*r.Y, len(q))
+	from, to = grid.Within(from, to, n*r.Y, len(p))
 	if from >= to {
 		from = end // none
 	}
@@ -924,12 +924,12 @@ threads:
 	for x := r.First(); x < end; x++ {
 		if x == from {
 			count := to - from
-			p0 := p[from+((r.Y*n)-n):][:count]
-			p1 := p[from+((r.Y*n)+n):][:count]
-			p2 := p[from+((r.Y*n)-1):][:count]
-			p3 := p[from+((r.Y*n)+1):][:count]
-			q4 := q[from+(r.Y*n):][:count]
-			p5 := p[from+(r.Y*n):][:count]
+			p0 := p[from+n*r.Y-n:][:count]
+			p1 := p[from+n*r.Y+n:][:count]
+			p2 := p[from+n*r.Y-1:][:count]
+			p3 := p[from+n*r.Y+1:][:count]
+			q4 := q[from+n*r.Y:][:count]
+			p5 := p[from+n*r.Y:][:count]
 		within:
 			for at_ := range count {
 				x := from + at_
@@ -1242,12 +1242,12 @@ func spreadRow(r grid.Row, n int, from []float32, to grid.Out[float32]) {
 	}
 	end := min(r.End, n)
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, ((r.Y+int(1))*n)-1, len(from))
-	from_, to_ = grid.Within(from_, to_, ((r.Y+int(1))*n)+1, len(from))
-	from_, to_ = grid.Within(from_, to_, (r.Y * n), len(to))
-	from_, to_ = grid.Within(from_, to_, ((r.Y + int(1)) * n), len(from))
-	from_, to_ = grid.Within(from_, to_, ((r.Y+int(1))*n)-n, len(from))
-	from_, to_ = grid.Within(from_, to_, ((r.Y+int(1))*n)+n, len(from))
+	from_, to_ = grid.Within(from_, to_, n*r.Y+n-1, len(from))
+	from_, to_ = grid.Within(from_, to_, n*r.Y+n+1, len(from))
+	from_, to_ = grid.Within(from_, to_, n*r.Y, len(to))
+	from_, to_ = grid.Within(from_, to_, n*r.Y+n, len(from))
+	from_, to_ = grid.Within(from_, to_, n*r.Y, len(from))
+	from_, to_ = grid.Within(from_, to_, n*r.Y+2*n, len(from))
 	if from_ >= to_ {
 		from_ = end // none
 	}
@@ -1255,12 +1255,12 @@ threads:
 	for x := r.First(); x < end; x++ {
 		if x == from_ {
 			count := to_ - from_
-			from0 := from[from_+(((r.Y+int(1))*n)-1):][:count]
-			from1 := from[from_+(((r.Y+int(1))*n)+1):][:count]
-			to2 := to[from_+(r.Y*n):][:count]
-			from3 := from[from_+((r.Y+int(1))*n):][:count]
-			from4 := from[from_+(((r.Y+int(1))*n)-n):][:count]
-			from5 := from[from_+(((r.Y+int(1))*n)+n):][:count]
+			from0 := from[from_+n*r.Y+n-1:][:count]
+			from1 := from[from_+n*r.Y+n+1:][:count]
+			to2 := to[from_+n*r.Y:][:count]
+			from3 := from[from_+n*r.Y+n:][:count]
+			from4 := from[from_+n*r.Y:][:count]
+			from5 := from[from_+n*r.Y+2*n:][:count]
 		within:
 			for at_ := range count {
 				x := from_ + at_

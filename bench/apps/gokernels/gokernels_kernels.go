@@ -172,12 +172,12 @@ func laplaceRow(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float32
 	}
 	end := min(r.End, int(n))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)-1, len(p))
-	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)+1, len(p))
-	from, to = grid.Within(from, to, (r.Y * int(n)), len(q))
-	from, to = grid.Within(from, to, (r.Y*int(n))+int(n), len(p))
-	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)-int(n), len(p))
-	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)+int(n), len(p))
+	from, to = grid.Within(from, to, int(n)*r.Y+int(n)-1, len(p))
+	from, to = grid.Within(from, to, int(n)*r.Y+int(n)+1, len(p))
+	from, to = grid.Within(from, to, int(n)*r.Y, len(q))
+	from, to = grid.Within(from, to, int(n)*r.Y+int(n), len(p))
+	from, to = grid.Within(from, to, int(n)*r.Y, len(p))
+	from, to = grid.Within(from, to, int(n)*r.Y+2*int(n), len(p))
 	if from >= to {
 		from = end // none
 	}
@@ -185,12 +185,12 @@ threads:
 	for x := r.First(); x < end; x++ {
 		if x == from {
 			count := to - from
-			p0 := p[from+((r.Y*int(n))+int(n)-1):][:count]
-			p1 := p[from+((r.Y*int(n))+int(n)+1):][:count]
-			q2 := q[from+(r.Y*int(n)):][:count]
-			p3 := p[from+((r.Y*int(n))+int(n)):][:count]
-			p4 := p[from+((r.Y*int(n))+int(n)-int(n)):][:count]
-			p5 := p[from+((r.Y*int(n))+int(n)+int(n)):][:count]
+			p0 := p[from+int(n)*r.Y+int(n)-1:][:count]
+			p1 := p[from+int(n)*r.Y+int(n)+1:][:count]
+			q2 := q[from+int(n)*r.Y:][:count]
+			p3 := p[from+int(n)*r.Y+int(n):][:count]
+			p4 := p[from+int(n)*r.Y:][:count]
+			p5 := p[from+int(n)*r.Y+2*int(n):][:count]
 		within:
 			for at_ := range count {
 				x := from + at_
@@ -241,12 +241,12 @@ func spreadRow(r grid.Row, n int32, rows int32, from []float32, to grid.Out[floa
 	}
 	end := min(r.End, int(n))
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, (r.Y*int(n))+int(n)-1, len(from))
-	from_, to_ = grid.Within(from_, to_, (r.Y*int(n))+int(n)+1, len(from))
-	from_, to_ = grid.Within(from_, to_, (r.Y * int(n)), len(to))
-	from_, to_ = grid.Within(from_, to_, (r.Y*int(n))+int(n), len(from))
-	from_, to_ = grid.Within(from_, to_, (r.Y*int(n))+int(n)-int(n), len(from))
-	from_, to_ = grid.Within(from_, to_, (r.Y*int(n))+int(n)+int(n), len(from))
+	from_, to_ = grid.Within(from_, to_, int(n)*r.Y+int(n)-1, len(from))
+	from_, to_ = grid.Within(from_, to_, int(n)*r.Y+int(n)+1, len(from))
+	from_, to_ = grid.Within(from_, to_, int(n)*r.Y, len(to))
+	from_, to_ = grid.Within(from_, to_, int(n)*r.Y+int(n), len(from))
+	from_, to_ = grid.Within(from_, to_, int(n)*r.Y, len(from))
+	from_, to_ = grid.Within(from_, to_, int(n)*r.Y+2*int(n), len(from))
 	if from_ >= to_ {
 		from_ = end // none
 	}
@@ -254,12 +254,12 @@ threads:
 	for x := r.First(); x < end; x++ {
 		if x == from_ {
 			count := to_ - from_
-			from0 := from[from_+((r.Y*int(n))+int(n)-1):][:count]
-			from1 := from[from_+((r.Y*int(n))+int(n)+1):][:count]
-			to2 := to[from_+(r.Y*int(n)):][:count]
-			from3 := from[from_+((r.Y*int(n))+int(n)):][:count]
-			from4 := from[from_+((r.Y*int(n))+int(n)-int(n)):][:count]
-			from5 := from[from_+((r.Y*int(n))+int(n)+int(n)):][:count]
+			from0 := from[from_+int(n)*r.Y+int(n)-1:][:count]
+			from1 := from[from_+int(n)*r.Y+int(n)+1:][:count]
+			to2 := to[from_+int(n)*r.Y:][:count]
+			from3 := from[from_+int(n)*r.Y+int(n):][:count]
+			from4 := from[from_+int(n)*r.Y:][:count]
+			from5 := from[from_+int(n)*r.Y+2*int(n):][:count]
 		within:
 			for at_ := range count {
 				x := from_ + at_

@@ -378,12 +378,12 @@ func laplaceRow(r grid.Row, p []float32, q grid.Out[float32], n int) {
 	}
 	end := min(r.End, n)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, (r.Y * n), len(p))
-	from, to = grid.Within(from, to, (r.Y*n)-n, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)-1, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)+1, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)+n, len(p))
-	from, to = grid.Within(from, to, (r.Y * n), len(q))
+	from, to = grid.Within(from, to, n*r.Y, len(p))
+	from, to = grid.Within(from, to, n*r.Y-n, len(p))
+	from, to = grid.Within(from, to, n*r.Y-1, len(p))
+	from, to = grid.Within(from, to, n*r.Y+1, len(p))
+	from, to = grid.Within(from, to, n*r.Y+n, len(p))
+	from, to = grid.Within(from, to, n*r.Y, len(q))
 	if from >= to {
 		from = end // none
 	}
@@ -391,12 +391,12 @@ threads:
 	for x := r.First(); x < end; x++ {
 		if x == from {
 			count := to - from
-			p0 := p[from+(r.Y*n):][:count]
-			p1 := p[from+((r.Y*n)-n):][:count]
-			p2 := p[from+((r.Y*n)-1):][:count]
-			p3 := p[from+((r.Y*n)+1):][:count]
-			p4 := p[from+((r.Y*n)+n):][:count]
-			q5 := q[from+(r.Y*n):][:count]
+			p0 := p[from+n*r.Y:][:count]
+			p1 := p[from+n*r.Y-n:][:count]
+			p2 := p[from+n*r.Y-1:][:count]
+			p3 := p[from+n*r.Y+1:][:count]
+			p4 := p[from+n*r.Y+n:][:count]
+			q5 := q[from+n*r.Y:][:count]
 		within:
 			for at_ := range count {
 				x := from + at_

@@ -101,7 +101,7 @@ func mandelbrotRow(r grid.Row, v View, rounds grid.Out[int32]) {
 	}
 	end := min(r.End, int(v.Width))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, (r.Y * int(v.Width)), len(rounds))
+	from, to = grid.Within(from, to, int(v.Width)*r.Y, len(rounds))
 	if from >= to {
 		from = end // none
 	}
@@ -109,7 +109,7 @@ threads:
 	for x := r.First(); x < end; x++ {
 		if x == from {
 			count := to - from
-			rounds0 := rounds[from+(r.Y*int(v.Width)):][:count]
+			rounds0 := rounds[from+int(v.Width)*r.Y:][:count]
 		within:
 			for at := range count {
 				x := from + at

@@ -381,7 +381,7 @@ func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 	if r.Y >= len(centres) {
 		return
 	}
-	end := min(r.End, int(8))
+	end := min(r.End, 8)
 	for x := r.First(); x < end; x++ {
 //line lloyd.go:43
 		if c, d := r.Y, x; c < len(centres) && d < 8 {

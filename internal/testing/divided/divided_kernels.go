@@ -758,12 +758,12 @@ func spreadRow(r grid.Row, width int32, height int32, from []float32, to grid.Ou
 	}
 	end := min(r.End, int(width))
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, (r.Y * int(width)), len(to))
-	from_, to_ = grid.Within(from_, to_, (r.Y * int(width)), len(from))
-	from_, to_ = grid.Within(from_, to_, (r.Y*int(width))-1, len(from))
-	from_, to_ = grid.Within(from_, to_, (r.Y*int(width))+1, len(from))
-	from_, to_ = grid.Within(from_, to_, (r.Y*int(width))-int(width), len(from))
-	from_, to_ = grid.Within(from_, to_, (r.Y*int(width))+int(width), len(from))
+	from_, to_ = grid.Within(from_, to_, int(width)*r.Y, len(to))
+	from_, to_ = grid.Within(from_, to_, int(width)*r.Y, len(from))
+	from_, to_ = grid.Within(from_, to_, int(width)*r.Y-1, len(from))
+	from_, to_ = grid.Within(from_, to_, int(width)*r.Y+1, len(from))
+	from_, to_ = grid.Within(from_, to_, int(width)*r.Y-int(width), len(from))
+	from_, to_ = grid.Within(from_, to_, int(width)*r.Y+int(width), len(from))
 	from_, to_ = grid.Without(from_, to_, 0)
 	from_, to_ = grid.Without(from_, to_, int(width)-1)
 	if r.Y == 0 || r.Y == int(height)-1 || from_ >= to_ {
@@ -773,12 +773,12 @@ threads:
 	for x_ := r.First(); x_ < end; x_++ {
 		if x_ == from_ {
 			count := to_ - from_
-			to0 := to[from_+(r.Y*int(width)):][:count]
-			from1 := from[from_+(r.Y*int(width)):][:count]
-			from2 := from[from_+((r.Y*int(width))-1):][:count]
-			from3 := from[from_+((r.Y*int(width))+1):][:count]
-			from4 := from[from_+((r.Y*int(width))-int(width)):][:count]
-			from5 := from[from_+((r.Y*int(width))+int(width)):][:count]
+			to0 := to[from_+int(width)*r.Y:][:count]
+			from1 := from[from_+int(width)*r.Y:][:count]
+			from2 := from[from_+int(width)*r.Y-1:][:count]
+			from3 := from[from_+int(width)*r.Y+1:][:count]
+			from4 := from[from_+int(width)*r.Y-int(width):][:count]
+			from5 := from[from_+int(width)*r.Y+int(width):][:count]
 		within:
 			for at := range count {
 				x_ := from_ + at
@@ -1015,7 +1015,7 @@ threads:
 		if x_ == from {
 			count := to - from
 			x0 := x[from+0:][:count]
-			x1 := x[from+(-1):][:count]
+			x1 := x[from-1:][:count]
 			x2 := x[from+1:][:count]
 			y3 := y[from+0:][:count]
 		within:

@@ -393,7 +393,7 @@ func paintRow(r grid.Row, f Frame, image grid.Out[int32]) {
 	}
 	end := min(r.End, int(f.Width))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, (r.Y * int(f.Width)), len(image))
+	from, to = grid.Within(from, to, int(f.Width)*r.Y, len(image))
 	if from >= to {
 		from = end // none
 	}
@@ -401,7 +401,7 @@ threads:
 	for x_ := r.First(); x_ < end; x_++ {
 		if x_ == from {
 			count := to - from
-			image0 := image[from+(r.Y*int(f.Width)):][:count]
+			image0 := image[from+int(f.Width)*r.Y:][:count]
 		within:
 			for at := range count {
 				x_ := from + at

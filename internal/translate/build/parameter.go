@@ -14,6 +14,8 @@ func (f *function) parameter(v *types.Var, i int) {
 	t := f.substitute(v.Type())
 	w := &variable{typ: t}
 	m := &ir.Param{Name: v.Name(), Index: len(f.made.Params), Out: load.GridType(t, "Out") || load.GridType(t, "OutMatrix"), Pos: v.Pos()}
+	_, predeclared := types.Unalias(t).(*types.Basic)
+	m.Declared = !predeclared
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
 		w.kind = slice

@@ -9,9 +9,6 @@
 package edges
 
 import (
-	"go/token"
-
-	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -30,21 +27,21 @@ func (r *Row) Comparisons(in *ir.Region) (all []Comparison) {
 			return
 		}
 		c := Comparison{Of: v, Result: v.Op == ir.Ne}
-		x, y := r.Sum(v.Args[0]), r.Sum(v.Args[1])
-		step, rest, ok := r.split(x.Plus(y, -1))
-		if _, constant := rest.Constant(); !ok || step == 0 && constant {
+		step, x, ok := r.Of(v.Args[0])
+		by, y, ok2 := r.Of(v.Args[1])
+		rest := x.Plus(y, -1)
+		if _, constant := rest.Constant(); !ok || !ok2 || step == by && constant {
 			return
 		}
-		switch step {
-		case 1:
-			c.Edge = r.Text(facts.Fixed(0).Plus(rest, -1))
-		case -1:
+		switch {
+		case step-by == 1:
+			c.Edge = r.Text(y.Plus(x, -1))
+		case step-by == -1:
 			c.Edge = r.Text(rest)
-		case 0:
-			if !r.Uniform(x) {
-				x, y = rest, nil
-			}
+		case step == 0 && by == 0:
 			c.Never = r.Text(x) + " == " + r.Text(y)
+		case step == by:
+			c.Never = r.Text(rest) + " == 0"
 		default:
 			return
 		}
@@ -53,43 +50,30 @@ func (r *Row) Comparisons(in *ir.Region) (all []Comparison) {
 	return all
 }
 
-// View is the part of a slice that the threads of a row index: the thread's place plus Offset is the index. For a matrix it is the part of a row.
+// View is the part of a slice that the threads of a row index: the index is the thread's place plus Offset. For a matrix it is the part of a row.
 type View struct {
 	Of     *ir.Param
 	Row    string // the Go text of the row of a matrix, "" for a slice
 	Offset string // a Go text
 }
 
-// Views returns the parts of the kernel's slices that the threads index in a region. The map has the number of the part, by the position of the index in the
-// source: of a matrix, that of the row.
-func (r *Row) Views(in *ir.Region) (views []View, at map[token.Pos]int) {
-	at = map[token.Pos]int{}
-	note := func(p *ir.Place) {
-		if p == nil || p.Param == nil || p.Param.Type.Kind != ir.Slice && p.Param.Type.Kind != ir.Matrix {
-			return
-		}
-		v, index := View{Of: p.Param}, p.Path[0].Index
-		if p.Path[0].Col != nil {
-			step, row, ok := r.Of(index)
-			if !ok || step != 0 {
-				return
-			}
-			v.Row, index = r.Text(row), p.Path[0].Col
-		}
-		step, offset, ok := r.Of(index)
-		if !ok || step != 1 {
-			return
-		}
-		v.Offset = r.Text(offset)
-		for i, known := range views {
-			if known == v {
-				at[p.Path[0].Pos] = i
-				return
-			}
-		}
-		at[p.Path[0].Pos] = len(views)
-		views = append(views, v)
+// View returns the part of a slice in which a place is the element of the thread, if there is one.
+func (r *Row) View(p *ir.Place) (View, bool) {
+	if p == nil || p.Param == nil || p.Param.Type.Kind != ir.Slice && p.Param.Type.Kind != ir.Matrix {
+		return View{}, false
 	}
-	in.Visit(func(s *ir.Stmt) { note(s.Place) }, func(v *ir.Value) { note(v.Place) })
-	return views, at
+	v, index := View{Of: p.Param}, p.Path[0].Index
+	if p.Path[0].Col != nil {
+		step, row, ok := r.Of(index)
+		if !ok || step != 0 {
+			return View{}, false
+		}
+		v.Row, index = r.Text(row), p.Path[0].Col
+	}
+	step, offset, ok := r.Of(index)
+	if !ok || step != 1 {
+		return View{}, false
+	}
+	v.Offset = r.Text(offset)
+	return v, true
 }

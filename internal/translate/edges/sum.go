@@ -12,11 +12,11 @@ type Names struct {
 	// Place is the operation that returns the place of a thread in the row: InGrid, or InBlock if the row is that of a block. The dimension is 0.
 	Place ir.Op
 
-	// Base is the Go text of the place in the grid of the thread whose place in the block is 0. It is used if Place is InBlock, and may be "".
+	// Base is an operand of Go, the text of the place in the grid of the thread whose place in the block is 0. It is used if Place is InBlock, and may be "".
 	Base string
 
-	// Name returns the Go text of a value that is the same for all threads of the row. Evaluating the text changes nothing and does not panic. The text has the
-	// type of the value, which must be a predeclared type or a structure. For a value without such a text, Name returns "". See [Named].
+	// Name returns the Go text of a value that is the same for all threads of the row. The text is an operand, such as a name or a call. Evaluating it changes
+	// nothing and does not panic. An integer has a predeclared type. For a value without such a text, Name returns "". See [Named].
 	Name func(*ir.Value) string
 
 	// Closed reports that neither a value nor what is computed from it has a text, because its type in Go is not the one that it has in the representation: the
@@ -28,6 +28,9 @@ type Names struct {
 func Named(v *ir.Value, row string) string {
 	switch v.Op {
 	case ir.Argument:
+		if v.Param.Declared && v.Type.Integer() {
+			return numbers[v.Type.Kind] + "(" + v.Param.Name + ")"
+		}
 		return v.Param.Name
 	case ir.Len:
 		return "len(" + v.Param.Name + ")"
@@ -52,14 +55,13 @@ type Row struct {
 
 	atoms  map[string]*facts.Atom
 	locals map[*ir.Local]*ir.Value // what is in locals at the front of the kernel: see Limits
+	left   int                     // how many more values may be looked at
 }
 
 // New returns a Row.
 func New(names Names) *Row {
-	r := &Row{Names: names, atoms: map[string]*facts.Atom{}, locals: map[*ir.Local]*ir.Value{}}
-	r.X = r.atom("x")
-	r.X.Same = false
-	return r
+	x := &facts.Atom{Name: "x"}
+	return &Row{Atoms: facts.Atoms{x}, Names: names, X: x, atoms: map[string]*facts.Atom{}, locals: map[*ir.Local]*ir.Value{}}
 }
 
 // atom returns the atom of a Go text.
@@ -70,6 +72,13 @@ func (r *Row) atom(text string) *facts.Atom {
 	}
 	return r.atoms[text]
 }
+
+// mostValues limits how many values a text is made from, and mostProducts how many products a sum has that is multiplied out. Otherwise values that are used
+// twice, each by the next, would have texts without end.
+const (
+	mostValues   = 200
+	mostProducts = 8
+)
 
 // most limits the factors and constants in sums, so that a text has no number that is too large for an int of 32 bits.
 const most = 1 << 20
@@ -84,15 +93,26 @@ func (r *Row) split(p facts.Sum) (step int64, offset facts.Sum, ok bool) {
 	}
 	by, offset := r.By(p, r.X)
 	step, ok = by.Constant()
+	return step, offset, ok && by != nil && small(p)
+}
+
+func small(p facts.Sum) bool {
 	for _, n := range p {
-		ok = ok && n < most && n > -most
+		if n >= most || n <= -most {
+			return false
+		}
 	}
-	return step, offset, ok && by != nil
+	return true
 }
 
 // Sum returns an int as a sum of products of the row's atoms. It returns nil if the int is computed from something else. Like ints, the sum wraps around.
 func (r *Row) Sum(v *ir.Value) facts.Sum {
-	if v.Type == nil || v.Type.Kind != ir.Int || r.Closed != nil && r.Closed(v) {
+	r.left = mostValues
+	return r.sum(v)
+}
+
+func (r *Row) sum(v *ir.Value) facts.Sum {
+	if r.left--; r.left < 0 || v.Type == nil || v.Type.Kind != ir.Int {
 		return nil
 	}
 	if text := r.Name(v); text != "" {
@@ -113,19 +133,22 @@ func (r *Row) Sum(v *ir.Value) facts.Sum {
 		}
 	case ir.Load:
 		if is := r.locals[facts.Loaded(v)]; is != nil {
-			return r.Sum(is)
+			return r.sum(is)
 		}
 	case ir.Neg:
-		return facts.Fixed(0).Plus(r.Sum(v.Args[0]), -1)
+		return facts.Fixed(0).Plus(r.sum(v.Args[0]), -1)
 	case ir.Add:
-		return r.Sum(v.Args[0]).Plus(r.Sum(v.Args[1]), 1)
+		return r.sum(v.Args[0]).Plus(r.sum(v.Args[1]), 1)
 	case ir.Sub:
-		return r.Sum(v.Args[0]).Plus(r.Sum(v.Args[1]), -1)
+		return r.sum(v.Args[0]).Plus(r.sum(v.Args[1]), -1)
 	case ir.Mul:
-		if x, y := r.Sum(v.Args[0]), r.Sum(v.Args[1]); x != nil && y != nil {
-			return x.Times(y)
+		x, y := r.sum(v.Args[0]), r.sum(v.Args[1])
+		if x == nil || y == nil {
+			return nil
 		}
-		return nil
+		if p := x.Times(y); small(p) && len(p) <= mostProducts {
+			return p
+		}
 	}
 	if text := r.text(v); text != "" {
 		return r.atom(text).Sum()
@@ -140,7 +163,7 @@ var numbers = map[ir.Kind]string{ir.I8: "int8", ir.I16: "int16", ir.I32: "int32"
 // text returns the Go text of a value that is the same for all threads of the row, or "". Values that are computed with floats have none, because Go may round
 // them differently in another function.
 func (r *Row) text(v *ir.Value) string {
-	if r.Closed != nil && r.Closed(v) {
+	if r.left--; r.left < 0 || r.Closed != nil && r.Closed(v) {
 		return ""
 	}
 	if text := r.Name(v); text != "" {
@@ -150,12 +173,13 @@ func (r *Row) text(v *ir.Value) string {
 		return r.loaded(v.Place)
 	}
 	if v.Op == ir.Extract && len(v.Args) == 1 && v.Args[0].Type.Kind == ir.Struct {
-		if x := r.text(v.Args[0]); x != "" {
-			return x + "." + v.Args[0].Type.Fields[v.Which[0]].Name
+		of, name := v.Args[0], v.Args[0].Type.Fields[v.Which[0]].Name
+		for of.Op == ir.Extract && of.Syntax == nil { // the author does not name the embedded structure that has the field
+			of = of.Args[0]
 		}
-	}
-	if !v.Type.Integer() {
-		return ""
+		if x := r.text(of); x != "" {
+			return x + "." + name
+		}
 	}
 	return r.operation(v)
 }
@@ -194,16 +218,17 @@ func (r *Row) operation(v *ir.Value) string {
 // loaded returns the Go text of what is in a local, or in a field of it, at the front of the kernel.
 func (r *Row) loaded(p *ir.Place) string {
 	is := r.locals[p.Local]
-	if is == nil {
+	switch {
+	case is == nil || len(p.Path) > 1:
+		return ""
+	case len(p.Path) == 0:
+		return r.text(is)
+	case is.Type.Kind != ir.Struct:
 		return ""
 	}
-	text, t := r.text(is), is.Type
-	for _, s := range p.Path {
-		if text == "" || t.Kind != ir.Struct {
-			return ""
-		}
-		text += "." + t.Fields[s.Field].Name
-		t = t.Fields[s.Field].Type
+	text := r.text(is)
+	if text == "" {
+		return ""
 	}
-	return text
+	return text + "." + is.Type.Fields[p.Path[0].Field].Name
 }

@@ -45,6 +45,16 @@ func Stored(s *ir.Stmt) *ir.Local {
 	return s.Place.Local
 }
 
+// Copied returns the parameters that a function changes. At its beginning it copies each of them into a local.
+func Copied(f *ir.Function) (all []*ir.Param) {
+	for _, s := range f.Body.List {
+		if s.Syntax == f.Syntax && Stored(s) != nil && s.Value.Op == ir.Argument {
+			all = append(all, s.Value.Param)
+		}
+	}
+	return all
+}
+
 // Single returns a value of type float32 that is equal to a float64: the operand of its conversion, or the constant itself if a float32 holds it exactly. If
 // there is none, it returns nil.
 func Single(v *ir.Value) *ir.Value {

@@ -12,8 +12,8 @@
 //   - Division by zero, an index out of range and a shift by a negative count panic. A printer for a device may define a result instead of the panic.
 //   - A grid.Thread is not a value. Operations such as [InGrid] return the thread's place.
 //
-// Each statement keeps the Go statement that it comes from. Each value keeps its position, and the name of its Go variable if it has one. Value.ID is an index
-// into tables of facts.
+// Each statement keeps the Go statement that it comes from. Each value keeps its position, its Go expression if it has one, and the name of its Go variable if
+// it has one. Value.ID is an index into tables of facts.
 //
 // type.go has types, function.go has functions, statements, values and places, and op.go has operations. builder.go makes all these, and dump.go prints them.
 // [Program.Verify] checks the rules. Tests call this method after package build. Package interp runs a program, and so defines its meaning. Package build makes

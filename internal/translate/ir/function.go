@@ -29,6 +29,8 @@ type Param struct {
 	Index int
 	Out   bool // the kernel promises to write all elements and to read none
 	Pos   token.Pos
+
+	Declared bool // its type in Go is not predeclared: the type of a number may have a name of its own
 }
 
 // Local is a variable that changes, that the threads of a block share, or that is a table.

@@ -184,6 +184,7 @@ const mostUnrolled = 16
 // columns are the vectors of an array's elements, over all threads of a vector.
 type columns struct {
 	array    *inArray
+	at       where
 	values   []value
 	changing map[*ir.Local]bool // the locals that change in the loop in front of which they are loaded
 }
@@ -193,7 +194,7 @@ const onlySmallArrays = "only loops without others inside, over arrays of up to 
 // array notes an array that a let reads. Its elements are loaded where they are used, which makes no difference as the kernel does not store to the slice.
 func (w *writer) array(v *ir.Value) {
 	if n := w.inArrays(v); n != nil {
-		w.arrays[v] = &columns{array: n}
+		w.arrays[v] = &columns{array: n, at: w.find(n)}
 		return
 	}
 	refuse(v.Pos, onlySmallArrays, mostUnrolled)
@@ -233,13 +234,12 @@ func (w *writer) fill(a *columns, v *ir.Value) {
 			return
 		}
 	}
-	a.values = w.columnsOf(a.array, v.Type)
+	a.values = w.columnsOf(a.array, a.at, v.Type)
 }
 
 // columnsOf returns the vectors of an array's elements.
-func (w *writer) columnsOf(n *inArray, t *ir.Type) (values []value) {
+func (w *writer) columnsOf(n *inArray, at where, t *ir.Type) (values []value) {
 	k := w.number(n, t.Elem)
-	at := w.find(n)
 	if at.leads > 0 {
 		refuse(n.pos, notNeighbours)
 	}
@@ -299,7 +299,7 @@ func (w *writer) hoistArrays(s *ir.Stmt) func() {
 			if !inside[v] || n == nil || slices.ContainsFunc(n.index, func(x *ir.Value) bool { return !same(x) || !w.sure(x) }) || w.scatters(loop) {
 				continue
 			}
-			c := &columns{array: n, changing: changing}
+			c := &columns{array: n, at: w.find(n), changing: changing}
 			w.fill(c, v)
 			w.hoistedArrays = append(w.hoistedArrays, c)
 		}

@@ -40,10 +40,9 @@ type variable struct {
 	small bool // it is an int of which a lane holds the low 32 bits
 }
 
-func bits(k ir.Kind) int       { return ir.Basic(k).Bits() }
-func isFloat(k ir.Kind) bool   { return ir.Basic(k).Float() }
-func isSigned(k ir.Kind) bool  { return ir.Basic(k).Signed() }
-func isInteger(k ir.Kind) bool { return ir.Basic(k).Integer() }
+func bits(k ir.Kind) int      { return ir.Basic(k).Bits() }
+func isFloat(k ir.Kind) bool  { return ir.Basic(k).Float() }
+func isSigned(k ir.Kind) bool { return ir.Basic(k).Signed() }
 
 // goType returns the text of a type in Go.
 func goType(t *ir.Type) string {
