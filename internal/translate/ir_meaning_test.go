@@ -144,7 +144,7 @@ func TestInterpreterOnFormsOfGo(t *testing.T) {
 	}
 	all := meant()
 	require.Len(t, made, len(all))
-	lines := map[string]int{"divides": 238, "shifts": 244, "beyond": 249, "below": 255, "beyondPart": 259, "boundOfPart": 270, "unkeptElement": 277, "noElements": 285}
+	lines := map[string]int{"divides": 238, "shifts": 244, "beyond": 249, "below": 255, "beyondPart": 259, "boundOfPart": 270, "unkeptElement": 278, "noElements": 286}
 	for name, m := range all {
 		want, got := copied(m.args), copied(m.args)
 		failure := asGo(m.kernel, m.grid, want)
