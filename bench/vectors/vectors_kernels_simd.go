@@ -109,7 +109,7 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 	from, to = grid.Within(from, to, 0, len(ax))
 	from, to = grid.Within(from, to, 0, len(ay))
 	from, to = grid.Within(from, to, 0, len(az))
-	if to-from < lanes.Lanes32().Len() {
+	if to-from < lanes.Lanes32().Len() || len(py) < len(px) || len(pz) < len(px) || len(mass) < len(px) {
 		return r
 	}
 	count := to - from
@@ -142,44 +142,23 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 			for k := range len(px) {
 				dx := simd.BroadcastFloat32s(px[k]).Sub(x_2)
 //line vectors.go:46
-				if uint(k) >= uint(len(py)) {
-//line vectors.go:46
-					return r.From(from + at) // the row's loop tells
-				}
-//line vectors.go:46
 				dy := simd.BroadcastFloat32s(py[k]).Sub(y)
-//line vectors.go:46
-				if uint(k) >= uint(len(pz)) {
-//line vectors.go:46
-					return r.From(from + at) // the row's loop tells
-				}
 //line vectors.go:46
 				dz := simd.BroadcastFloat32s(pz[k]).Sub(z)
 				d := dx.Mul(dx).Add(dy.Mul(dy)).Add(dz.Mul(dz)).Add(c1)
 				v := d.Sqrt()
-//line vectors.go:48
-				if uint(k) >= uint(len(mass)) {
-//line vectors.go:48
-					return r.From(from + at) // the row's loop tells
-				}
 //line vectors.go:48
 				pull := simd.BroadcastFloat32s(mass[k]).Div(d.Mul(v))
 				sx = sx.Add(dx.Mul(pull))
 				sy = sy.Add(dy.Mul(pull))
 				sz = sz.Add(dz.Mul(pull))
 			}
-			v_2 := sx
+			lanes.Store(sx, &ax3[at])
 //line vectors.go:53
-			v_3 := sy
+			lanes.Store(sy, &ay4[at])
 //line vectors.go:53
-			v_4 := sz
-//line vectors.go:53
-			lanes.Store(v_2, &ax3[at])
-//line vectors.go:53
-			lanes.Store(v_3, &ay4[at])
-//line vectors.go:53
-			lanes.Store(v_4, &az5[at])
-//line vectors_kernels_simd.go:183
+			lanes.Store(sz, &az5[at])
+//line vectors_kernels_simd.go:162
 		}
 		if at == count || !lanes.Disjoint(ax, px) || !lanes.Disjoint(ax, py) || !lanes.Disjoint(ax, pz) || !lanes.Disjoint(ax, mass) || !lanes.Disjoint(ay, px) || !lanes.Disjoint(ay, py) || !lanes.Disjoint(ay, pz) || !lanes.Disjoint(ay, mass) || !lanes.Disjoint(az, px) || !lanes.Disjoint(az, py) || !lanes.Disjoint(az, pz) || !lanes.Disjoint(az, mass) {
 			break
@@ -246,7 +225,7 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 			}
 //line vectors.go:72
 			lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line vectors_kernels_simd.go:250
+//line vectors_kernels_simd.go:229
 		}
 		if at == count {
 			break
@@ -295,7 +274,7 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 				sum = sum.Add(lanes.Load[simd.Float64s](&a[i]).Mul(lanes.Load[simd.Float64s](&b[i_2])))
 			}
 			lanes.Store(sum, &sums0[at])
-//line vectors_kernels_simd.go:299
+//line vectors_kernels_simd.go:278
 		}
 		if at == count || !lanes.Disjoint(sums, a) || !lanes.Disjoint(sums, b) {
 			break
@@ -528,7 +507,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 			lanes.Store(c_4, &call3[at])
 			lanes.Store(c_4.Sub(s).Add(discounted), &put4[at])
-//line vectors_kernels_simd.go:532
+//line vectors_kernels_simd.go:511
 		}
 		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {
 			break

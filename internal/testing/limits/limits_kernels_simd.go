@@ -281,13 +281,11 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 					break
 				}
 //line limits.go:207
-				v := b
+				v := a
 //line limits.go:207
-				v_2 := a
+				a = b.IfElse(live_4, a)
 //line limits.go:207
-				a = v.IfElse(live_4, a)
-//line limits.go:207
-				b = v_2.IfElse(live_4, b)
+				b = v.IfElse(live_4, b)
 			}
 		}
 //line limits.go:209
@@ -313,13 +311,9 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 					break
 				}
 //line limits.go:211
-				v_3 := d
+				c = d.IfElse(live_5, c)
 //line limits.go:211
-				v_4 := e
-//line limits.go:211
-				c = v_3.IfElse(live_5, c)
-//line limits.go:211
-				d = v_4.IfElse(live_5, d)
+				d = e.IfElse(live_5, d)
 //line limits.go:211
 				e = simd.BroadcastInt64s(k_5).IfElse(live_5, e)
 				if k_5 > int64(4) {
@@ -346,15 +340,11 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 					break
 				}
 //line limits.go:218
-				v_5 := simd.BroadcastInt64s(k_6).Equal(n.BitsToInt64())
+				v_2 := simd.BroadcastInt64s(k_6).Equal(n.BitsToInt64())
 //line limits.go:218
-				v_6 := k_6
+				stop = v_2
 //line limits.go:218
-				v_6_all := simd.BroadcastInt64s(v_6)
-//line limits.go:218
-				stop = v_5
-//line limits.go:218
-				at_2 = v_6_all.IfElse(live_6, at_2)
+				at_2 = simd.BroadcastInt64s(k_6).IfElse(live_6, at_2)
 			}
 		}
 //line limits.go:220
@@ -404,7 +394,7 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 		lanes.Store(at_2, &ats9[at])
 //line limits.go:227
 		lanes.Store(sum, &sums10[at])
-//line limits_kernels_simd.go:408
+//line limits_kernels_simd.go:398
 	}
 	return true
 }
@@ -474,7 +464,7 @@ func copiedPhase2Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 //line limits.go:229
 		on := lanes.Lanes64().Less(lanes.Against64(i, len(x)))
 		lanes.StoreInt64s(last.Add(lanes.MulInt64s(c0, step)).Add(lanes.MulInt64s(c1, small)).Add(lanes.MulInt64s(c2, a)).Add(lanes.MulInt64s(c3, b)).Add(lanes.MulInt64s(c4, c)).Add(lanes.MulInt64s(c5, d)).Add(lanes.MulInt64s(c6, e)).Add(lanes.MulInt64s(c7, at_2)).Add(lanes.MulInt64s(c8, sum)), on, y10[at:])
-//line limits_kernels_simd.go:478
+//line limits_kernels_simd.go:468
 	}
 	return true
 }

@@ -295,16 +295,17 @@ func (i *islander) define(of any, base, before, after string) {
 func (i *islander) stmt(s *ir.Stmt) {
 	switch s.Do {
 	case ir.Let:
-		if v := s.Value; v.Type.Kind != ir.Array {
-			i.define(v, v.Name, "", " := "+i.compute(v))
-		}
+		v := s.Value
+		i.define(v, v.Name, "", " := "+either(v.Type.Kind == ir.Array, "&", "")+i.compute(v))
 	case ir.Store:
 		if l := i.homes.Begins[s]; l != nil {
 			i.define(l, l.Name, "", " := "+i.value(s.Value))
 		} else if l := s.Place.Local; l != nil {
 			i.write("%s = %s", i.texts[l], i.value(s.Value))
+		} else if v := s.Value; !v.Bound && v.Op >= ir.Add && v.Op <= ir.Shr && v.Args[0].Op == ir.Load && facts.SamePlace(s.Place, v.Args[0].Place, never) {
+			i.write("%s %s= %s", i.place(s.Place), v.Op, i.value(v.Args[1]))
 		} else {
-			i.write("%s = %s", i.place(s.Place), i.value(s.Value))
+			i.write("%s = %s", i.place(s.Place), i.value(v))
 		}
 	case ir.If:
 		i.write("if %s {", i.value(s.Value))
@@ -330,6 +331,15 @@ func (i *islander) loop(s *ir.Stmt) {
 			i.write("}")
 		}
 	case constant && n <= mostUnrolled && !hasLoop(s.Then) && countsUp(c): // Go then knows that the indexes are within the arrays
+		for _, v := range unrolls(s) { // all are loaded before the first store, for which the processor might wait
+			for k := range n {
+				at := number(c.Index.Type.Kind, k).text
+				text := i.element(v, at)
+				name := i.fresh("e")
+				i.write("%s := %s", name, text)
+				i.texts[elementOf{v, at}] = name
+			}
+		}
 		for k := range n {
 			i.texts[c.Index] = number(c.Index.Type.Kind, k).text
 			i.write("{")
@@ -353,6 +363,28 @@ func (i *islander) loop(s *ir.Stmt) {
 func countsUp(c *ir.Count) bool {
 	from, ok := facts.Constant(c.From)
 	return ok && from == 0 && c.By == 1 && c.Op == ir.Lt && isSigned(c.Index.Type.Kind)
+}
+
+// elementOf is an element of an array, by the text of its index.
+type elementOf struct {
+	array *ir.Value
+	index string
+}
+
+// element returns the text of an element of an array that a let has read.
+func (i *islander) element(of *ir.Value, index string) string {
+	if known := i.texts[elementOf{of, index}]; known != "" {
+		return known
+	}
+	if of.Op != ir.Load {
+		refuse(of.Pos, beside+"this does not become vector code")
+	}
+	if i.texts[of] == "" { // the array is read before
+		text := i.place(of.Place)
+		i.texts[of] = i.fresh("of")
+		i.sets = append(i.sets, line{text: i.texts[of] + " := &" + text, pos: i.pos, name: i.texts[of]})
+	}
+	return i.texts[of] + "[" + index + "]"
 }
 
 // place returns the text of an element.
@@ -389,10 +421,7 @@ func (i *islander) compute(v *ir.Value) string {
 		if len(v.Args) == 1 {
 			return i.extract(v).text
 		}
-		if v.Args[0].Op != ir.Load {
-			refuse(v.Pos, beside+"this does not become vector code")
-		}
-		return i.place(v.Args[0].Place) + "[" + i.value(v.Args[1]) + "]"
+		return i.element(v.Args[0], i.value(v.Args[1]))
 	case ir.Load:
 		l := v.Place.Local
 		if l == nil {
@@ -419,3 +448,6 @@ func (i *islander) compute(v *ir.Value) string {
 	}
 	return fmt.Sprintf("(%s %s %s)", args[0], v.Op, args[1])
 }
+
+// never reports that a place may change: see [facts.SamePlace].
+func never(*ir.Place) bool { return false }

@@ -234,7 +234,7 @@ func (w *writer) inside1(index *ir.Value, at value, length string) bool {
 	case isBelow(below, length):
 	case exact:
 		w.leaveIf(fmt.Sprintf("%s <= %d", length, n))
-	case below != "" && below[0] != 'l':
+	case below != "":
 		w.leaveIf(fmt.Sprintf("%s < %s", length, below))
 	case ok && a.step == 0:
 		w.leaveIf(fmt.Sprintf("uint(%s) >= uint(%s)", a.text, length))

@@ -40,7 +40,7 @@ func (w *writer) statement(s *ir.Stmt, rest []*ir.Stmt) (ended bool) {
 	}
 	switch s.Do {
 	case ir.Let:
-		w.let(s.Value)
+		w.let(s.Value, rest)
 	case ir.Store:
 		l := s.Place.Local
 		switch {
@@ -69,9 +69,11 @@ func (w *writer) statement(s *ir.Stmt, rest []*ir.Stmt) (ended bool) {
 	return false
 }
 
-// let evaluates a value, and keeps it.
-func (w *writer) let(v *ir.Value) {
+// let evaluates a value, and keeps it for the statements after it.
+func (w *writer) let(v *ir.Value, rest []*ir.Stmt) {
 	switch {
+	case facts.Loaded(v) != nil && lasts(v, facts.Loaded(v), rest):
+		w.bound[v] = w.load(v)
 	case v.Op == ir.Call:
 		w.call(v)
 	case v.Type.Kind == ir.Array:
@@ -79,6 +81,26 @@ func (w *writer) let(v *ir.Value) {
 	default:
 		w.bound[v] = w.name(v.Name, w.compute(v))
 	}
+}
+
+// lasts reports whether a local has the value that a let has read from it wherever statements use the value.
+func lasts(v *ir.Value, l *ir.Local, rest []*ir.Stmt) bool {
+	changed := false
+	for _, s := range rest {
+		used, stored := false, false
+		(&ir.Region{List: []*ir.Stmt{s}}).Visit(func(t *ir.Stmt) {
+			used = used || t.Value == v || slices.Contains(t.Operands(), v)
+			stored = stored || t.Do == ir.Store && t.Place.Local == l
+			for _, c := range t.Clauses {
+				used = used || slices.ContainsFunc(c.Tests, func(x ir.Test) bool { return x.Cond == v })
+			}
+		}, func(x *ir.Value) { used = used || slices.Contains(x.Operands(), v) })
+		if used && (changed || stored && s.Do != ir.Store) {
+			return false
+		}
+		changed = changed || stored
+	}
+	return true
 }
 
 // zero returns the first value of a local that no store declares.
