@@ -21,7 +21,7 @@ type inner struct {
 	views                  []view
 	edges, never           []string          // see edges.Comparison
 	shown                  map[ast.Node]view // the views that replace slices, by index expression or call of a matrix's method
-	truths                 map[any]bool      // the results of comparisons, by expression
+	truths                 map[ast.Node]bool // the results of comparisons
 	statements             int               // of the body
 }
 
@@ -42,9 +42,9 @@ func (w *rowWriter) inner(row *edges.Row, results map[*ir.Value]bool) *inner {
 	if w.hidden || w.hidesGrid {
 		return nil
 	}
-	n := &inner{shown: map[ast.Node]view{}, truths: map[any]bool{}}
+	n := &inner{shown: map[ast.Node]view{}, truths: map[ast.Node]bool{}}
 	for v, result := range results {
-		n.truths[v.Syntax] = result
+		n.truths[expression(v)] = result
 	}
 	n.compare(row, w.f.made.Body)
 	if !n.look(w, viewsOf(row, w.f.made.Body)) || len(n.views) == 0 || len(n.views) > mostViews {
@@ -66,10 +66,11 @@ func (w *rowWriter) inner(row *edges.Row, results map[*ir.Value]bool) *inner {
 // compare notes the comparisons whose results are known for the threads of inner.
 func (n *inner) compare(row *edges.Row, body *ir.Region) {
 	for _, c := range row.Comparisons(body) {
-		if _, ok := c.Of.Syntax.(*ast.BinaryExpr); !ok {
+		e := expression(c.Of)
+		if e == nil {
 			continue // a case of a switch
 		}
-		n.truths[c.Of.Syntax] = c.Result
+		n.truths[e] = c.Result
 		switch {
 		case c.Edge == "" && !slices.Contains(n.never, c.Never):
 			n.never = append(n.never, c.Never)
@@ -77,6 +78,12 @@ func (n *inner) compare(row *edges.Row, body *ir.Region) {
 			n.edges = append(n.edges, c.Edge)
 		}
 	}
+}
+
+// expression returns the expression of a value, or nil.
+func expression(v *ir.Value) ast.Expr {
+	e, _ := v.Syntax.(ast.Expr)
+	return ast.Unparen(e)
 }
 
 // viewsOf returns the views that a body indexes, by the positions of the indexes: of a matrix, that of the row.

@@ -12,9 +12,6 @@ type Names struct {
 	// Place is the operation that returns the place of a thread in the row: InGrid, or InBlock if the row is that of a block. The dimension is 0.
 	Place ir.Op
 
-	// Base is an operand of Go, the text of the place in the grid of the thread whose place in the block is 0. It is used if Place is InBlock, and may be "".
-	Base string
-
 	// Name returns the Go text of a value that is the same for all threads of the row. The text is an operand, such as a name or a call. Evaluating it changes
 	// nothing and does not panic. An integer has a predeclared type. For a value without such a text, Name returns "". See [Named].
 	Name func(*ir.Value) string
@@ -85,15 +82,15 @@ const most = 1 << 20
 
 // Of returns an int as step times the thread's place plus an offset that is the same for all threads of the row. Row.Text returns the Go text of the offset,
 // which has type int. Both step and offset may be 0.
-func (r *Row) Of(v *ir.Value) (step int64, offset facts.Sum, ok bool) { return r.split(r.Sum(v)) }
-
-func (r *Row) split(p facts.Sum) (step int64, offset facts.Sum, ok bool) {
-	if p == nil {
+func (r *Row) Of(v *ir.Value) (step int64, offset facts.Sum, ok bool) {
+	r.left = mostValues
+	p := r.sum(v)
+	if p == nil || !small(p) {
 		return 0, nil, false
 	}
 	by, offset := r.By(p, r.X)
 	step, ok = by.Constant()
-	return step, offset, ok && by != nil && small(p)
+	return step, offset, ok && by != nil
 }
 
 func small(p facts.Sum) bool {
@@ -105,12 +102,7 @@ func small(p facts.Sum) bool {
 	return true
 }
 
-// Sum returns an int as a sum of products of the row's atoms. It returns nil if the int is computed from something else. Like ints, the sum wraps around.
-func (r *Row) Sum(v *ir.Value) facts.Sum {
-	r.left = mostValues
-	return r.sum(v)
-}
-
+// sum returns an int as a sum of products of the row's atoms. It returns nil if the int is computed from something else. Like ints, the sum wraps around.
 func (r *Row) sum(v *ir.Value) facts.Sum {
 	if r.left--; r.left < 0 || v.Type == nil || v.Type.Kind != ir.Int {
 		return nil
@@ -126,10 +118,6 @@ func (r *Row) sum(v *ir.Value) facts.Sum {
 	case r.Place:
 		if v.Which[0] == 0 {
 			return r.X.Sum()
-		}
-	case ir.InGrid:
-		if v.Which[0] == 0 && r.Base != "" {
-			return r.X.Sum().Plus(r.atom(r.Base).Sum(), 1)
 		}
 	case ir.Load:
 		if is := r.locals[facts.Loaded(v)]; is != nil {

@@ -124,7 +124,7 @@ type Value struct {
 	Pos   token.Pos
 	Bound bool
 
-	Syntax any // the Go expression, an ast.Expr without parentheses, that has the value; nil if there is none
+	Syntax any // the Go expression, an ast.Expr, that has this value; nil for a value that the translation adds
 
 	Const any       // of Const: a bool, int64, uint64, float64 or complex128
 	Of    string    // of Go and Atomic: the function's name, such as math.Sqrt or Add
