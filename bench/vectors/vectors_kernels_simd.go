@@ -175,8 +175,8 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
-	count := to - from
-	out0 := out[from+int(n)*r.Y:][:count]
+	count_2 := to - from
+	out0 := out[from+int(n)*r.Y:][:count_2]
 	mandelbrotRow(r.Until(from), n, limit, out)
 	step := (float32(2.4) / float32(n))
 	all1 := simd.BroadcastFloat32s(step)
@@ -191,7 +191,7 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 	c10 := simd.BroadcastInt32s(1)
 	at := 0
 	for {
-		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
 //line vectors.go:66
 			a := c2.Add(all1.Mul(lanes.Float32s(x)))
@@ -199,14 +199,14 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 //line vectors.go:67
 			y := c4
 //line vectors.go:67
-			count_2 := c5
+			count := c5
 			{
 //line vectors.go:68
 				live := lanes.All32()
 //line vectors.go:68
 				for {
 //line vectors.go:68
-					live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
+					live = live.And(count.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
 //line vectors.go:68
 					if !lanes.Any32(live) {
 //line vectors.go:68
@@ -220,17 +220,17 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 					x_2 = v
 //line vectors.go:69
 					y = v_2
-					count_2 = count_2.Add(c10).IfElse(live, count_2)
+					count = count.Add(c10).IfElse(live, count)
 				}
 			}
 //line vectors.go:72
-			lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
+			lanes.StoreUint16(lanes.WrapUint16(count.ToBits()), lanes.All32(), out0[at:])
 //line vectors_kernels_simd.go:229
 		}
-		if at == count {
+		if at == count_2 {
 			break
 		}
-		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }

@@ -212,8 +212,8 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
-	count := to - from
-	out0 := out[from+int(n)*r.Y:][:count]
+	count_2 := to - from
+	out0 := out[from+int(n)*r.Y:][:count_2]
 	escapeRow(r.Until(from), n, limit, out)
 	step := (float32(2.4) / float32(n))
 	all1 := simd.BroadcastFloat32s(step)
@@ -228,7 +228,7 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 	c10 := simd.BroadcastInt32s(1)
 	at := 0
 	for {
-		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
 //line mandelbrot.go:16
 			a := c2.Add(all1.Mul(lanes.Float32s(x)))
@@ -236,14 +236,14 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 //line mandelbrot.go:17
 			y := c4
 //line mandelbrot.go:17
-			count_2 := c5
+			count := c5
 			{
 //line mandelbrot.go:18
 				live := lanes.All32()
 //line mandelbrot.go:18
 				for {
 //line mandelbrot.go:18
-					live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
+					live = live.And(count.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
 //line mandelbrot.go:18
 					if !lanes.Any32(live) {
 //line mandelbrot.go:18
@@ -257,17 +257,17 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 					x_2 = v
 //line mandelbrot.go:19
 					y = v_2
-					count_2 = count_2.Add(c10).IfElse(live, count_2)
+					count = count.Add(c10).IfElse(live, count)
 				}
 			}
 //line mandelbrot.go:22
-			lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
+			lanes.StoreUint16(lanes.WrapUint16(count.ToBits()), lanes.All32(), out0[at:])
 //line main_kernels_simd.go:266
 		}
-		if at == count {
+		if at == count_2 {
 			break
 		}
-		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }

@@ -81,8 +81,8 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
-	count := to - from
-	hits0 := hits[from+0:][:count]
+	count_2 := to - from
+	hits0 := hits[from+0:][:count_2]
 	insideRow(r.Until(from), n, hits)
 	c0 := simd.BroadcastUint32s(747796405)
 	c1 := simd.BroadcastUint32s(2891336453)
@@ -93,11 +93,11 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 	c6 := simd.BroadcastUint32s(1)
 	at := 0
 	for {
-		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
 //line limits.go:143
 			state := lanes.Int32s(x).ToBits().Mul(c0).Add(c1)
-			count_2 := c2
+			count := c2
 			for k := range n {
 //line limits.go:145
 				_ = k
@@ -106,16 +106,16 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 				state = state.Mul(c3).Add(c4)
 				y := lanes.AloneUint32s(state.ShiftAllRight(17))
 				on := x_2.Mul(x_2).Add(y.Mul(y)).Less(c5)
-				count_2 = count_2.Add(c6).IfElse(on, count_2)
+				count = count.Add(c6).IfElse(on, count)
 			}
 //line limits.go:154
-			lanes.Store(count_2, &hits0[at])
+			lanes.Store(count, &hits0[at])
 //line limits_kernels_simd.go:114
 		}
-		if at == count {
+		if at == count_2 {
 			break
 		}
-		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }

@@ -27,7 +27,7 @@ type inArray struct {
 }
 
 // inArray returns the element of an array at a place, or nil if it is no such element of a slice that is the kernel's parameter.
-func (w *writer) inArray(p *ir.Place, pos token.Pos) *inArray {
+func (w *memory) inArray(p *ir.Place, pos token.Pos) *inArray {
 	if p.Local != nil || p.Param.Type.Kind != ir.Slice || p.Param.Type.Elem.Kind != ir.Array || w.Part != nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (n *inArray) elementOf(at *ir.Value, size int64) *inArray {
 }
 
 // number returns the type of an element that is a number of at least 32 bits, in lanes of as many.
-func (w *writer) number(n *inArray, t *ir.Type) ir.Kind {
+func (w *memory) number(n *inArray, t *ir.Type) ir.Kind {
 	if m := w.param(n.place.Param); m.Named || !t.Integer() && !t.Float() || t.Bits() < 32 {
 		refuse(n.pos, "the elements of %s have type %s; only the predeclared types of numbers of 32 and 64 bits become vectors", n.slice, goType(t))
 	}
@@ -72,7 +72,7 @@ type where struct {
 }
 
 // find looks at the indexes of an element and sees that they are within the arrays and the slice.
-func (w *writer) find(n *inArray) where {
+func (w *values) find(n *inArray) where {
 	at := where{leads: -1, owner: "all"}
 	for i, index := range n.index {
 		length := "len(" + n.slice + ")"
@@ -118,7 +118,7 @@ func sourceName(v *ir.Value) string {
 }
 
 // use notes a use of an element, or of the elements of an array.
-func (w *writer) use(n *inArray, owner string, stored bool) {
+func (w *memory) use(n *inArray, owner string, stored bool) {
 	w.nested = append(w.nested, nested{n.slice, owner, stored, n.pos})
 	if !stored {
 		w.loads = append(w.loads, n.slice)
@@ -129,7 +129,7 @@ func (w *writer) use(n *inArray, owner string, stored bool) {
 func (n *inArray) text(texts []string) string { return n.slice + "[" + strings.Join(texts, "][") + "]" }
 
 // flat returns the name of a slice of all numbers of the arrays, the place of the first thread's in it, and the number of those between two threads.
-func (w *writer) flat(n *inArray, k ir.Kind, texts []string) (name, at, step string) {
+func (w *memory) flat(n *inArray, k ir.Kind, texts []string) (name, at, step string) {
 	each := int64(1)
 	for i, size := range n.sizes {
 		if each *= size; i == 0 {
@@ -143,7 +143,7 @@ func (w *writer) flat(n *inArray, k ir.Kind, texts []string) (name, at, step str
 }
 
 // loadNested returns an element of an array.
-func (w *writer) loadNested(n *inArray) value {
+func (w *values) loadNested(n *inArray) value {
 	k := w.number(n, n.place.Type)
 	at := w.find(n)
 	w.use(n, at.owner, false)
@@ -192,7 +192,7 @@ type columns struct {
 const onlySmallArrays = "only loops without others inside, over arrays of up to %d numbers that are elements of the kernel's slices, become vectors"
 
 // array notes an array that a let reads. Its elements are loaded where they are used, which makes no difference as the kernel does not store to the slice.
-func (w *writer) array(v *ir.Value) {
+func (w *values) array(v *ir.Value) {
 	if n := w.inArrays(v); n != nil {
 		w.arrays[v] = &columns{array: n, at: w.find(n)}
 		return
@@ -201,7 +201,7 @@ func (w *writer) array(v *ir.Value) {
 }
 
 // inArrays returns the array that a value reads, if its numbers can be in vectors: it is small, and its slice is not stored to.
-func (w *writer) inArrays(v *ir.Value) *inArray {
+func (w *memory) inArrays(v *ir.Value) *inArray {
 	if v.Op != ir.Load || v.Type.Kind != ir.Array || v.Type.Len > mostUnrolled || v.Type.Elem.Kind == ir.Array {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (w *writer) inArrays(v *ir.Value) *inArray {
 }
 
 // column returns an element of an array.
-func (w *writer) column(a *columns, v *ir.Value) value {
+func (w *values) column(a *columns, v *ir.Value) value {
 	x := w.value(v.Args[1])
 	k, ok := x.natural()
 	if !ok || k >= v.Args[0].Type.Len {
@@ -224,7 +224,7 @@ func (w *writer) column(a *columns, v *ir.Value) value {
 }
 
 // fill loads the elements of an array, if they are not in vectors already.
-func (w *writer) fill(a *columns, v *ir.Value) {
+func (w *values) fill(a *columns, v *ir.Value) {
 	if a.values != nil {
 		return
 	}
@@ -238,7 +238,7 @@ func (w *writer) fill(a *columns, v *ir.Value) {
 }
 
 // columnsOf returns the vectors of an array's elements.
-func (w *writer) columnsOf(n *inArray, at where, t *ir.Type) (values []value) {
+func (w *values) columnsOf(n *inArray, at where, t *ir.Type) (values []value) {
 	k := w.number(n, t.Elem)
 	if at.leads > 0 {
 		refuse(n.pos, notNeighbours)
@@ -309,7 +309,7 @@ func (w *writer) hoistArrays(s *ir.Stmt) func() {
 
 // sure reports whether an index is known to be within its slice or array before it is computed. In front of a loop it is not known whether a round runs that
 // would tell of an index out of range.
-func (w *writer) sure(index *ir.Value) bool {
+func (w *values) sure(index *ir.Value) bool {
 	_, ok := w.known(index)
 	return ok || w.below[counted(index)] != ""
 }

@@ -9,8 +9,26 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
+// values writes values.
+type values struct {
+	memory
+	fused   bool // a product of floats is not converted, so that Go may fuse it with a sum
+	imports map[string]string
+	bound   map[*ir.Value]value
+	results map[*ir.Value][]value // of calls with several results
+	arrays  map[*ir.Value]*columns
+	passed  map[*ir.Param]value // arguments of functions that the kernel calls
+	vars    map[*ir.Local]*variable
+	below   map[any]string // locals and counters whose values, in the lanes that run, are not negative and below this number
+	path    string         // of the calls around
+
+	hoistedArrays []*columns
+	unrolling     bool // the rounds of a loop are written one after the other
+	indexing      bool // an index is being written
+}
+
 // value returns a value where it is used. It may write lines before.
-func (w *writer) value(v *ir.Value) value {
+func (w *values) value(v *ir.Value) value {
 	if v.Bound {
 		if x, ok := w.bound[v]; ok {
 			return x
@@ -21,7 +39,7 @@ func (w *writer) value(v *ir.Value) value {
 }
 
 // compute returns a value where it is computed.
-func (w *writer) compute(v *ir.Value) value {
+func (w *values) compute(v *ir.Value) value {
 	switch v.Op {
 	case ir.Extract:
 		return w.extract(v)
@@ -73,7 +91,7 @@ func (w *writer) compute(v *ir.Value) value {
 }
 
 // argument returns the value of a parameter. Parameters of functions that the kernel calls have values already.
-func (w *writer) argument(v *ir.Value) value {
+func (w *values) argument(v *ir.Value) value {
 	if x, ok := w.passed[v.Param]; ok {
 		return x
 	}
@@ -87,7 +105,7 @@ func (w *writer) argument(v *ir.Value) value {
 }
 
 // extract returns a field of a parameter, which all threads share, an element of an array, or one of the results of a call.
-func (w *writer) extract(v *ir.Value) value {
+func (w *values) extract(v *ir.Value) value {
 	of := v.Args[0]
 	if results := w.results[of]; results != nil {
 		return results[v.Which[0]]
@@ -106,7 +124,7 @@ func (w *writer) extract(v *ir.Value) value {
 	return value{text: converted(k, w.param(of.Param).Name+path), kind: k, still: true}
 }
 
-func (w *writer) unary(v *ir.Value) value {
+func (w *values) unary(v *ir.Value) value {
 	x, k := w.value(v.Args[0]), v.Type.Kind
 	switch {
 	case x.how == alike:
@@ -124,7 +142,7 @@ func (w *writer) unary(v *ir.Value) value {
 }
 
 // wrapped returns the value of a vector whose numbers may need more bits than their type has.
-func (w *writer) wrapped(text string, k ir.Kind) value {
+func (w *vectorTypes) wrapped(text string, k ir.Kind) value {
 	if w.widened(k) {
 		text = fmt.Sprintf("%s(%s)", w.ofType("Wrap", k), text)
 	}
@@ -136,7 +154,7 @@ var operators = map[ir.Op]string{ir.Add: "Add", ir.Sub: "Sub", ir.Mul: "Mul", ir
 
 // scalar returns the result of an operator on numbers that all threads have. Go does not allow what is computed from constants alone to overflow, so that
 // one of two constants becomes a variable.
-func (w *writer) scalar(op ir.Op, x, y value, k ir.Kind) value {
+func (w *values) scalar(op ir.Op, x, y value, k ir.Kind) value {
 	if x.fixed && y.fixed {
 		x = w.name("v", x)
 	}
@@ -144,7 +162,7 @@ func (w *writer) scalar(op ir.Op, x, y value, k ir.Kind) value {
 }
 
 // notZero leaves the row to the loop if a divisor is 0, which panics.
-func (w *writer) notZero(at *ir.Value, y value) {
+func (w *values) notZero(at *ir.Value, y value) {
 	zero := y.text + " == 0"
 	switch {
 	case y.exact != nil:
@@ -169,7 +187,7 @@ func mentionsAny(text string, lines []line) bool {
 }
 
 // operate returns the result of an operator with two operands of the same type.
-func (w *writer) operate(v *ir.Value, op ir.Op, x, y value, k ir.Kind) value {
+func (w *values) operate(v *ir.Value, op ir.Op, x, y value, k ir.Kind) value {
 	if (op == ir.Div || op == ir.Rem) && !isFloat(k) {
 		if x.how != alike || y.how != alike || y.isZero() {
 			refuse(v.Pos, "package simd has no division of integers: divide numbers that all threads of a row have, or floats")
@@ -214,7 +232,7 @@ func stepOf(v value) string {
 }
 
 // led returns the result of an operator on numbers of which one at least leads, if it leads, too, or is the same in all lanes.
-func (w *writer) led(op ir.Op, x, y value, k ir.Kind) (value, bool) {
+func (w *values) led(op ir.Op, x, y value, k ir.Kind) (value, bool) {
 	text := fmt.Sprintf("(%s %s %s)", x.text, op, y.text)
 	a, b := stepOf(x), stepOf(y)
 	var combined string
@@ -263,7 +281,7 @@ func (w *writer) led(op ir.Op, x, y value, k ir.Kind) (value, bool) {
 }
 
 // compare returns the result of a comparison.
-func (w *writer) compare(v *ir.Value, x, y value) value {
+func (w *values) compare(v *ir.Value, x, y value) value {
 	op := v.Op
 	if truth, ok := w.truths[v]; ok {
 		return number(ir.Bool, truth)
@@ -294,7 +312,7 @@ func (w *writer) compare(v *ir.Value, x, y value) value {
 }
 
 // against compares the places of threads, or numbers that follow each other as those do, with a number that all threads have.
-func (w *writer) against(op ir.Op, x, y value) value {
+func (w *values) against(op ir.Op, x, y value) value {
 	text := fmt.Sprintf("lanes.Lanes%d().%s(lanes.Against%[1]d(%[3]s, %[4]s))", w.bits, operators[op], x.text, y.text)
 	if x.text == w.x && y.still {
 		text = fmt.Sprintf("%s.%s(%s)", w.xs, operators[op], w.limit(y.text))
@@ -303,7 +321,7 @@ func (w *writer) against(op ir.Op, x, y value) value {
 }
 
 // limit returns the vector of a number with which the threads' places are compared. It is made once.
-func (w *writer) limit(n string) string {
+func (w *rowFacts) limit(n string) string {
 	if w.bits == 32 {
 		w.leaveIf(w.to + " > 1<<31-64") // so that a place, and that of each lane, fits
 	}
@@ -311,7 +329,7 @@ func (w *writer) limit(n string) string {
 }
 
 // both returns x && y, or x || y. The right side has no calls, so that all lanes can evaluate it.
-func (w *writer) both(v *ir.Value) value {
+func (w *values) both(v *ir.Value) value {
 	x := w.value(v.Args[0])
 	before := len(w.lines)
 	y := w.value(v.Args[1])
@@ -339,7 +357,7 @@ func (w *writer) both(v *ir.Value) value {
 }
 
 // shift returns x shifted by a number that all threads share.
-func (w *writer) shift(v *ir.Value) value {
+func (w *values) shift(v *ir.Value) value {
 	x, n, k := w.value(v.Args[0]), w.value(v.Args[1]), v.Type.Kind
 	by, natural := n.natural()
 	switch {
@@ -371,7 +389,7 @@ func (w *writer) shift(v *ir.Value) value {
 }
 
 // least returns the smaller or the larger of two numbers.
-func (w *writer) least(v *ir.Value) value {
+func (w *values) least(v *ir.Value) value {
 	x, y, k := w.value(v.Args[0]), w.value(v.Args[1]), v.Type.Kind
 	if x.how == alike && y.how == alike {
 		return value{text: fmt.Sprintf("%s(%s, %s)", v.Op, x.text, y.text), kind: k, still: x.still && y.still, fixed: x.fixed && y.fixed}
@@ -390,7 +408,7 @@ var methods = map[string]string{"math.Sqrt": "Sqrt", "math.Abs": "Abs", "math.Fl
 	"math.Float32frombits": "BitsToFloat32", "math.Float64frombits": "BitsToFloat64"}
 
 // math returns the result of a function of package math.
-func (w *writer) math(v *ir.Value) value {
+func (w *values) math(v *ir.Value) value {
 	name, isMath := strings.CutPrefix(v.Of, "math.")
 	if !isMath {
 		refuse(v.Pos, "this call does not become a vector")
@@ -421,7 +439,7 @@ func (w *writer) math(v *ir.Value) value {
 }
 
 // convert returns the value of a conversion.
-func (w *writer) convert(v *ir.Value) value {
+func (w *values) convert(v *ir.Value) value {
 	k := v.Type.Kind
 	if name, args := facts.SingleMath(v); (name == "Sqrt" || name == "Abs") && args[0].Op != ir.Const {
 		if x := w.value(args[0]); x.how == differ {
@@ -463,7 +481,7 @@ func (w *writer) convert(v *ir.Value) value {
 }
 
 // convert32 returns a conversion in lanes of 32 bits.
-func (w *writer) convert32(v *ir.Value, x value) value {
+func (w *values) convert32(v *ir.Value, x value) value {
 	text, from, k := x.text, x.kind, v.Type.Kind
 	switch {
 	case isFloat(from) && isFloat(k):
@@ -491,7 +509,7 @@ func (w *writer) convert32(v *ir.Value, x value) value {
 }
 
 // convert64 returns a conversion in lanes of 64 bits.
-func (w *writer) convert64(x value, k ir.Kind) string {
+func (w *values) convert64(x value, k ir.Kind) string {
 	text, from := w.vector(x), x.kind
 	have, want := w.vectorName(from), w.vectorName(k)
 	switch {

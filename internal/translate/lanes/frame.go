@@ -9,8 +9,15 @@ import (
 
 var dims = [...]string{"", "Y", "Z"} // fields of grid.Row
 
+// frame writes what is around the lines.
+type frame struct {
+	*writer
+	count, end string // the number of threads
+}
+
 // function returns the function around the lines.
-func (w *writer) function() *Vectors {
+func (w *frame) function() *Vectors {
+	w.count, w.end = w.fresh("count"), w.fresh("end")
 	var params, kinds, args string // each with a comma in front
 	for _, p := range w.Params {
 		params, kinds, args = params+", "+p.Name+" "+p.Type, kinds+", "+p.Type, args+", "+p.Name
@@ -31,10 +38,8 @@ func (w *writer) function() *Vectors {
 	return &Vectors{hook, typ, unique, w.imports, strings.ReplaceAll(text, name(), unique), w.fused}
 }
 
-func (w *writer) lanesOf() string { return fmt.Sprintf("lanes.Lanes%d().Len()", w.bits) }
-
 // limited returns the text of the place after the last thread that the limits allow.
-func (w *writer) limited(end string) string {
+func (w *frame) limited(end string) string {
 	for _, l := range w.limits {
 		if l.Dim == 0 {
 			end = fmt.Sprintf("min(%s, %s)", end, w.shared.Text(l.At))
@@ -44,7 +49,7 @@ func (w *writer) limited(end string) string {
 }
 
 // narrowed returns the lines that leave out the threads at the ends of the row that use elements which are not there.
-func (w *writer) narrowed() string {
+func (w *frame) narrowed() string {
 	var b strings.Builder
 	for _, v := range w.views {
 		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", w.from, w.to, v.offset, v.slice)
@@ -56,7 +61,7 @@ func (w *writer) narrowed() string {
 }
 
 // ofRow returns the text of a kernel's function.
-func (w *writer) ofRow(name, params, args string, lines []line) string {
+func (w *frame) ofRow(name, params, args string, lines []line) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "// %s runs the front threads of a row as vectors, and returns the rest of the row.\nfunc %[1]s(%[2]s grid.Row%[3]s) grid.Row {\n", name, w.row, params)
 	for _, l := range w.limits {
@@ -98,12 +103,12 @@ func (w *writer) ofRow(name, params, args string, lines []line) string {
 }
 
 // labelled returns the label of the loop over the vectors, if lines use it.
-func (w *writer) labelled(lines []line) string {
+func (w *frame) labelled(lines []line) string {
 	return either(mentioned(lines, w.label), w.label+":\n", "")
 }
 
 // places returns the lines that declare the place of a vector's first thread, and those of all its threads, where lines use them.
-func (w *writer) places(lines []line, first string) (text string) {
+func (w *frame) places(lines []line, first string) (text string) {
 	all := mentioned(lines, w.xs)
 	if all || mentioned(lines, w.x) {
 		text = fmt.Sprintf("%s := %s\n", w.x, first)
@@ -115,7 +120,7 @@ func (w *writer) places(lines []line, first string) (text string) {
 }
 
 // rowsOf returns the lines that declare the rows of matrices that a text uses.
-func (w *writer) rowsOf(text string) string {
+func (w *frame) rowsOf(text string) string {
 	var b strings.Builder
 	for _, row := range slices.Sorted(maps.Keys(w.spans)) {
 		if mentions(text, w.spans[row]) {
@@ -126,7 +131,7 @@ func (w *writer) rowsOf(text string) string {
 }
 
 // loopOfPart returns the declarations of the views of a part, and the loop over the vectors.
-func (w *writer) loopOfPart(lines []line, apart []string) (views, loop string) {
+func (w *frame) loopOfPart(lines []line, apart []string) (views, loop string) {
 	if len(w.spans) > 0 || w.late {
 		refuse(w.Pos, "rows of matrices between barriers do not become vector code")
 	}
@@ -145,7 +150,7 @@ func (w *writer) loopOfPart(lines []line, apart []string) (views, loop string) {
 }
 
 // ofRounds returns the text of the function of rounds that threads take together.
-func (w *writer) ofRounds(name, params string, lines []line) string {
+func (w *frame) ofRounds(name, params string, lines []line) string {
 	apart := w.apart()
 	views, loop := w.loopOfPart(lines, apart)
 	if len(w.limits) > 0 || len(w.spread) > 0 || len(apart) > 0 {
@@ -165,7 +170,7 @@ func (w *writer) ofRounds(name, params string, lines []line) string {
 }
 
 // ofPhase returns the text of a phase's function. It runs all threads or none of them, so the loop over the threads stays as it is.
-func (w *writer) ofPhase(name, params string, lines []line) string {
+func (w *frame) ofPhase(name, params string, lines []line) string {
 	apart := w.apart()
 	views, loop := w.loopOfPart(lines, apart)
 	var b strings.Builder

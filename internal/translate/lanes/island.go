@@ -12,7 +12,7 @@ import (
 )
 
 // scatters reports whether a statement stores to elements of arrays at indexes that differ between threads.
-func (w *writer) scatters(s *ir.Stmt) (found bool) {
+func (w *values) scatters(s *ir.Stmt) (found bool) {
 	var varies func(v *ir.Value) bool
 	varies = func(v *ir.Value) bool {
 		if x, ok := w.bound[v]; ok {
@@ -33,7 +33,7 @@ func (w *writer) scatters(s *ir.Stmt) (found bool) {
 	return found
 }
 
-func (w *writer) arrayed(p *ir.Place) bool { return p.Local == nil && w.inArray(p, w.pos) != nil }
+func (w *memory) arrayed(p *ir.Place) bool { return p.Local == nil && w.inArray(p, w.pos) != nil }
 
 // mostScattered is how many times as long as such stores the whole kernel must take. The vectors are taken apart for them, and the rest is several times
 // faster.

@@ -106,80 +106,20 @@ func (k key) part(what string) key { return key{k.path, k.of, what} }
 // writer writes the function of one kernel. Which variables differ between lanes, and how wide a lane is, is found by trying: a try that learns of
 // one more starts again. What lanes have depends on the masks under which it is assigned, which only the text decides.
 type writer struct {
-	Kernel
-	effects *facts.Effects
-	long    bool // the kernel has loops, or calls functions
-	bits    int  // of a lane
-	differs map[key]bool
-	whole64 map[key]bool // locals that need all bits of an int
-	again   bool         // this try has learnt something
-	fused   bool         // a product of floats is not converted, so that Go may fuse it with a sum
-	try
-}
-
-// try is what a try knows.
-type try struct {
-	names   map[string]bool
-	imports map[string]string
-	lines   []line
-	frozen  map[string]bool   // variables of Go that keep their value
-	hoisted []line            // vectors that are the same in the whole function
-	named   map[string]string // their names
-
-	shared *edges.Row
-	limits []edges.Limit
-	truths map[*ir.Value]bool // comparisons whose results the limits decide
-
-	bound   map[*ir.Value]value
-	results map[*ir.Value][]value // of calls with several results
-	arrays  map[*ir.Value]*columns
-	passed  map[*ir.Param]value     // arguments of functions that the kernel calls
-	given   map[*ir.Param]*ir.Value // the same, as they are computed
-	vars    map[*ir.Local]*variable
-	homes   facts.Homes
-
-	views         []view
-	spread        []spread
-	whole         []string // slices of which any element may be loaded
-	loads         []string // slices of which elements are loaded
-	spans         map[string]string
-	late          bool // a row of a matrix is found while threads run
-	nested        []nested
-	hoistedArrays []*columns
-	below         map[any]string // locals and counters whose values, in the lanes that run, are not negative and below this number
-	fits          []string       // conditions under which the row is left to the loop
-	inside        []string       // lines that leave out threads at an end of the row, for which a comparison is not as for the others
-
-	times     int       // how often the loops around what is written next run, or a guess
-	gains     int       // operations on vectors, as often as they run
-	costs     int       // how many such operations it takes to make the loads and stores of elements that are apart worth while
-	costsAt   token.Pos // the first of these
-	unrolling bool      // the rounds of a loop are written one after the other
-	stored    bool      // a store may come before what is written next
-	indexing  bool      // an index is being written
-	pos       token.Pos // of the statement
-
-	row       string
-	from, to  string
-	count     string
-	end       string
-	at, x, xs string // where the vector begins: in the views, and in the grid; the places of its threads
-	label     string
-
-	path   string       // of the calls around
+	values
+	homes  facts.Homes
 	callee *ir.Function // the function that is written in place of a call
 	depth  []string     // places from which fewer lanes run: those that are left out may come back, and would see what was assigned since
-	active string       // the mask of the lanes that run what is written next, or "" for all
 	scope  *leaving
 	last   bool // the statement is the last of a function
+	label  string
 }
 
 // Write returns the function for a kernel, or the reason why it has none.
 func Write(k Kernel) (*Vectors, *Refusal) {
-	w := &writer{Kernel: k, bits: 32, differs: map[key]bool{}, whole64: map[key]bool{}, fused: fuses(k.Function), long: isLong(k.Function.Body)}
-	w.effects = effectsOf(k.Function, map[*ir.Function]*facts.Effects{})
+	l := &learned{bits: 32, differs: map[key]bool{}, whole64: map[key]bool{}}
 	for range 64 { // each try knows more than the one before; programs need a few
-		v, why := w.attempt()
+		v, why := attempt(k, l)
 		if why != nil {
 			return nil, why
 		}
@@ -217,30 +157,13 @@ func fuses(f *ir.Function) (found bool) {
 	return found
 }
 
-// learn notes that something differs between lanes. The current try goes on, so that the next one knows more.
-func (w *writer) learn(k key) {
-	if !w.differs[k] {
-		w.differs[k], w.again = true, true
-	}
-}
-
-// fresh returns a name that no other variable of the function has, and neither the package nor Go.
-func (w *writer) fresh(name string) string {
-	unique := name
-	for i := 2; w.names[unique] || w.Taken(unique) || slices.Contains(Imports, unique); i++ {
-		unique = fmt.Sprintf("%s_%d", name, i)
-	}
-	w.names[unique] = true
-	return unique
-}
-
 // attempt writes the function. It returns nil if it has learnt something that the next try needs.
-func (w *writer) attempt() (v *Vectors, why *Refusal) {
+func attempt(k Kernel, l *learned) (v *Vectors, why *Refusal) {
 	defer func() {
 		switch found := recover().(type) {
 		case nil:
 		case Refusal:
-			if v, why = nil, &found; w.again {
+			if v, why = nil, &found; l.again {
 				why = nil
 			}
 		case tryAgain:
@@ -249,11 +172,12 @@ func (w *writer) attempt() (v *Vectors, why *Refusal) {
 			panic(found)
 		}
 	}()
-	w.begin()
+	l.again = false
+	w := begin(k, l)
 	w.scope = &leaving{key: key{of: "kernel"}}
 	w.leavable(w.scope)
 	w.block(w.Function.Body)
-	if w.again {
+	if l.again {
 		return nil, nil
 	}
 	w.own()
@@ -263,25 +187,27 @@ func (w *writer) attempt() (v *Vectors, why *Refusal) {
 	if !slices.ContainsFunc(w.views, func(v view) bool { return v.stored }) && len(w.storedApart()) == 0 {
 		refuse(w.Pos, "this kernel stores nothing at its threads' places")
 	}
-	return w.function(), nil
+	return (&frame{writer: w}).function(), nil
 }
 
 // begin starts a try.
-func (w *writer) begin() {
-	w.again = false
-	w.try = try{
-		names: map[string]bool{}, imports: map[string]string{}, frozen: map[string]bool{}, named: map[string]string{}, bound: map[*ir.Value]value{},
-		results: map[*ir.Value][]value{}, arrays: map[*ir.Value]*columns{}, passed: map[*ir.Param]value{}, given: map[*ir.Param]*ir.Value{},
-		vars: map[*ir.Local]*variable{}, homes: facts.HomesOf(w.Function), spans: map[string]string{}, below: map[any]string{}, times: 1, pos: w.Pos,
-	}
-	for _, p := range w.Params {
+func begin(k Kernel, l *learned) *writer {
+	text := lineWriter{File: k.File, names: map[string]bool{}, frozen: map[string]bool{}, named: map[string]string{}, pos: k.Pos}
+	row := rowFacts{vectorTypes: vectorTypes{lineWriter: text, learned: l}, Kernel: &k, long: isLong(k.Function.Body), given: map[*ir.Param]*ir.Value{}}
+	w := &writer{homes: facts.HomesOf(k.Function), values: values{
+		memory: memory{rowFacts: row, effects: effectsOf(k.Function, map[*ir.Function]*facts.Effects{}), spans: map[string]string{}, times: 1},
+		fused:  fuses(k.Function), imports: map[string]string{}, bound: map[*ir.Value]value{}, results: map[*ir.Value][]value{}, arrays: map[*ir.Value]*columns{},
+		passed: map[*ir.Param]value{}, vars: map[*ir.Local]*variable{}, below: map[any]string{},
+	}}
+	for _, p := range k.Params {
 		w.names[p.Name] = true
 		w.frozen[p.Name] = !p.Named
 	}
-	w.row, w.from, w.to, w.count, w.at = w.fresh("r"), w.fresh("from"), w.fresh("to"), w.fresh("count"), w.fresh("at")
-	w.x, w.xs, w.label, w.end = w.fresh("x"), w.fresh("xs"), w.fresh("vectors"), w.fresh("end")
+	w.row, w.from, w.to, w.at = w.fresh("r"), w.fresh("from"), w.fresh("to"), w.fresh("at")
+	w.x, w.xs, w.label = w.fresh("x"), w.fresh("xs"), w.fresh("vectors")
 	w.frozen[w.x] = true
 	w.shared = edges.New(edges.Names{Place: ir.InGrid, Name: w.rowName})
-	w.limits, w.truths = w.shared.Limits(w.Function.Body)
-	w.truths = maps.Clone(w.truths)
+	limits, truths := w.shared.Limits(k.Function.Body)
+	w.limits, w.truths = limits, maps.Clone(truths)
+	return w
 }

@@ -19,18 +19,39 @@ type line struct {
 	keep bool   // it is needed if no other line uses the variable, and only then
 }
 
+// lineWriter writes the lines of the function.
+type lineWriter struct {
+	File
+	names   map[string]bool
+	lines   []line
+	frozen  map[string]bool   // variables of Go that keep their value
+	hoisted []line            // vectors that are the same in the whole function
+	named   map[string]string // their names
+	pos     token.Pos         // of the statement that is written
+}
+
+// fresh returns a name that no other variable of the function has, and neither the package nor Go.
+func (w *lineWriter) fresh(name string) string {
+	unique := name
+	for i := 2; w.names[unique] || w.Taken(unique) || slices.Contains(Imports, unique); i++ {
+		unique = fmt.Sprintf("%s_%d", name, i)
+	}
+	w.names[unique] = true
+	return unique
+}
+
 // write adds a line.
-func (w *writer) write(format string, args ...any) {
+func (w *lineWriter) write(format string, args ...any) {
 	w.lines = append(w.lines, line{text: fmt.Sprintf(format, args...), pos: w.pos})
 }
 
 // put writes a line that only assigns to a variable.
-func (w *writer) put(name, op, text string) {
+func (w *lineWriter) put(name, op, text string) {
 	w.lines = append(w.lines, line{text: name + " " + op + " " + text, pos: w.pos, name: name})
 }
 
 // temp declares a variable of the function alone, and returns its name.
-func (w *writer) temp(name, text string) string {
+func (w *lineWriter) temp(name, text string) string {
 	name = w.fresh(name)
 	w.put(name, ":=", text)
 	w.frozen[name] = true
@@ -38,7 +59,7 @@ func (w *writer) temp(name, text string) string {
 }
 
 // captured returns the lines that f writes.
-func (w *writer) captured(f func()) []line {
+func (w *lineWriter) captured(f func()) []line {
 	before := w.lines
 	w.lines = nil
 	f()
@@ -48,7 +69,7 @@ func (w *writer) captured(f func()) []line {
 }
 
 // withLines returns the text of lines with the line numbers of the kernel's file.
-func (w *writer) withLines(lines []line) string {
+func (w *lineWriter) withLines(lines []line) string {
 	var b strings.Builder
 	file, at := "", 0
 	for _, t := range lines {
@@ -64,7 +85,7 @@ func (w *writer) withLines(lines []line) string {
 }
 
 // needed returns the lines without those that only assign to variables that no other line uses: Go refuses such variables.
-func (w *writer) needed() []line {
+func (w *lineWriter) needed() []line {
 	lines := slices.Clone(w.lines)
 	for {
 		unused := map[string]bool{}
@@ -85,7 +106,7 @@ func (w *writer) needed() []line {
 }
 
 // before returns the text of what lines use of the hoisted lines.
-func (w *writer) before(lines []line) (text string) {
+func (w *lineWriter) before(lines []line) (text string) {
 	lines = slices.Clone(lines)
 	for _, h := range slices.Backward(w.hoisted) {
 		if mentioned(lines, h.name) {
@@ -125,4 +146,13 @@ func unique(all []string) (found []string) {
 		}
 	}
 	return found
+}
+
+// hoist returns the name of a vector that is made once, before the first thread runs.
+func (w *lineWriter) hoist(base, text string) string {
+	if w.named[text] == "" {
+		w.named[text] = w.fresh(fmt.Sprintf("%s%d", base, len(w.hoisted)))
+		w.hoisted = append(w.hoisted, line{text: w.named[text] + " := " + text, name: w.named[text]})
+	}
+	return w.named[text]
 }

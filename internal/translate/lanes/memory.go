@@ -32,8 +32,29 @@ const (
 	gainOfRoot    = 4
 )
 
+// memory knows the elements of slices that threads use.
+type memory struct {
+	rowFacts
+	effects *facts.Effects
+	active  string // the mask of the lanes that run what is written next, or "" for all
+	stored  bool   // a store may come before what is written next
+
+	views  []view
+	spread []spread
+	nested []nested
+	whole  []string          // slices of which any element may be loaded
+	loads  []string          // slices of which elements are loaded
+	spans  map[string]string // the names of rows of matrices, by their text
+	late   bool              // a row of a matrix is found while threads run
+
+	times   int       // how often the loops around what is written next run, or a guess
+	gains   int       // operations on vectors, as often as they run
+	costs   int       // how many such operations it takes to make the loads and stores of elements that are apart worth while
+	costsAt token.Pos // the first of these
+}
+
 // apartCosts notes a load or a store of elements that are apart.
-func (w *writer) apartCosts(cost int) {
+func (w *memory) apartCosts(cost int) {
 	if w.costs == 0 {
 		w.costsAt = w.pos
 	}
@@ -43,7 +64,7 @@ func (w *writer) apartCosts(cost int) {
 const notNeighbours = "the elements of the threads are not neighbours: the index is not the thread's place plus a number that all threads of a row have"
 
 // param returns the parameter of the function that is written for a parameter of the kernel.
-func (w *writer) param(m *ir.Param) Param {
+func (w *rowFacts) param(m *ir.Param) Param {
 	for x := w.given[m]; x != nil; x = w.given[m] { // a function's parameter that is a slice of its caller
 		m = x.Param
 	}
@@ -64,7 +85,7 @@ type element struct {
 }
 
 // element returns the element at a place.
-func (w *writer) element(p *ir.Place, pos token.Pos) element {
+func (w *values) element(p *ir.Place, pos token.Pos) element {
 	if p.Local != nil || p.Param.Type.Kind != ir.Slice && p.Param.Type.Kind != ir.Matrix || len(p.Path) == 0 {
 		refuse(pos, "only slices that are the kernel's parameters are indexed in vectors")
 	}
@@ -85,7 +106,7 @@ func (w *writer) element(p *ir.Place, pos token.Pos) element {
 
 // rowOf returns the slice that is a row of a matrix. Span returns no elements for a row that the matrix does not have, so what proves that a column is an
 // index of the slice also proves that the matrix has the row.
-func (w *writer) rowOf(matrix string, row *ir.Value) (name, late string) {
+func (w *values) rowOf(matrix string, row *ir.Value) (name, late string) {
 	a, known := w.known(row)
 	known = known && a.step == 0
 	text := fmt.Sprintf("%s.Span(%s, 1)", matrix, a.text)
@@ -110,7 +131,7 @@ func (w *writer) rowOf(matrix string, row *ir.Value) (name, late string) {
 }
 
 // view returns the part of a slice that begins with the first thread's element, for an index that is known before the threads run.
-func (w *writer) view(e element, stored bool) (string, bool) {
+func (w *memory) view(e element, stored bool) (string, bool) {
 	a, ok := w.known(e.index)
 	if !ok || a.step != 1 || e.late != "" {
 		return "", false
@@ -128,7 +149,7 @@ func (w *writer) view(e element, stored bool) (string, bool) {
 
 // spreads notes elements that are a step apart, for an index that is known before the threads run. It returns the index of the vector's first thread and
 // the step.
-func (w *writer) spreads(e element, stored bool) (at, step string, ok bool) {
+func (w *memory) spreads(e element, stored bool) (at, step string, ok bool) {
 	a, ok := w.known(e.index)
 	if !ok || a.step < 2 || a.step > 1<<16 || e.late != "" || w.widened(e.kind) {
 		return "", "", false
@@ -143,7 +164,7 @@ func (w *writer) spreads(e element, stored bool) (at, step string, ok bool) {
 }
 
 // load returns what is at a place.
-func (w *writer) load(v *ir.Value) value {
+func (w *values) load(v *ir.Value) value {
 	if l := v.Place.Local; l != nil && l.Space == ir.Private && len(v.Place.Path) == 0 {
 		n := w.vars[l]
 		if n == nil {
@@ -191,7 +212,7 @@ func (w *writer) load(v *ir.Value) value {
 }
 
 // indexOf returns the value of an index, which is an int if all threads have it.
-func (w *writer) indexOf(v *ir.Value, pos token.Pos) value {
+func (w *values) indexOf(v *ir.Value, pos token.Pos) value {
 	outer := w.indexing
 	w.indexing = true
 	at := w.value(v)
@@ -206,7 +227,7 @@ func (w *writer) indexOf(v *ir.Value, pos token.Pos) value {
 }
 
 // loadAlike returns an element that all threads have.
-func (w *writer) loadAlike(v *ir.Value, e element, at value) value {
+func (w *values) loadAlike(v *ir.Value, e element, at value) value {
 	x := value{kind: e.kind}
 	if e.late == "" && w.inside1(e.index, at, "len("+e.slice+")") {
 		if at.exact != nil {
@@ -226,7 +247,7 @@ func (w *writer) loadAlike(v *ir.Value, e element, at value) value {
 }
 
 // inside1 reports whether an index that all threads have is known to be below a length, once the row is left to the loop under conditions that it notes.
-func (w *writer) inside1(index *ir.Value, at value, length string) bool {
+func (w *values) inside1(index *ir.Value, at value, length string) bool {
 	below := w.below[counted(index)]
 	n, exact := at.natural()
 	a, ok := w.known(index)
@@ -263,14 +284,14 @@ func isBelow(below, limit string) bool {
 	return below != "" && (below == limit || err1 == nil && err2 == nil && m <= n)
 }
 
-func (w *writer) useWhole(slice string) {
+func (w *memory) useWhole(slice string) {
 	if !slices.Contains(w.whole, slice) {
 		w.whole = append(w.whole, slice)
 	}
 }
 
 // loaded returns the vector of a slice's elements from an index on, where it is known that the slice has them.
-func (w *writer) loaded(k ir.Kind, slice, at string) value {
+func (w *memory) loaded(k ir.Kind, slice, at string) value {
 	w.lane(k)
 	if w.widened(k) {
 		return value{text: fmt.Sprintf("%s(%s[%s:])", w.ofType("Load", k), slice, at), how: differ, kind: k}
@@ -279,7 +300,7 @@ func (w *writer) loaded(k ir.Kind, slice, at string) value {
 }
 
 // gathered returns the vector of elements of a slice that are a step apart.
-func (w *writer) gathered(k ir.Kind, slice, at, step string) value {
+func (w *memory) gathered(k ir.Kind, slice, at, step string) value {
 	w.lane(k)
 	w.apartCosts(costOfGather)
 	return value{text: fmt.Sprintf("lanes.Gather%s(%s, %s, %s)", w.vectorName(k), slice, at, step), how: differ, kind: k}
@@ -310,7 +331,7 @@ func (w *writer) store(s *ir.Stmt) {
 }
 
 // storeTo writes a vector to a slice's elements from an index on.
-func (w *writer) storeTo(k ir.Kind, vector, slice, at string) {
+func (w *memory) storeTo(k ir.Kind, vector, slice, at string) {
 	switch {
 	case w.widened(k):
 		w.write("%s(%s, %s, %s[%s:])", w.ofType("Store", k), vector, w.lanes(), slice, at)
@@ -322,7 +343,7 @@ func (w *writer) storeTo(k ir.Kind, vector, slice, at string) {
 }
 
 // apart returns conditions under which a lane may use memory that another lane stores to.
-func (w *writer) apart() (found []string) {
+func (w *memory) apart() (found []string) {
 	all := slices.Clone(w.whole)
 	for _, v := range w.spread {
 		all = append(all, v.slice)
@@ -360,7 +381,7 @@ func (w *writer) apart() (found []string) {
 }
 
 // storedApart returns the slices that are stored to in other ways than by views.
-func (w *writer) storedApart() map[string]bool {
+func (w *memory) storedApart() map[string]bool {
 	all := map[string]bool{}
 	for _, s := range w.nested {
 		if s.stored {
@@ -376,7 +397,7 @@ func (w *writer) storedApart() map[string]bool {
 }
 
 // twice reports whether threads may run twice, unless one of the conditions is true: no thread loads what it or another one has stored.
-func (w *writer) twice() (never []string, ok bool) {
+func (w *memory) twice() (never []string, ok bool) {
 	stored := w.storedApart()
 	for _, v := range w.views {
 		if v.stored {
@@ -397,12 +418,12 @@ func (w *writer) twice() (never []string, ok bool) {
 }
 
 // alone reports whether two slices share no memory because one of them is not the program's.
-func (w *writer) alone(a, b string) bool {
+func (w *memory) alone(a, b string) bool {
 	return w.Part != nil && a != b && (slices.Contains(w.Part.Private, a) || slices.Contains(w.Part.Private, b))
 }
 
 // own refuses a kernel that stores elements with a step between them, or elements of arrays, if an element could be another thread's, too.
-func (w *writer) own() {
+func (w *memory) own() {
 	for _, s := range w.nested {
 		for _, o := range w.nested {
 			if s.stored && o.slice == s.slice && o.owner != s.owner {

@@ -18,8 +18,25 @@ type index struct {
 	text   string // of the offset
 }
 
+// rowFacts knows what holds for the threads of the row that run as vectors.
+type rowFacts struct {
+	vectorTypes
+	*Kernel
+	long bool // the kernel has loops, or calls functions
+
+	shared *edges.Row
+	limits []edges.Limit
+	truths map[*ir.Value]bool      // comparisons whose results the limits decide
+	given  map[*ir.Param]*ir.Value // arguments of functions that the kernel calls
+	fits   []string                // conditions under which the row is left to the loop
+	inside []string                // lines that leave out threads at an end of the row, for which a comparison is not as for the others
+
+	row, from, to string
+	at, x, xs     string // where the vector begins: in the views, and in the grid; the places of its threads
+}
+
 // known returns a number of type int as such a sum, if it is one.
-func (w *writer) known(v *ir.Value) (index, bool) {
+func (w *rowFacts) known(v *ir.Value) (index, bool) {
 	step, offset, ok := w.shared.Of(v)
 	if !ok {
 		return index{}, false
@@ -28,7 +45,7 @@ func (w *writer) known(v *ir.Value) (index, bool) {
 }
 
 // name returns the text of a value that the function has as a parameter, or that the row has.
-func (w *writer) rowName(v *ir.Value) string {
+func (w *rowFacts) rowName(v *ir.Value) string {
 	if v.Param != nil && w.given[v.Param] == nil && !slices.Contains(w.Function.Params, v.Param) {
 		return "" // it is a parameter of a function that the kernel calls
 	}
@@ -54,7 +71,7 @@ const mostLeft = 4
 
 // within returns the result of a comparison for the threads that run as vectors, if it is the same for all but a few at an end of the row. These, or rows in
 // which it is not, are left to the loop. Where threads run loops or call functions they do so much that the mask costs little.
-func (w *writer) within(v *ir.Value) (truth, ok bool) {
+func (w *rowFacts) within(v *ir.Value) (truth, ok bool) {
 	if w.long || w.Part != nil {
 		return false, false
 	}
@@ -84,7 +101,7 @@ func (w *writer) within(v *ir.Value) (truth, ok bool) {
 }
 
 // atEnd returns the result of a comparison of the thread's place with a number near an end of the row.
-func (w *writer) atEnd(op ir.Op, n facts.Sum) (truth, ok bool) {
+func (w *rowFacts) atEnd(op ir.Op, n facts.Sum) (truth, ok bool) {
 	if op == ir.Le || op == ir.Gt {
 		n = n.Plus(facts.Fixed(1), 1) // as for < and >=
 	}
@@ -102,26 +119,26 @@ func (w *writer) atEnd(op ir.Op, n facts.Sum) (truth, ok bool) {
 }
 
 // leaveOut adds a line that leaves out threads at an end of the row.
-func (w *writer) leaveOut(line string) {
+func (w *rowFacts) leaveOut(line string) {
 	if !slices.Contains(w.inside, line) {
 		w.inside = append(w.inside, line)
 	}
 }
 
 // leaveOutside leaves out threads for which an index is not below a length.
-func (w *writer) leaveOutside(a index, length string) {
+func (w *rowFacts) leaveOutside(a index, length string) {
 	w.leaveOut(fmt.Sprintf("%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, %[4]s)\n", w.from, w.to, a.text, length))
 }
 
 // leaveIf leaves the row to the loop under a condition.
-func (w *writer) leaveIf(condition string) {
+func (w *rowFacts) leaveIf(condition string) {
 	if !slices.Contains(w.fits, condition) {
 		w.fits = append(w.fits, condition)
 	}
 }
 
 // goBack leaves the rest of the row to the loop under a condition that is found where nothing is stored yet.
-func (w *writer) goBack(condition string) {
+func (w *rowFacts) goBack(condition string) {
 	w.write("if %s {", condition)
 	w.write("return %s.From(%s + %s) // the row's loop tells", w.row, w.from, w.at)
 	w.write("}")

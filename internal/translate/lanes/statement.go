@@ -337,7 +337,7 @@ func (w *writer) leavable(s *leaving) {
 }
 
 // lanes returns the mask of the lanes that run.
-func (w *writer) lanes() string {
+func (w *memory) lanes() string {
 	if w.active == "" {
 		return fmt.Sprintf("lanes.All%d()", w.bits)
 	}

@@ -108,8 +108,29 @@ func numberOf(v *ir.Value) ir.Kind {
 	return v.Type.Kind
 }
 
+// learned is what tries have learnt.
+type learned struct {
+	bits    int // of a lane
+	differs map[key]bool
+	whole64 map[key]bool // locals that need all bits of an int
+	again   bool         // this try has learnt something
+}
+
+// vectorTypes writes values as vectors.
+type vectorTypes struct {
+	lineWriter
+	*learned
+}
+
+// learn notes that something differs between lanes. The current try goes on, so that the next one knows more.
+func (w *vectorTypes) learn(k key) {
+	if !w.differs[k] {
+		w.differs[k], w.again = true, true
+	}
+}
+
 // vectorOf returns the name of the vector type, without package, for values of a type.
-func (w *writer) vectorOf(k ir.Kind) string {
+func (w *vectorTypes) vectorOf(k ir.Kind) string {
 	w.lane(k)
 	if k == ir.Bool {
 		return fmt.Sprintf("Mask%ds", w.bits)
@@ -118,7 +139,7 @@ func (w *writer) vectorOf(k ir.Kind) string {
 }
 
 // lane asks for lanes that hold values of a type.
-func (w *writer) lane(k ir.Kind) {
+func (w *vectorTypes) lane(k ir.Kind) {
 	if bits(k) > w.bits {
 		w.bits, w.again = 64, true
 		panic(tryAgain{})
@@ -127,10 +148,10 @@ func (w *writer) lane(k ir.Kind) {
 
 // widened reports whether a type has fewer bits than a lane. A lane holds such a number in its own bits: an integer with its sign, and a
 // float32 as the float64 that it equals.
-func (w *writer) widened(k ir.Kind) bool { return k != ir.Bool && bits(k) < w.bits }
+func (w *vectorTypes) widened(k ir.Kind) bool { return k != ir.Bool && bits(k) < w.bits }
 
 // ofType returns the name of a function of package lanes for a type that has fewer bits than a lane.
-func (w *writer) ofType(verb string, k ir.Kind) string {
+func (w *vectorTypes) ofType(verb string, k ir.Kind) string {
 	if w.bits == 64 {
 		verb += "64"
 	}
@@ -139,7 +160,7 @@ func (w *writer) ofType(verb string, k ir.Kind) string {
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-func (w *writer) vectorName(k ir.Kind) string {
+func (w *vectorTypes) vectorName(k ir.Kind) string {
 	switch {
 	case isFloat(k):
 		return fmt.Sprintf("Float%ds", w.bits)
@@ -150,7 +171,7 @@ func (w *writer) vectorName(k ir.Kind) string {
 }
 
 // wide returns the type with as many bits as a lane that holds a number.
-func (w *writer) wide(k ir.Kind) ir.Kind {
+func (w *vectorTypes) wide(k ir.Kind) ir.Kind {
 	wide := w.bits == 64
 	switch {
 	case isFloat(k):
@@ -169,7 +190,7 @@ func either[T any](first bool, x, y T) T {
 }
 
 // vector returns the vector of a value, or the mask of a bool.
-func (w *writer) vector(v value) string {
+func (w *vectorTypes) vector(v value) string {
 	if v.small != (key{}) {
 		w.whole64[v.small], w.again = true, true
 		panic(tryAgain{})
@@ -178,7 +199,7 @@ func (w *writer) vector(v value) string {
 }
 
 // vectorOfSmall does the same for a value of which the low 32 bits may be enough.
-func (w *writer) vectorOfSmall(v value) string {
+func (w *vectorTypes) vectorOfSmall(v value) string {
 	if v.kind == ir.Bool {
 		if v.how == differ {
 			return v.text
@@ -218,14 +239,8 @@ func (w *writer) vectorOfSmall(v value) string {
 	return text
 }
 
-// hoist returns the name of a vector that is made once, before the first thread runs.
-func (w *writer) hoist(base, text string) string {
-	if w.named[text] == "" {
-		w.named[text] = w.fresh(fmt.Sprintf("%s%d", base, len(w.hoisted)))
-		w.hoisted = append(w.hoisted, line{text: w.named[text] + " := " + text, name: w.named[text]})
-	}
-	return w.named[text]
-}
+// lanesOf returns the text of the number of lanes of a vector.
+func (w *vectorTypes) lanesOf() string { return fmt.Sprintf("lanes.Lanes%d().Len()", w.bits) }
 
 // low returns an int as a number of 32 bits, of which a lane holds the low bits.
 func low(v value, of key) value {
@@ -239,7 +254,7 @@ func low(v value, of key) value {
 }
 
 // name returns a value that has a name, so that its text can stand at several places. Values that are the same for the row are computed once.
-func (w *writer) name(base string, v value) value {
+func (w *vectorTypes) name(base string, v value) value {
 	// A constant keeps a variable of its own: in Go, what is computed with constants alone must not overflow.
 	if !v.fixed && w.frozen[v.text] {
 		return v
