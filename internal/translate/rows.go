@@ -231,7 +231,7 @@ type rowWriter struct {
 
 	row, x, label string
 
-	// of old_for_vectors.go
+	// of writes.go
 	writes  map[types.Object]bool // variables that are assigned to, or whose address is taken
 	written []change              // the assignments to variables
 }

@@ -35,41 +35,30 @@ func (p *Package) vectorsOf(f *function, made *ir.Function, k lanes.Kernel) (*la
 	if at := p.open(f.decl); at.IsValid() {
 		return nil, p.ErrorAt(at, "what has the type of a type parameter has no vector code")
 	}
+	const hides = "this name hides one that the generated file uses; rename it"
 	for i, m := range f.params {
 		if m.kind == thread {
 			continue
 		}
-		n := lanes.Param{Name: m.name, Type: p.typeName(m.typ)}
+		n := p.laneParam(m)
 		if n.Name == "" || n.Name == "_" {
 			n.Name = f.argNames[i]
 		}
-		if types.Universe.Lookup(n.Name) != nil || n.Name == "grid" {
-			return nil, p.ErrorAt(m.pos, "this name hides one that the generated file uses; rename it")
+		if k.Params = append(k.Params, n); types.Universe.Lookup(n.Name) != nil || n.Name == "grid" {
+			return nil, p.ErrorAt(m.pos, hides)
 		}
-		number := m.typ
-		if m.kind != value {
-			number = elem(m)
-			n.Element = types.TypeString(number, types.RelativeTo(p.Types))
-		}
-		for a, ok := number.Underlying().(*types.Array); ok; a, ok = number.Underlying().(*types.Array) {
-			number = a.Elem()
-		}
-		_, basic := types.Unalias(number).(*types.Basic)
-		_, number2 := number.Underlying().(*types.Basic)
-		n.Named = number2 && !basic
-		k.Params = append(k.Params, n)
 	}
-	for _, name := range slices.Concat(lanes.Imports, types.Universe.Names()) {
-		obj := p.Types.Scope().Lookup(name)
-		switch passed := slices.ContainsFunc(k.Params, func(m lanes.Param) bool { return m.Name == name }); {
-		case slices.Contains(lanes.Imports, name) && (obj != nil || passed):
+	for _, name := range lanes.Imports {
+		if p.Types.Scope().Lookup(name) != nil || slices.ContainsFunc(k.Params, func(m lanes.Param) bool { return m.Name == name }) {
 			return nil, p.ErrorAt(f.decl.Pos(), "%s is a package that the generated file imports; rename what has this name", name)
-		case obj != nil:
-			return nil, p.ErrorAt(obj.Pos(), "this name hides one that the generated file uses; rename it")
 		}
 	}
-	k.Function, k.Pos, k.Always = made, f.decl.Pos(), p.allVectors
-	k.At, k.BackHere = p.Fset.Position, backHere
+	for _, name := range types.Universe.Names() {
+		if obj := p.Types.Scope().Lookup(name); obj != nil {
+			return nil, p.ErrorAt(obj.Pos(), hides)
+		}
+	}
+	k.Function, k.Pos, k.Always, k.At, k.BackHere = made, f.decl.Pos(), p.allVectors, p.Fset.Position, backHere
 	k.Taken = func(name string) bool {
 		return p.taken[name] || p.Types.Scope().Lookup(name) != nil || types.Universe.Lookup(name) != nil || generatedImports[name] != ""
 	}
@@ -78,6 +67,22 @@ func (p *Package) vectorsOf(f *function, made *ir.Function, k lanes.Kernel) (*la
 		return nil, p.ErrorAt(why.Pos, "%s", why.Text)
 	}
 	return v, nil
+}
+
+// laneParam returns a parameter of a kernel as package lanes needs it.
+func (p *Package) laneParam(m *param) lanes.Param {
+	n, number := lanes.Param{Name: m.name, Type: p.typeName(m.typ)}, m.typ
+	if m.kind != value {
+		number = elem(m)
+		n.Element = types.TypeString(number, types.RelativeTo(p.Types))
+	}
+	for a, ok := number.Underlying().(*types.Array); ok; a, ok = number.Underlying().(*types.Array) {
+		number = a.Elem()
+	}
+	_, isNumber := number.Underlying().(*types.Basic)
+	_, predeclared := types.Unalias(number).(*types.Basic)
+	n.Named = isNumber && !predeclared
+	return n
 }
 
 // Loop says how the host runs a kernel.
@@ -98,11 +103,7 @@ func (p *Package) simd(all []*lanes.Vectors) ([]byte, error) {
 	var hooks [2]string // the second are those that need that Go does not fuse
 	for _, v := range all {
 		if v != nil {
-			for name, path := range v.Imports {
-				if strings.Contains(v.Text, name+".") { // else what needs it is not used
-					needed[name] = path
-				}
-			}
+			maps.Copy(needed, v.Imports)
 			i := 0
 			if v.Fused {
 				i = 1

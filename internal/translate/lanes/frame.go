@@ -34,6 +34,7 @@ func (w *frame) function() *Vectors {
 	default:
 		text, typ = w.ofPhase(name(), first, lines), fmt.Sprintf("func(%s, int) bool", strings.TrimPrefix(kinds, ", "))
 	}
+	maps.DeleteFunc(w.imports, func(name, _ string) bool { return !mentions(text, name) }) // what needs it is not used
 	hook, unique := w.Names()
 	return &Vectors{hook, typ, unique, w.imports, strings.ReplaceAll(text, name(), unique), w.fused}
 }

@@ -193,7 +193,7 @@ func attempt(k Kernel, l *learned) (v *Vectors, why *Refusal) {
 // begin starts a try.
 func begin(k Kernel, l *learned) *writer {
 	text := lineWriter{File: k.File, names: map[string]bool{}, frozen: map[string]bool{}, named: map[string]string{}, pos: k.Pos}
-	row := rowFacts{vectorTypes: vectorTypes{lineWriter: text, learned: l}, Kernel: &k, long: isLong(k.Function.Body), given: map[*ir.Param]*ir.Value{}}
+	row := rowFacts{vectorTypes: vectorTypes{lineWriter: text, learned: l}, Kernel: &k, long: isLong(k.Function.Body), given: map[*ir.Param]*ir.Param{}}
 	w := &writer{homes: facts.HomesOf(k.Function), values: values{
 		memory: memory{rowFacts: row, effects: effectsOf(k.Function, map[*ir.Function]*facts.Effects{}), spans: map[string]string{}, times: 1},
 		fused:  fuses(k.Function), imports: map[string]string{}, bound: map[*ir.Value]value{}, results: map[*ir.Value][]value{}, arrays: map[*ir.Value]*columns{},

@@ -65,8 +65,8 @@ const notNeighbours = "the elements of the threads are not neighbours: the index
 
 // param returns the parameter of the function that is written for a parameter of the kernel.
 func (w *rowFacts) param(m *ir.Param) Param {
-	for x := w.given[m]; x != nil; x = w.given[m] { // a function's parameter that is a slice of its caller
-		m = x.Param
+	for w.given[m] != nil {
+		m = w.given[m]
 	}
 	if m == nil || !slices.Contains(w.Function.Params, m) {
 		refuse(w.pos, "only slices that are the kernel's parameters are indexed in vectors")

@@ -27,7 +27,7 @@ type rowFacts struct {
 	shared *edges.Row
 	limits []edges.Limit
 	truths map[*ir.Value]bool      // comparisons whose results the limits decide
-	given  map[*ir.Param]*ir.Value // arguments of functions that the kernel calls
+	given  map[*ir.Param]*ir.Param // the structures that are passed to functions which the kernel calls
 	fits   []string                // conditions under which the row is left to the loop
 	inside []string                // lines that leave out threads at an end of the row, for which a comparison is not as for the others
 
@@ -46,14 +46,11 @@ func (w *rowFacts) known(v *ir.Value) (index, bool) {
 
 // name returns the text of a value that the function has as a parameter, or that the row has.
 func (w *rowFacts) rowName(v *ir.Value) string {
-	if v.Param != nil && w.given[v.Param] == nil && !slices.Contains(w.Function.Params, v.Param) {
+	if v.Param != nil && !slices.Contains(w.Function.Params, v.Param) {
 		return "" // it is a parameter of a function that the kernel calls
 	}
 	switch v.Op {
 	case ir.Argument:
-		if w.given[v.Param] != nil {
-			return ""
-		}
 		if p := w.Params[v.Param.Index]; p.Named && v.Type.Number() {
 			return converted(v.Type.Kind, p.Name)
 		}

@@ -267,25 +267,32 @@ func hasLoop(r *ir.Region) (found bool) {
 // choice writes a switch as conditions, one in the else of the other.
 func (w *writer) choice(s *ir.Stmt) {
 	var other *ir.Region
-	for i, c := range s.Clauses {
+	for _, c := range s.Clauses {
 		if c.Falls || facts.ExitOf(s).Breaks {
 			refuse(s.Pos, "a switch with break or fallthrough does not become vector code")
 		}
 		if len(c.Tests) == 0 {
-			other = s.Clauses[i].Body
+			other = c.Body
 		}
 	}
 	for _, c := range slices.Backward(s.Clauses) {
-		for _, t := range slices.Backward(c.Tests) {
-			test := &ir.Stmt{Do: ir.If, Pos: s.Pos, Syntax: s.Syntax, Value: t.Cond, Then: c.Body, Else: other}
-			list := []*ir.Stmt{test}
-			if t.Head != nil {
-				list = append(slices.Clone(t.Head.List), test)
+		var cond *ir.Value
+		var head []*ir.Stmt
+		for i, t := range c.Tests {
+			if t.Head != nil && len(t.Head.List) > 0 {
+				if head = t.Head.List; i > 0 {
+					refuse(t.Cond.Pos, "this is evaluated only after what stands before it; use an if statement")
+				}
 			}
-			other = &ir.Region{List: list}
+			if cond == nil {
+				cond = t.Cond
+				continue
+			}
+			cond = &ir.Value{Op: ir.Either, Type: cond.Type, Args: []*ir.Value{cond, t.Cond}, Pos: cond.Pos}
 		}
-		if len(c.Tests) > 1 {
-			refuse(s.Pos, "a case of several values does not become vector code; write an if statement")
+		if cond != nil {
+			test := &ir.Stmt{Do: ir.If, Pos: s.Pos, Syntax: s.Syntax, Value: cond, Then: c.Body, Else: other}
+			other = &ir.Region{List: append(slices.Clone(head), test)}
 		}
 	}
 	w.block(other)
@@ -440,14 +447,15 @@ func (w *writer) call(v *ir.Value) {
 	}
 	w.fused = w.fused || fuses(f)
 	for i, m := range f.Params {
-		if a := v.Args[i]; m.Type.Memory() || m.Type.Kind == ir.Struct {
-			if w.given[m] = a; a.Op != ir.Argument {
-				refuse(a.Pos, "this argument does not become a vector; pass a number, or a parameter of the kernel")
-			}
-			continue
+		switch a := v.Args[i]; {
+		case m.Type.Kind == ir.Struct && a.Op == ir.Argument:
+			w.given[m] = a.Param
+		case m.Type.Memory():
+			refuse(a.Pos, "only slices that are the kernel's parameters are indexed in vectors")
+		default:
+			numberOf(a)
+			w.passed[m] = w.name(m.Name, w.value(a))
 		}
-		numberOf(v.Args[i])
-		w.given[m], w.passed[m] = v.Args[i], w.name(m.Name, w.value(v.Args[i]))
 	}
 	path, callee, active, depth, scope, last, pos, homes := w.path, w.callee, w.active, w.depth, w.scope, w.last, w.pos, w.homes
 	w.path += fmt.Sprintf("%d/", v.ID)
