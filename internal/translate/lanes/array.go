@@ -94,7 +94,7 @@ func (w *values) find(n *inArray) where {
 					sourceName(index), length)
 			}
 		case i > 0 && exact:
-		case w.inside1(index, x, length):
+		case w.withinLength(index, x, length):
 			if exact {
 				x.text = fmt.Sprint(x.exact)
 			}

@@ -24,7 +24,7 @@ func (w *values) scatters(s *ir.Stmt) (found bool) {
 		return slices.ContainsFunc(v.Operands(), varies)
 	}
 	(&ir.Region{List: []*ir.Stmt{s}}).Visit(func(t *ir.Stmt) {
-		if t.Do == ir.Store && w.arrayed(t.Place) {
+		if t.Do == ir.Store && w.isInArray(t.Place) {
 			for _, p := range t.Place.Path[1:] {
 				found = found || varies(p.Index)
 			}
@@ -33,7 +33,7 @@ func (w *values) scatters(s *ir.Stmt) (found bool) {
 	return found
 }
 
-func (w *memory) arrayed(p *ir.Place) bool { return p.Local == nil && w.inArray(p, w.pos) != nil }
+func (w *memory) isInArray(p *ir.Place) bool { return p.Local == nil && w.inArray(p, w.pos) != nil }
 
 // mostScattered is how many times as long as such stores the whole kernel must take. The vectors are taken apart for them, and the rest is several times
 // faster.

@@ -108,7 +108,7 @@ func (w *writer) counts(s *ir.Stmt, scope *leaving, from, end value) {
 	w.lines = append(w.lines, line{text: "_ = " + k, pos: w.pos, name: k, keep: true})
 	w.frozen[k] = true
 	w.bound[c.Index] = value{text: k, kind: c.Index.Type.Kind}
-	if n, ok := from.natural(); ok && n >= 0 && c.By > 0 && c.Op == ir.Lt {
+	if _, ok := from.natural(); ok && (c.By == 1 || c.By > 0 && bits(end.kind) == 64) && c.Op == ir.Lt { // it does not wrap around
 		if n, ok := end.natural(); ok {
 			w.below[c.Index] = fmt.Sprint(n)
 		} else if c.End.Op == ir.Len {

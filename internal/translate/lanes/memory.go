@@ -229,7 +229,7 @@ func (w *values) indexOf(v *ir.Value, pos token.Pos) value {
 // loadAlike returns an element that all threads have.
 func (w *values) loadAlike(v *ir.Value, e element, at value) value {
 	x := value{kind: e.kind}
-	if e.late == "" && w.inside1(e.index, at, "len("+e.slice+")") {
+	if e.late == "" && w.withinLength(e.index, at, "len("+e.slice+")") {
 		if at.exact != nil {
 			at.text = fmt.Sprint(at.exact)
 		}
@@ -246,8 +246,8 @@ func (w *values) loadAlike(v *ir.Value, e element, at value) value {
 	return x
 }
 
-// inside1 reports whether an index that all threads have is known to be below a length, once the row is left to the loop under conditions that it notes.
-func (w *values) inside1(index *ir.Value, at value, length string) bool {
+// withinLength reports whether an index that all threads have is known to be below a length, once the row is left to the loop under conditions that it notes.
+func (w *values) withinLength(index *ir.Value, at value, length string) bool {
 	below := w.below[counted(index)]
 	n, exact := at.natural()
 	a, ok := w.known(index)
