@@ -91,10 +91,12 @@ func addLanes(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32]
 						least = away.IfElse(on, least)
 					}
 				}
+//line lloyd.go:34
 				{
-					var of_2 [16]int32
 //line lloyd.go:32
-					best.Store(of_2[:])
+					var of [16]int32
+//line lloyd.go:32
+					best.Store(of[:])
 //line lloyd.go:34
 					var on_2 [16]int32
 //line lloyd.go:34
@@ -108,133 +110,47 @@ func addLanes(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32]
 						}
 //line lloyd.go:31
 						p_2 := p + lane
-//line lloyd.go:31
-						of := &points[p_2]
-						best_2 := int(of_2[lane])
+						best_2 := int(of[lane])
 //line lloyd.go:32
 						part := x + lane
 //line lloyd.go:31
-						e := of[0]
+						e := points[p_2][0]
 //line lloyd.go:31
-						e_2 := of[1]
+						e_2 := points[p_2][1]
 //line lloyd.go:31
-						e_3 := of[2]
+						e_3 := points[p_2][2]
 //line lloyd.go:31
-						e_4 := of[3]
+						e_4 := points[p_2][3]
 //line lloyd.go:31
-						e_5 := of[4]
+						e_5 := points[p_2][4]
 //line lloyd.go:31
-						e_6 := of[5]
+						e_6 := points[p_2][5]
 //line lloyd.go:31
-						e_7 := of[6]
+						e_7 := points[p_2][6]
 //line lloyd.go:31
-						e_8 := of[7]
-//line lloyd.go:31
-						{
-//line lloyd.go:31
-							x_2 := e
-//line lloyd.go:31
-							_ = x_2
-							v := best_2
+						e_8 := points[p_2][7]
+						sums[part][best_2][0] = (sums[part][best_2][0] + e)
 //line lloyd.go:32
-							_ = v
+						sums[part][best_2][1] = (sums[part][best_2][1] + e_2)
 //line lloyd.go:32
-							sums[part][v][0] += x_2
-						}
+						sums[part][best_2][2] = (sums[part][best_2][2] + e_3)
 //line lloyd.go:32
-						{
-//line lloyd.go:31
-							x_3 := e_2
-//line lloyd.go:31
-							_ = x_3
-							v_2 := best_2
+						sums[part][best_2][3] = (sums[part][best_2][3] + e_4)
 //line lloyd.go:32
-							_ = v_2
+						sums[part][best_2][4] = (sums[part][best_2][4] + e_5)
 //line lloyd.go:32
-							sums[part][v_2][1] += x_3
-						}
+						sums[part][best_2][5] = (sums[part][best_2][5] + e_6)
 //line lloyd.go:32
-						{
-//line lloyd.go:31
-							x_4 := e_3
-//line lloyd.go:31
-							_ = x_4
-							v_3 := best_2
+						sums[part][best_2][6] = (sums[part][best_2][6] + e_7)
 //line lloyd.go:32
-							_ = v_3
-//line lloyd.go:32
-							sums[part][v_3][2] += x_4
-						}
-//line lloyd.go:32
-						{
-//line lloyd.go:31
-							x_5 := e_4
-//line lloyd.go:31
-							_ = x_5
-							v_4 := best_2
-//line lloyd.go:32
-							_ = v_4
-//line lloyd.go:32
-							sums[part][v_4][3] += x_5
-						}
-//line lloyd.go:32
-						{
-//line lloyd.go:31
-							x_6 := e_5
-//line lloyd.go:31
-							_ = x_6
-							v_5 := best_2
-//line lloyd.go:32
-							_ = v_5
-//line lloyd.go:32
-							sums[part][v_5][4] += x_6
-						}
-//line lloyd.go:32
-						{
-//line lloyd.go:31
-							x_7 := e_6
-//line lloyd.go:31
-							_ = x_7
-							v_6 := best_2
-//line lloyd.go:32
-							_ = v_6
-//line lloyd.go:32
-							sums[part][v_6][5] += x_7
-						}
-//line lloyd.go:32
-						{
-//line lloyd.go:31
-							x_8 := e_7
-//line lloyd.go:31
-							_ = x_8
-							v_7 := best_2
-//line lloyd.go:32
-							_ = v_7
-//line lloyd.go:32
-							sums[part][v_7][6] += x_8
-						}
-//line lloyd.go:32
-						{
-//line lloyd.go:31
-							x_9 := e_8
-//line lloyd.go:31
-							_ = x_9
-							v_8 := best_2
-//line lloyd.go:32
-							_ = v_8
-//line lloyd.go:32
-							sums[part][v_8][7] += x_9
-						}
-						v_9 := best_2
+						sums[part][best_2][7] = (sums[part][best_2][7] + e_8)
 //line lloyd.go:34
-						_ = v_9
-//line lloyd.go:34
-						sums[part][v_9][8] += float32(1)
+						sums[part][best_2][8] = (sums[part][best_2][8] + float32(1))
 					}
 				}
 			}
 		}
-//line lloyd_kernels_simd.go:238
+//line lloyd_kernels_simd.go:154
 	}
 	return r.From(from + at)
 }
@@ -270,7 +186,7 @@ func moveLanes(r grid.Row, sums [][32][9]float32, centres [][8]float32) grid.Row
 				points = (points + sums[part][c][8])
 			}
 			lanes.Store(sum.Div(simd.BroadcastFloat32s(max(points, float32(1)))), &centres[c][x])
-//line lloyd_kernels_simd.go:274
+//line lloyd_kernels_simd.go:190
 		}
 		if at == count || !lanes.Disjoint(centres, sums) {
 			break

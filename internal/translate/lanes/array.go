@@ -185,6 +185,7 @@ const mostUnrolled = 16
 type columns struct {
 	array    *inArray
 	at       where
+	island   *island
 	values   []value
 	changing map[*ir.Local]bool // the locals that change in the loop in front of which they are loaded
 }
@@ -194,7 +195,9 @@ const onlySmallArrays = "only loops without others inside, over arrays of up to 
 // array notes an array that a let reads. Its elements are loaded where they are used, which makes no difference as the kernel does not store to the slice.
 func (w *values) array(v *ir.Value) {
 	if n := w.inArrays(v); n != nil {
-		w.arrays[v] = &columns{array: n, at: w.find(n)}
+		if w.arrays[v] = (&columns{array: n, island: w.island}); w.island == nil {
+			w.arrays[v].at = w.find(n)
+		}
 		return
 	}
 	refuse(v.Pos, onlySmallArrays, mostUnrolled)
@@ -219,22 +222,32 @@ func (w *values) column(a *columns, v *ir.Value) value {
 	if !ok || k >= v.Args[0].Type.Len {
 		refuse(v.Pos, onlySmallArrays, mostUnrolled)
 	}
-	w.fill(a, v.Args[0])
-	return a.values[k]
+	return w.fill(a, v.Args[0])[k]
 }
 
-// fill loads the elements of an array, if they are not in vectors already.
-func (w *values) fill(a *columns, v *ir.Value) {
+// fill returns the elements of an array. It loads them if they are not in vectors already.
+func (w *values) fill(a *columns, v *ir.Value) []value {
+	if a.island != w.island {
+		a = &columns{array: a.array, island: w.island}
+		w.arrays[v] = a
+	}
 	if a.values != nil {
-		return
+		return a.values
 	}
 	for _, h := range w.hoistedArrays {
-		if facts.SamePlace(h.array.place, v.Place, func(p *ir.Place) bool { return p.Local != nil && p.Local.Space == ir.Private && !h.changing[p.Local] }) {
+		if w.island == nil && facts.SamePlace(h.array.place, v.Place, func(p *ir.Place) bool { return p.Local != nil && p.Local.Space == ir.Private && !h.changing[p.Local] }) {
 			a.values = h.values
-			return
+			return a.values
 		}
 	}
-	a.values = w.columnsOf(a.array, a.at, v.Type)
+	if w.island == nil {
+		a.values = w.columnsOf(a.array, a.at, v.Type)
+		return a.values
+	}
+	for k := range v.Type.Len {
+		a.values = append(a.values, value{text: w.temp("e", fmt.Sprintf("%s[%d]", w.plain(v.Place), k)), kind: v.Type.Elem.Kind})
+	}
+	return a.values
 }
 
 // columnsOf returns the vectors of an array's elements.
@@ -274,6 +287,9 @@ func (w *values) columnsOf(n *inArray, at where, t *ir.Type) (values []value) {
 
 // hoistArrays loads in front of a loop the arrays that are the same in all its rounds. The function that it returns ends that.
 func (w *writer) hoistArrays(s *ir.Stmt) func() {
+	if w.island != nil {
+		return func() {}
+	}
 	before, inside, changing := len(w.hoistedArrays), map[*ir.Value]bool{}, map[*ir.Local]bool{}
 	(&ir.Region{List: []*ir.Stmt{s}}).Visit(func(t *ir.Stmt) {
 		switch {

@@ -31,7 +31,7 @@ type values struct {
 func (w *values) value(v *ir.Value) value {
 	if v.Bound {
 		if x, ok := w.bound[v]; ok {
-			return x
+			return w.inLane(v, v.Name, x)
 		}
 		refuse(v.Pos, "this expression does not become a vector")
 	}
@@ -60,7 +60,7 @@ func (w *values) compute(v *ir.Value) value {
 		return value{text: fmt.Sprintf("%s.%s()", w.param(v.Param).Name, title(v.Op.String())), kind: k}
 	case ir.InGrid:
 		if v.Which[0] == 0 {
-			return value{text: w.x, how: leads, kind: k}
+			return w.inLane(ir.InGrid, "place", value{text: w.x, how: leads, kind: k})
 		}
 		return value{text: w.row + "." + dims[v.Which[0]], kind: k, still: true}
 	case ir.Neg, ir.Not, ir.Complement:

@@ -208,7 +208,7 @@ func (w *writer) bounded(s *ir.Stmt) func() {
 		by, ok = w.known(next.Args[1])
 		ok = ok && first != nil && by.step == 0
 	}
-	if !ok || w.Part != nil || cond.Op != ir.Lt || counted(cond.Args[0]) != of || cond.Args[1].Op != ir.Len || cond.Args[1].Param.Type.Elem.Kind != ir.Array {
+	if !ok || w.Part != nil || w.island != nil || cond.Op != ir.Lt || counted(cond.Args[0]) != of || cond.Args[1].Op != ir.Len || cond.Args[1].Param.Type.Elem.Kind != ir.Array {
 		return func() {}
 	}
 	a, ok := w.known(first)

@@ -174,7 +174,10 @@ func (w *values) load(v *ir.Value) value {
 		if n.small {
 			x.kind, x.small = ir.Int, n.key
 		}
-		return x
+		return w.inLane(l, l.Name, x)
+	}
+	if w.island != nil {
+		return value{text: w.plain(v.Place), kind: numberOf(v)}
 	}
 	e := w.element(v.Place, v.Pos)
 	if e.array != nil {
@@ -308,6 +311,11 @@ func (w *memory) gathered(k ir.Kind, slice, at, step string) value {
 
 // store writes an element of a slice.
 func (w *writer) store(s *ir.Stmt) {
+	if w.island != nil {
+		text := w.plain(s.Place)
+		w.write("%s = %s", text, w.value(s.Value).text)
+		return
+	}
 	e := w.element(s.Place, s.Pos)
 	if e.array != nil {
 		w.storeNested(e.array, s)

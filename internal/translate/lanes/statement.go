@@ -18,7 +18,7 @@ func (w *writer) block(r *ir.Region) {
 	for i := 0; i < len(r.List); i++ {
 		s, exits := r.List[i], w.scope.exits
 		w.pos = s.Pos
-		if n := w.island(r.List[i:]); n > 0 {
+		if n := w.perLane(r.List[i:]); n > 0 {
 			i += n - 1
 			continue
 		}

@@ -120,6 +120,7 @@ type learned struct {
 type vectorTypes struct {
 	lineWriter
 	*learned
+	island *island // not nil where statements are written for one lane
 }
 
 // learn notes that something differs between lanes. The current try goes on, so that the next one knows more.
@@ -271,7 +272,7 @@ func (w *vectorTypes) name(base string, v value) value {
 	}
 	v.still = false
 	w.put(v.text, ":=", text)
-	if v.how == alike && v.kind != ir.Bool && bits(v.kind) <= w.bits && v.exact == nil {
+	if v.how == alike && v.kind != ir.Bool && bits(v.kind) <= w.bits && v.exact == nil && w.island == nil {
 		// One vector of it serves all that follows.
 		text := w.vector(v)
 		w.named[text] = w.fresh(v.text + "_all")
