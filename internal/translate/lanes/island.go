@@ -25,7 +25,7 @@ func (w *values) scatters(s *ir.Stmt) (found bool) {
 		return slices.ContainsFunc(v.Operands(), varies)
 	}
 	(&ir.Region{List: []*ir.Stmt{s}}).Visit(func(t *ir.Stmt) {
-		if t.Do == ir.Store && w.isInArray(t.Place) {
+		if t.Do == ir.Store && w.inArray(t.Place, t.Pos) != nil {
 			for _, p := range t.Place.Path[1:] {
 				found = found || varies(p.Index)
 			}
@@ -33,8 +33,6 @@ func (w *values) scatters(s *ir.Stmt) (found bool) {
 	}, nil)
 	return found
 }
-
-func (w *memory) isInArray(p *ir.Place) bool { return p.Local == nil && w.inArray(p, w.pos) != nil }
 
 // mostScattered is how many times as long as such stores the whole kernel must take. The vectors are taken apart for them, and the rest is several times
 // faster.
@@ -69,8 +67,8 @@ func (w *writer) perLane(list []*ir.Stmt) (n int) {
 	body := w.captured(func() { w.block(r) })
 	i := w.island
 	w.write("{")
-	if on := ""; active != "" {
-		on = i.spill(&w.vectorTypes, "on", fmt.Sprintf("%s.ToInt%ds()", active, w.bits), fmt.Sprintf("int%d", w.bits))
+	if active != "" {
+		on := i.spill(&w.vectorTypes, "on", fmt.Sprintf("%s.ToInt%ds()", active, w.bits), fmt.Sprintf("int%d", w.bits))
 		i.sets = append([]line{{text: "if " + on + " == 0 {", pos: w.pos}, {text: "continue", pos: w.pos}, {text: "}", pos: w.pos}}, i.sets...)
 	}
 	w.lines = append(w.lines, i.spilled...)
@@ -143,7 +141,7 @@ func (w *vectorTypes) inLane(of any, base string, v value) value {
 	if x, ok := i.known[of]; ok {
 		return x
 	}
-	text := v.text
+	var text string
 	switch {
 	case v.how == leads && v.step == "":
 		text = v.text + " + " + i.lane
@@ -164,7 +162,11 @@ func (w *vectorTypes) inLane(of any, base string, v value) value {
 
 // plain returns the text of an element, in Go.
 func (w *values) plain(p *ir.Place) string {
-	text := w.param(p.Param).Name
+	m := w.param(p.Param)
+	if m.Named {
+		refuse(w.pos, "the elements of %s have type %s; only the predeclared types of numbers become vectors", m.Name, m.Element)
+	}
+	text := m.Name
 	for _, s := range p.Path {
 		text += "[" + w.value(s.Index).text + "]"
 	}
