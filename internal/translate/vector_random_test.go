@@ -295,10 +295,11 @@ func (g *laneGenerator) unusual() {
 	case kind == 2:
 		g.large--
 		g.line("switch %s & 127 {", g.expr(v.typ, 1))
+		falls := g.IntN(2) == 0
 		for k := range 80 + g.IntN(48) {
-			g.line("case %d:", k)
+			g.line("case %s%d:", g.one("", "", fmt.Sprintf("%d, ", k+128)), k)
 			g.line("\t%s = %s*3 + %d", v.name, v.name, k)
-			if g.IntN(8) == 0 {
+			if falls && g.IntN(8) == 0 {
 				g.line("\tfallthrough")
 			}
 		}

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"go/ast"
 	"go/format"
 	"go/token"
 	"go/types"
@@ -61,6 +62,9 @@ func (p *Package) vectorsOf(f *function, made *ir.Function, k lanes.Kernel) (*la
 	k.Function, k.Pos, k.Always, k.At, k.BackHere = made, f.decl.Pos(), p.allVectors, p.Fset.Position, backHere
 	k.Taken = func(name string) bool {
 		return p.taken[name] || p.Types.Scope().Lookup(name) != nil || types.Universe.Lookup(name) != nil || generatedImports[name] != ""
+	}
+	k.Own = func(at token.Pos) bool {
+		return slices.ContainsFunc(p.Files, func(f *ast.File) bool { return f.FileStart <= at && at < f.FileEnd })
 	}
 	v, why := lanes.Write(k)
 	if why != nil {

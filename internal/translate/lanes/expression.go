@@ -45,7 +45,9 @@ func (w *values) compute(v *ir.Value) value {
 		return w.extract(v)
 	case ir.Argument:
 		return w.argument(v)
-	case ir.Call, ir.Atomic, ir.Composite, ir.Address, ir.Within, ir.UpTo:
+	case ir.Atomic:
+		refuse(v.Pos, "an atomic operation does not become vector code")
+	case ir.Call, ir.Composite, ir.Address, ir.Within, ir.UpTo:
 		refuse(v.Pos, "this expression does not become a vector")
 	}
 	k := numberOf(v)

@@ -64,7 +64,8 @@ type File struct {
 	Names    func() (hook, name string) // the variable through which the function is called, and the function
 	Taken    func(name string) bool     // something else has the name
 	At       func(token.Pos) token.Position
-	BackHere string // a line after which lines have the numbers of the generated file
+	Own      func(token.Pos) bool // the position is in the package's files
+	BackHere string               // a line after which lines have the numbers of the generated file
 }
 
 // Vectors is the function for a kernel.
@@ -113,6 +114,8 @@ type writer struct {
 	scope  *leaving
 	last   bool // the statement is the last of a function
 	label  string
+
+	foreign token.Pos // where a function of another package is called, in whose place statements are written
 }
 
 // Write returns the function for a kernel, or the reason why it has none.
@@ -159,11 +162,15 @@ func fuses(f *ir.Function) (found bool) {
 
 // attempt writes the function. It returns nil if it has learnt something that the next try needs.
 func attempt(k Kernel, l *learned) (v *Vectors, why *Refusal) {
+	w := begin(k, l)
 	defer func() {
 		switch found := recover().(type) {
 		case nil:
 		case Refusal:
-			if v, why = nil, &found; l.again {
+			if v, why = nil, &found; w.foreign.IsValid() {
+				why.Pos = w.foreign
+			}
+			if l.again {
 				why = nil
 			}
 		case tryAgain:
@@ -172,8 +179,6 @@ func attempt(k Kernel, l *learned) (v *Vectors, why *Refusal) {
 			panic(found)
 		}
 	}()
-	l.again = false
-	w := begin(k, l)
 	w.scope = &leaving{key: key{of: "kernel"}}
 	w.leavable(w.scope)
 	w.block(w.Function.Body)
@@ -192,6 +197,7 @@ func attempt(k Kernel, l *learned) (v *Vectors, why *Refusal) {
 
 // begin starts a try.
 func begin(k Kernel, l *learned) *writer {
+	l.again = false
 	text := lineWriter{File: k.File, names: map[string]bool{}, frozen: map[string]bool{}, named: map[string]string{}, pos: k.Pos}
 	row := rowFacts{vectorTypes: vectorTypes{lineWriter: text, learned: l}, Kernel: &k, long: isLong(k.Function.Body), given: map[*ir.Param]*ir.Param{}}
 	w := &writer{homes: facts.HomesOf(k.Function), values: values{

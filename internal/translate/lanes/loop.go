@@ -62,14 +62,15 @@ func (w *writer) loop(s *ir.Stmt, begin func(), head func(*ir.Stmt, *leaving)) {
 	outer := w.scope
 	w.scope = scope
 	head(s, scope)
-	w.pos = s.Pos
+	w.place(s)
 	round := w.active
 	if awake := scope.key.part("awake"); w.differs[awake] {
 		scope.awake = w.temp("awake", w.lanes())
 		w.frozen[scope.awake] = false
 	}
 	w.block(s.Then)
-	w.active, w.pos = round, s.Pos
+	w.place(s)
+	w.active = round
 	w.lines = append(w.lines, scope.after...)
 	w.write("}")
 	if bare {
@@ -136,7 +137,7 @@ func (w *writer) walks(s *ir.Stmt, from, end value) {
 		w.bound[c.Index] = at
 		next := w.operate(c.Index, ir.Add, at, number(k, either[any](isSigned(k), c.By, uint64(c.By))), k)
 		cond := w.compare(&ir.Value{Op: c.Op, Type: ir.Basic(ir.Bool), Args: []*ir.Value{c.Index, c.End}, Pos: c.Index.Pos}, at, end)
-		w.round(scope, []line{{text: at.text + " = " + next.text, pos: s.Pos, name: at.text}}, nil, cond)
+		w.round(scope, []line{{text: at.text + " = " + next.text, pos: w.pos, name: at.text}}, nil, cond)
 	})
 }
 
@@ -144,10 +145,10 @@ func (w *writer) walks(s *ir.Stmt, from, end value) {
 func (w *writer) while(s *ir.Stmt, scope *leaving) {
 	post := w.captured(func() { w.block(s.Step) })
 	c := number(ir.Bool, true)
-	w.pos = s.Pos
+	w.place(s)
 	lines := w.captured(func() {
 		w.block(s.Head)
-		if w.pos = s.Pos; s.Value != nil {
+		if w.place(s); s.Value != nil {
 			c = w.value(s.Value)
 		}
 	})

@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"fmt"
+	"go/token"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ func (w *writer) block(r *ir.Region) {
 	active, depth := w.active, len(w.depth)
 	for i := 0; i < len(r.List); i++ {
 		s, exits := r.List[i], w.scope.exits
-		w.pos = s.Pos
+		w.place(s)
 		if n := w.perLane(r.List[i:]); n > 0 {
 			i += n - 1
 			continue
@@ -32,6 +33,9 @@ func (w *writer) block(r *ir.Region) {
 	}
 	w.active, w.depth = active, w.depth[:depth]
 }
+
+// place notes which statement the next lines are from.
+func (w *writer) place(s *ir.Stmt) { w.pos = either(w.foreign.IsValid(), w.foreign, s.Pos) }
 
 // statement writes a statement; rest are those after it. It reports whether no lane runs what follows.
 func (w *writer) statement(s *ir.Stmt, rest []*ir.Stmt) (ended bool) {
@@ -451,11 +455,15 @@ func (w *writer) call(v *ir.Value) {
 		case m.Type.Kind == ir.Struct && a.Op == ir.Argument:
 			w.given[m] = a.Param
 		case m.Type.Memory():
-			refuse(a.Pos, "only slices that are the kernel's parameters are indexed in vectors")
+			refuse(a.Pos, "memory that is passed to a function does not become vector code; pass numbers")
 		default:
 			numberOf(a)
 			w.passed[m] = w.name(m.Name, w.value(a))
 		}
+	}
+	foreign := w.foreign
+	if d, ok := f.Syntax.(interface{ Pos() token.Pos }); ok && !foreign.IsValid() && !w.Own(d.Pos()) {
+		w.foreign = v.Pos
 	}
 	path, callee, active, depth, scope, last, pos, homes := w.path, w.callee, w.active, w.depth, w.scope, w.last, w.pos, w.homes
 	w.path += fmt.Sprintf("%d/", v.ID)
@@ -481,7 +489,7 @@ func (w *writer) call(v *ir.Value) {
 		values = append(values, value{text: r.name, how: r.how, kind: r.kind})
 		w.frozen[r.name] = true
 	}
-	w.path, w.callee, w.active, w.depth, w.scope, w.last, w.pos, w.homes = path, callee, active, depth, scope, last, pos, homes
+	w.path, w.callee, w.active, w.depth, w.scope, w.last, w.pos, w.homes, w.foreign = path, callee, active, depth, scope, last, pos, homes, foreign
 	for i := range values { // no statement changes the function's variables any more
 		w.frozen[values[i].text] = w.frozen[values[i].text] || w.isVariable(values[i].text)
 		values[i] = w.name(either(v.Name == "", "v", v.Name), values[i])
