@@ -159,7 +159,7 @@ func (w *values) loadNested(n *inArray) value {
 }
 
 // storeNested writes an element of an array.
-func (w *writer) storeNested(n *inArray, s *ir.Stmt) {
+func (w *values) storeNested(n *inArray, s *ir.Stmt) {
 	k := w.number(n, n.place.Type)
 	x := w.value(s.Value)
 	at := w.find(n)
@@ -285,95 +285,9 @@ func (w *values) columnsOf(n *inArray, at where, t *ir.Type) (values []value) {
 	return values
 }
 
-// hoistArrays loads in front of a loop the arrays that are the same in all its rounds. The function that it returns ends that.
-func (w *writer) hoistArrays(s *ir.Stmt) func() {
-	if w.island != nil {
-		return func() {}
-	}
-	before, inside, changing := len(w.hoistedArrays), map[*ir.Value]bool{}, map[*ir.Local]bool{}
-	(&ir.Region{List: []*ir.Stmt{s}}).Visit(func(t *ir.Stmt) {
-		switch {
-		case t.Do == ir.Let:
-			inside[t.Value] = true
-		case t.Count != nil:
-			inside[t.Count.Index] = true
-		case t.Do == ir.Store && t.Place.Local != nil:
-			changing[t.Place.Local] = true
-		}
-	}, nil)
-	var same func(v *ir.Value) bool
-	same = func(v *ir.Value) bool {
-		if v.Bound {
-			return !inside[v]
-		}
-		l := facts.Loaded(v)
-		return (l == nil || !changing[l]) && !slices.ContainsFunc(v.Operands(), func(a *ir.Value) bool { return !same(a) })
-	}
-	visitLoops(s.Then, func(loop *ir.Stmt) {
-		for _, v := range unrolls(loop) {
-			n := w.inArrays(v)
-			if !inside[v] || n == nil || slices.ContainsFunc(n.index, func(x *ir.Value) bool { return !same(x) || !w.sure(x) }) || w.scatters(loop) {
-				continue
-			}
-			c := &columns{array: n, at: w.find(n), changing: changing}
-			w.fill(c, v)
-			w.hoistedArrays = append(w.hoistedArrays, c)
-		}
-	})
-	return func() { w.hoistedArrays = w.hoistedArrays[:before] }
-}
-
 // sure reports whether an index is known to be within its slice or array before it is computed. In front of a loop it is not known whether a round runs that
 // would tell of an index out of range.
 func (w *values) sure(index *ir.Value) bool {
 	_, ok := w.known(index)
 	return ok || w.below[counted(index)] != ""
-}
-
-// visitLoops calls f for each loop in a region that counts.
-func visitLoops(r *ir.Region, f func(*ir.Stmt)) {
-	r.Visit(func(s *ir.Stmt) {
-		if s.Count != nil {
-			f(s)
-		}
-	}, nil)
-}
-
-// unrolls returns the arrays over whose elements a loop is.
-func unrolls(s *ir.Stmt) (arrays []*ir.Value) {
-	if s.Count == nil {
-		return nil
-	}
-	s.Then.Visit(nil, func(v *ir.Value) {
-		if v.Op == ir.Extract && len(v.Args) == 2 && v.Args[1] == s.Count.Index && v.Args[0].Op == ir.Load && !slices.Contains(arrays, v.Args[0]) {
-			arrays = append(arrays, v.Args[0])
-		}
-	})
-	return arrays
-}
-
-// unrolled writes a loop over an array that is an element of a slice, a round after the other, with a vector for each element.
-func (w *writer) unrolled(s *ir.Stmt, arrays []*ir.Value) {
-	n := arrays[0].Type.Len
-	rounds, ok := facts.ConstantRounds(s)
-	if !ok || rounds != n || n > mostUnrolled || hasLoop(s.Then) {
-		refuse(s.Pos, onlySmallArrays, mostUnrolled)
-	}
-	s.Then.Visit(func(t *ir.Stmt) {
-		if t.Do == ir.Break || t.Do == ir.Continue || t.Do == ir.Return {
-			refuse(t.Pos, "this leaves a loop over an array, which does not become vector code")
-		}
-	}, nil)
-	for _, v := range arrays {
-		if a := w.arrays[v]; a != nil {
-			w.fill(a, v)
-		}
-	}
-	outer := w.unrolling
-	w.unrolling = true
-	for k := range n {
-		w.bound[s.Count.Index] = number(s.Count.Index.Type.Kind, k)
-		w.block(s.Then)
-	}
-	w.unrolling = outer
 }

@@ -250,6 +250,83 @@ func (w *writer) body() *ir.Region {
 	return w.Function.Body
 }
 
+// hoistArrays loads in front of a loop the arrays that are the same in all its rounds. The function that it returns ends that.
+func (w *writer) hoistArrays(s *ir.Stmt) func() {
+	if w.island != nil {
+		return func() {}
+	}
+	before, inside, changing := len(w.hoistedArrays), map[*ir.Value]bool{}, map[*ir.Local]bool{}
+	(&ir.Region{List: []*ir.Stmt{s}}).Visit(func(t *ir.Stmt) {
+		switch {
+		case t.Do == ir.Let:
+			inside[t.Value] = true
+		case t.Count != nil:
+			inside[t.Count.Index] = true
+		case t.Do == ir.Store && t.Place.Local != nil:
+			changing[t.Place.Local] = true
+		}
+	}, nil)
+	var same func(v *ir.Value) bool
+	same = func(v *ir.Value) bool {
+		if v.Bound {
+			return !inside[v]
+		}
+		l := facts.Loaded(v)
+		return (l == nil || !changing[l]) && !slices.ContainsFunc(v.Operands(), func(a *ir.Value) bool { return !same(a) })
+	}
+	s.Then.Visit(func(loop *ir.Stmt) {
+		for _, v := range unrolls(loop) {
+			n := w.inArrays(v)
+			if !inside[v] || n == nil || slices.ContainsFunc(n.index, func(x *ir.Value) bool { return !same(x) || !w.sure(x) }) || w.scatters(loop) {
+				continue
+			}
+			c := &columns{array: n, at: w.find(n), changing: changing}
+			w.fill(c, v)
+			w.hoistedArrays = append(w.hoistedArrays, c)
+		}
+	}, nil)
+	return func() { w.hoistedArrays = w.hoistedArrays[:before] }
+}
+
+// unrolls returns the arrays over whose elements a loop is.
+func unrolls(s *ir.Stmt) (arrays []*ir.Value) {
+	if s.Count == nil {
+		return nil
+	}
+	s.Then.Visit(nil, func(v *ir.Value) {
+		if v.Op == ir.Extract && len(v.Args) == 2 && v.Args[1] == s.Count.Index && v.Args[0].Op == ir.Load && !slices.Contains(arrays, v.Args[0]) {
+			arrays = append(arrays, v.Args[0])
+		}
+	})
+	return arrays
+}
+
+// unrolled writes a loop over an array that is an element of a slice, a round after the other, with a vector for each element.
+func (w *writer) unrolled(s *ir.Stmt, arrays []*ir.Value) {
+	n := arrays[0].Type.Len
+	rounds, ok := facts.ConstantRounds(s)
+	if !ok || rounds != n || n > mostUnrolled || hasLoop(s.Then) {
+		refuse(s.Pos, onlySmallArrays, mostUnrolled)
+	}
+	s.Then.Visit(func(t *ir.Stmt) {
+		if t.Do == ir.Break || t.Do == ir.Continue || t.Do == ir.Return {
+			refuse(t.Pos, "this leaves a loop over an array, which does not become vector code")
+		}
+	}, nil)
+	for _, v := range arrays {
+		if a := w.arrays[v]; a != nil {
+			w.fill(a, v)
+		}
+	}
+	outer := w.unrolling
+	w.unrolling = true
+	for k := range n {
+		w.bound[s.Count.Index] = number(s.Count.Index.Type.Kind, k)
+		w.block(s.Then)
+	}
+	w.unrolling = outer
+}
+
 // isSmall reports whether a local of type int only ever has the values of constants and of the numbers of a loop's rounds, which fit in 32 bits, so
 // that a lane of 32 bits can hold it.
 func (w *writer) isSmall(l *ir.Local, around []*ir.Local) bool {

@@ -310,7 +310,7 @@ func (w *memory) gathered(k ir.Kind, slice, at, step string) value {
 }
 
 // store writes an element of a slice.
-func (w *writer) store(s *ir.Stmt) {
+func (w *values) store(s *ir.Stmt) {
 	if w.island != nil {
 		text := w.plain(s.Place)
 		w.write("%s = %s", text, w.value(s.Value).text)
