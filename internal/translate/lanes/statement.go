@@ -141,13 +141,20 @@ func (w *writer) declare(l *ir.Local, v value, rest []*ir.Stmt) {
 	if w.differs[n.key] && w.isSmall(l, nil) {
 		n.small, v = true, low(v, n.key)
 	}
-	base := either(l.Name == "", "v", l.Name)
-	n.name = w.fresh(base)
+	n.name = w.fresh(either(l.Name == "", "v", l.Name))
 	text := v.text
 	if w.differs[n.key] {
-		n.how, text = differ, w.vectorOfSmall(v)
+		n.how, text = differ, w.vectorFor(n, v)
 	}
 	w.put(n.name, ":=", text)
+}
+
+// vectorFor returns the vector of a value that a local becomes.
+func (w *writer) vectorFor(n *variable, v value) string {
+	if n.small {
+		return w.vectorOfSmall(v)
+	}
+	return w.vector(v)
 }
 
 // uses reports whether a statement uses a local.
@@ -174,11 +181,7 @@ func (w *writer) assign(n *variable, v value) {
 		w.put(n.name, "=", v.text)
 		return
 	}
-	text := w.vectorOfSmall
-	if v.small != n.key {
-		text = w.vector
-	}
-	w.put(n.name, "=", w.blend(text(v), n, narrowed))
+	w.put(n.name, "=", w.blend(w.vectorFor(n, v), n, narrowed))
 }
 
 // blend returns the vector that has the lanes of a text where lanes run, and those of a variable elsewhere, if it is needed there.
