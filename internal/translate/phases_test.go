@@ -46,7 +46,7 @@ var phaseKernels = []struct{ name, body string }{
 	{"wideRounds", "s := grid.Shared[[64]int32](t)\ns[t.Local(0)] = n\nt.Barrier()\nmine, most := int32(0), int32(-99)\nfor i := t.Local(0); i < 40; i += t.Size(0) - 3 {\n\tif s[i] > n-2 {\n\t\tmine = mine*3 + s[i] + int32(i)\n\t}\n\tmost = max(most, s[i]+mine)\n}\nt.Barrier()\ny[t.Global(0)] = mine + most"},
 	{"tiles", "s := grid.Shared[[24]int32](t)\nme, i := t.Local(0), t.Global(0)\nif i < len(x) {\n\ts[me+2] = x[i]\n}\nt.Barrier()\nif me <= int(n) && 3 > me {\n\ty[i+1] = s[me+2]\n}\nt.Barrier()\nif me < int(n) {\n\tme := s[2]\n\ty[i] = me\n}\nt.Barrier()\nif 2 == me {\n\ty[i] = 7\n}"},
 	{"tilesBeyond", "s := grid.Shared[[20]int32](t)\ns[t.Local(0)] = x[t.Global(0)]\nt.Barrier()\ny[t.Global(0)] = s[t.Local(0)]"},
-	{"twice", "me := t.Local(0)\nt.Barrier()\nfor range 2 {\n\tme := 3 + t.Local(1)\n\tt.Barrier()\n\ty[t.Global(0)] += int32(me)\n}\ny[t.Global(0)] += int32(me)"},
+	{"twice", "me := t.Local(0)\nt.Barrier()\nfor range 2 {\n\tme := 3 + t.Local(1)\n\tt.Barrier()\n\tgrid.AtomicAdd(&y[t.Global(0)], int32(me))\n}\ngrid.AtomicAdd(&y[t.Global(0)], int32(me))"},
 	{"hides", "for range 2 {\n\tx := x[0] + n\n\tt.Barrier()\n\tgrid.AtomicAdd(&y[t.Global(0)], x)\n}"},
 	{"loopsAlike", "s := grid.Shared[[64]int32](t)\nme, sum := t.Local(0), n\nfor d := 1; d < 4; d++ {\n\ts[me] = sum + int32(d)\n\tt.Barrier()\n\tsum += s[(me+d)%t.Size(0)]\n\tt.Barrier()\n}\nfor d := t.Size(0) / 2; d > 0; d /= 2 {\n\tv := S{Add: int32(d)}\n\tt.Barrier()\n\tsum += v.Add\n}\nfor d := range 2 {\n\tv := int32(d)\n\tt.Barrier()\n\tsum = sum*3 + v\n}\ngrid.AtomicAdd(&y[t.Global(0)], sum)"},
 	{"constants", "const k, m = 3, int32(iota)\ntype pair struct{ a, b int32 }\ns := grid.Shared[[64]int32](t)\np := pair{n + k, m}\ns[t.Local(0)] = p.a*k + p.b\nt.Barrier()\nfor range 2 {\n\tt.Barrier()\n\tsum := s[0] * k\n\tconst k = 5\n\ttype pair [2]int32\n\tgrid.AtomicAdd(&y[t.Global(0)], pair{sum, k}[1]+sum)\n}\nt.Barrier()\ngrid.AtomicAdd(&y[t.Global(0)], k*s[t.Local(0)])"},
@@ -60,9 +60,9 @@ var phaseKernels = []struct{ name, body string }{
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
 
-// rowsOnly are kernels whose threads change an element that they find by t.Local(0) alone: in a block of several rows they would
+// rowsOnly are kernels whose threads change an element that they find by t.Local(0) or t.Global(0) alone: in a block of several rows they would
 // race, and threads that run together lose a change now and then.
-var rowsOnly = map[string]bool{"halves": true, "inner": true, "labels": true, "between": true, "guards": true, "wide": true}
+var rowsOnly = map[string]bool{"halves": true, "inner": true, "labels": true, "between": true, "guards": true, "wide": true, "callsInALine": true}
 
 // undivided are kernels whose barriers cannot be divided into phases: where each is refused, and what the refusal says.
 var undivided = []struct{ name, body, says string }{
