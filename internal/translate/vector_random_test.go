@@ -118,6 +118,7 @@ func (g *laneGenerator) helper() {
 	g.block(1 + g.IntN(4))
 	g.line("return %s", g.expr(h.typ, 2))
 	g.b.WriteString("}\n\n")
+	fmt.Fprintf(&g.b, "func two%s(p %s, q %s) (%[2]s, %[3]s) {\n\tif p > 2 {\n\t\treturn -p, q\n\t}\n\treturn p, q * 3\n}\n\n", h.name, g.f, g.i)
 	g.inCall, g.helpers = "", append(g.helpers, h)
 }
 
@@ -161,6 +162,11 @@ func (g *laneGenerator) statement() {
 		if v, ok := g.assignable(""); ok {
 			g.assign(v)
 		}
+	case k < 11 && len(g.helpers) > 0 && g.inCall == "" && g.IntN(2) == 0:
+		g.next++
+		g.line("v%da, v%[1]db := two%s(%s, %s)", g.next, g.helpers[0].name, g.expr(g.f, 2), g.expr(g.i, 2))
+		g.line("_, _ = v%da, v%[1]db", g.next)
+		g.vars = append(g.vars, laneName{fmt.Sprintf("v%da", g.next), g.f, g.IntN(2) == 0}, laneName{fmt.Sprintf("v%db", g.next), g.i, g.IntN(2) == 0})
 	case k < 11:
 		v, ok := g.assignable("")
 		if w, ok2 := g.assignable(""); ok && ok2 && v.name != w.name {
@@ -230,7 +236,13 @@ func (g *laneGenerator) loop() {
 	v := laneName{fmt.Sprintf("v%d", g.next), g.i, true}
 	bound := g.one(fmt.Sprint(1+g.IntN(6)), g.count()+"&7", fmt.Sprintf("%s&7", g.expr(g.i, 2)))
 	vars := len(g.vars)
-	switch g.IntN(4) {
+	switch g.IntN(6) {
+	case 4: // up or down, between numbers that may differ
+		v.typ = g.one(g.i, g.u)
+		g.line("for %s := %s & 15; %[1]s %[3]s; %[1]s %[4]s {", v.name, g.expr(v.typ, 1), g.one("> 2", ">= 3", "!= 0"), g.one("--", "-= 1"))
+	case 5:
+		v.typ = g.one(g.i, g.u)
+		g.line("for %s := %s & 7; %[1]s < %[3]s&15; %[1]s += %[4]d {", v.name, g.expr(v.typ, 1), g.expr(v.typ, 1), 1+g.IntN(3))
 	case 0:
 		over := g.one("4", g.count()+"&3", "3")
 		if v.typ = "int"; strings.Contains(over, "&") {

@@ -103,7 +103,7 @@ func (w *writer) counts(s *ir.Stmt, scope *leaving, from, end value) {
 	k := w.fresh(either(c.Index.Name == "" || c.Index.Name == "_", "k", c.Index.Name))
 	head := fmt.Sprintf("for %s := range %s {", k, end.text)
 	if !from.isZero() || c.By != 1 || c.Op != ir.Lt || end.fixed && end.kind != ir.Int {
-		head = fmt.Sprintf("for %s := %s; %[1]s %[3]s %[4]s; %[1]s += %[5]d {", k, from.text, c.Op, end.text, c.By)
+		head = fmt.Sprintf("for %s := %s; %[1]s %[3]s %[4]s; %[1]s %[5]s= %[6]d {", k, from.text, c.Op, end.text, either(c.By < 0, "-", "+"), max(c.By, -c.By))
 	}
 	w.lines = append(w.lines, line{text: head, pos: w.pos, name: k, head: true})
 	w.lines = append(w.lines, line{text: "_ = " + k, pos: w.pos, name: k, keep: true})
@@ -135,7 +135,8 @@ func (w *writer) walks(s *ir.Stmt, from, end value) {
 	}
 	w.loop(s, begin, func(s *ir.Stmt, scope *leaving) {
 		w.bound[c.Index] = at
-		next := w.operate(c.Index, ir.Add, at, number(k, either[any](isSigned(k), c.By, uint64(c.By))), k)
+		by := max(c.By, -c.By)
+		next := w.operate(c.Index, either(c.By < 0, ir.Sub, ir.Add), at, number(k, either[any](isSigned(k), by, uint64(by))), k)
 		cond := w.compare(&ir.Value{Op: c.Op, Type: ir.Basic(ir.Bool), Args: []*ir.Value{c.Index, c.End}, Pos: c.Index.Pos}, at, end)
 		w.round(scope, []line{{text: at.text + " = " + next.text, pos: w.pos, name: at.text}}, nil, cond)
 	})
