@@ -59,11 +59,11 @@ func (p *Package) vectorsOf(f *function, made *ir.Function, k lanes.Kernel) (*la
 			return nil, p.ErrorAt(obj.Pos(), hides)
 		}
 	}
-	k.Function, k.Pos, k.Always, k.At, k.BackHere = made, f.decl.Pos(), p.allVectors, p.Fset.Position, backHere
-	k.Taken = func(name string) bool {
+	k.Function, k.Pos, k.Always, k.File.At, k.File.BackHere = made, f.decl.Pos(), p.allVectors, p.Fset.Position, backHere
+	k.File.Taken = func(name string) bool {
 		return p.taken[name] || p.Types.Scope().Lookup(name) != nil || types.Universe.Lookup(name) != nil || generatedImports[name] != ""
 	}
-	k.Own = func(at token.Pos) bool {
+	k.File.Own = func(at token.Pos) bool {
 		return slices.ContainsFunc(p.Files, func(f *ast.File) bool { return f.FileStart <= at && at < f.FileEnd })
 	}
 	v, why := lanes.Write(k)

@@ -43,7 +43,7 @@ type Kernel struct {
 	Loop     string  // the function that runs the threads of a row one by one
 	Part     *Part   // not nil for a part
 	Always   bool    // it has vectors even if these do not pay
-	File
+	File     File
 }
 
 // Param is a parameter in Go.
