@@ -35,8 +35,8 @@
 // A new operation:
 //
 //   - op.go: an [Op] with a name in the table ops. Value.verify in verify.go: its types. thread.compute in interp/value.go: its meaning.
-//   - A case of values.computed in cprint/expression.go, of values.compute in spirv/value.go, and of values.compute in lanes/expression.go. Packages facts and footprint need a case if something is
-//     known of the operation's result.
+//   - A case of values.computed in cprint/expression.go, of values.compute in spirv/value.go, and of values.compute in lanes/expression.go. Packages facts
+//     and footprint need a case if something is known of the operation's result.
 //
 // A new function of Go's package math: an entry of [Functions], and a case in each printer. A new fact: a table in package facts.
 //
