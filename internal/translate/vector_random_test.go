@@ -31,6 +31,8 @@ func some64(x float64) float64 {
 
 var _ = math.Abs
 
+var weights = [...]float32{0.5, -2, 3e7, 0.1, 1e-40, 4}
+
 `
 
 // laneKernel returns a random kernel named k with an id. It is made of what becomes vector code, and of a little that does not. Its numbers have
@@ -491,6 +493,9 @@ func (g *laneGenerator) slice() (name, typ string) {
 func (g *laneGenerator) expr(t string, depth int) string {
 	if g.inCall == "" && !g.plain && t == g.f && g.IntN(24) == 0 {
 		return g.one("v[i][1]", "v[i+1][3]", "o[i][2][0]", "o[i][1][m&1]", "v[2][i]", "v[1][2]", "o[1][2][i]", "o[m&3][2][1]")
+	}
+	if t == g.f && !g.plain && g.IntN(30) == 0 {
+		return fmt.Sprintf("%s(weights[%s])", t, g.one("2", g.count()+" & 3", g.count()+" & 3", g.count()+" & 7"))
 	}
 	if g.inCall == "" && !g.plain && g.IntN(4) == 0 && depth < 3 {
 		for range 3 {

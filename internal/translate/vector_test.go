@@ -249,13 +249,15 @@ func TestWhatHasVectors(t *testing.T) {
 		{"switch {\ncase x[i] > 0:\n y[i] = a\n}", ""},
 		{"switch z[i] {\ncase 1, 2:\n y[i] = 3\ncase 4:\n y[i] = a\ndefault:\n y[i] = 5\n}", ""},
 		{"for k := range z[i] {\n a += float32(k)\n}\ny[i] = a", ""},
+		{"for k, w := range weights {\n a += float32(w * x[i+k])\n}\ny[i] = a * weights[wide]", ""},
+		{"y[i] = weights[z[i]]", "the threads read different elements of weights"},
 		{"u, v := two(x[i])\ny[i] = u / v", ""},
 		{"switch {\ncase x[i] > 0:\n y[i] = a\n fallthrough\ndefault:\n y[i] = 2\n}", "a switch with break or fallthrough does not become vector code"},
 		{"var b [2]float32\nb[0] = a\ny[i] = b[0]", "only numbers and bools become vectors"},
 		{"for a > x[i] {\n a = a - 1\n}\n_ = a", "this kernel stores nothing"},
 	} {
 		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\n" +
-			"func two(x float32) (float32, float32) {\nif x > 2 {\nreturn x, 1\n}\nreturn 2, x\n}\n\n//halyard:kernel\nfunc k(t grid.Thread, a float32, wide int, x, y []float32, z []int32) {\ni := t.Global(0)\n" + c.body + "\n}\n"
+			"var weights = [...]float32{1, 2, 1}\n\nfunc two(x float32) (float32, float32) {\nif x > 2 {\nreturn x, 1\n}\nreturn 2, x\n}\n\n//halyard:kernel\nfunc k(t grid.Thread, a float32, wide int, x, y []float32, z []int32) {\ni := t.Global(0)\n" + c.body + "\n}\n"
 		made, err := translatedWith(imp, src)
 		require.NoError(t, err, c.body)
 		require.Len(t, made.Loops, 1)

@@ -89,7 +89,7 @@ func (w *values) find(n *inArray) where {
 			at.leads, at.owner = i, fmt.Sprintf("%d: %s", i, a.text)
 			w.leaveOutside(a, length)
 		case x.how == leads:
-			if at.leads, at.owner = i, ""; !isBelow(w.below[counted(index)], length) {
+			if at.leads, at.owner = i, ""; !isBelow(w.belowOf(index), length) {
 				refuse(index.Pos, "%s is not compared with %s by the loop around; only indexes of loops such as for %[1]s := i; %[1]s < %[2]s; %[1]s += n become vectors",
 					sourceName(index), length)
 			}
@@ -289,5 +289,5 @@ func (w *values) columnsOf(n *inArray, at where, t *ir.Type) (values []value) {
 // would tell of an index out of range.
 func (w *values) sure(index *ir.Value) bool {
 	_, ok := w.known(index)
-	return ok || w.below[counted(index)] != ""
+	return ok || w.belowOf(index) != ""
 }

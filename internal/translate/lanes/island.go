@@ -262,7 +262,7 @@ func (w *writer) isInside(p *ir.Place) {
 			w.leaveOutside(a, length)
 		case ok && a.step == 0:
 			w.leaveIf(fmt.Sprintf("uint(%s) >= uint(%s)", a.text, length))
-		case isBelow(w.below[counted(s.Index)], length):
+		case isBelow(w.belowOf(s.Index), length):
 		default:
 			const most = 1 << 16
 			n := sort.Search(most, func(n int) bool { return w.stays(s.Index, int64(n)) })

@@ -114,8 +114,6 @@ type writer struct {
 	scope  *leaving
 	last   bool // the statement is the last of a function
 	label  string
-
-	foreign token.Pos // where a function of another package is called, in whose place statements are written
 }
 
 // Write returns the function for a kernel, or the reason why it has none.

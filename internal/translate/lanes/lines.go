@@ -28,6 +28,7 @@ type lineWriter struct {
 	hoisted []line            // vectors that are the same in the whole function
 	named   map[string]string // their names
 	pos     token.Pos         // of the statement that is written
+	foreign token.Pos         // where a function of another package is called, in whose place statements are written
 }
 
 // fresh returns a name that no other variable of the function has, and neither the package nor Go.

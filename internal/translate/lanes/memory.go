@@ -176,6 +176,9 @@ func (w *values) load(v *ir.Value) value {
 		}
 		return w.inLane(l, l.Name, x)
 	}
+	if l := v.Place.Local; l != nil && l.Space == ir.Constant {
+		return w.tabled(v, l)
+	}
 	if w.island != nil {
 		return value{text: w.plain(v.Place), kind: numberOf(v)}
 	}
@@ -212,6 +215,39 @@ func (w *values) load(v *ir.Value) value {
 	}
 	w.goBack(fmt.Sprintf("uint(%s) > uint(len(%s)) || len(%[2]s)-%[1]s < lanes.Lanes%[3]d().Len()", at.text, e.slice, w.bits))
 	return w.loaded(e.kind, e.slice, at.text)
+}
+
+// tabled returns an element of a table, which is a variable of the package.
+func (w *values) tabled(v *ir.Value, l *ir.Local) value {
+	text, t := l.Table.Name, l.Type
+	if w.foreign.IsValid() || slices.ContainsFunc(w.Params, func(m Param) bool { return m.Name == text }) {
+		refuse(v.Pos, "this table does not become a part of vector code")
+	}
+	x := value{kind: numberOf(v), still: w.Part == nil || w.Part.Round == ""}
+	for _, s := range v.Place.Path {
+		if s.Index == nil {
+			text, t = text+"."+t.Fields[s.Field].Name, t.Fields[s.Field].Type
+			continue
+		}
+		at, length := w.indexOf(s.Index, s.Pos), fmt.Sprint(t.Len)
+		a, known := w.known(s.Index)
+		switch _, exact := at.natural(); {
+		case at.how != alike:
+			refuse(s.Index.Pos, "the threads read different elements of %s: package simd loads neighbours only", l.Table.Name)
+		case exact || isBelow(w.belowOf(s.Index), length):
+		case known && a.step == 0:
+			w.leaveIf(fmt.Sprintf("uint(%s) >= %s", a.text, length))
+		case w.stored:
+			refuse(v.Pos, "%s is read at an index that is checked only here, after something was stored; read it before", l.Table.Name)
+		default:
+			at = w.name("i", at)
+			at.still = false // it is checked only here
+			w.goBack(fmt.Sprintf("uint(%s) >= %s", at.text, length))
+		}
+		text, t, x.still = text+"["+at.text+"]", t.Elem, x.still && at.still
+	}
+	x.text = converted(x.kind, text)
+	return x
 }
 
 // indexOf returns the value of an index, which is an int if all threads have it.
@@ -251,21 +287,33 @@ func (w *values) loadAlike(v *ir.Value, e element, at value) value {
 
 // withinLength reports whether an index that all threads have is known to be below a length, once the row is left to the loop under conditions that it notes.
 func (w *values) withinLength(index *ir.Value, at value, length string) bool {
-	below := w.below[counted(index)]
+	below := w.belowOf(index)
 	n, exact := at.natural()
 	a, ok := w.known(index)
 	switch {
 	case isBelow(below, length):
 	case exact:
 		w.leaveIf(fmt.Sprintf("%s <= %d", length, n))
-	case below != "":
-		w.leaveIf(fmt.Sprintf("%s < %s", length, below))
 	case ok && a.step == 0:
 		w.leaveIf(fmt.Sprintf("uint(%s) >= uint(%s)", a.text, length))
+	case below != "":
+		w.leaveIf(fmt.Sprintf("%s < %s", length, below))
 	default:
 		return false
 	}
 	return true
+}
+
+// belowOf returns a number below which an index is, or "" if none is known. The index is then not negative.
+func (w *values) belowOf(v *ir.Value) string {
+	if v.Op == ir.And {
+		for _, a := range v.Args {
+			if n, ok := facts.Constant(a); ok && n >= 0 && n < 1<<30 {
+				return fmt.Sprint(n + 1)
+			}
+		}
+	}
+	return w.below[counted(v)]
 }
 
 // counted returns the local or the counter whose value an index is, or nil.
