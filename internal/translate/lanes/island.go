@@ -279,5 +279,5 @@ func (w *writer) stays(v *ir.Value, n int64) bool {
 	if l := facts.Loaded(v); l != nil {
 		return w.staysIn(l, 0, n, false, nil)
 	}
-	return w.valueIn(v, 0, n)
+	return valueIn(w.body(), v, 0, n)
 }

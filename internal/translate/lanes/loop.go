@@ -351,7 +351,7 @@ func (w *writer) staysIn(l *ir.Local, lo, hi int64, small bool, around []*ir.Loc
 		}
 		switch of := facts.Loaded(s.Value); {
 		case of == nil:
-			stays = stays && w.valueIn(s.Value, lo, hi)
+			stays = stays && valueIn(w.body(), s.Value, lo, hi)
 		case small:
 			stays = stays && w.isSmall(of, around)
 		default:
@@ -362,11 +362,11 @@ func (w *writer) staysIn(l *ir.Local, lo, hi int64, small bool, around []*ir.Loc
 }
 
 // valueIn reports whether a value is a constant from lo to hi-1, or counts the rounds of a loop between such numbers.
-func (w *writer) valueIn(v *ir.Value, lo, hi int64) bool {
+func valueIn(body *ir.Region, v *ir.Value, lo, hi int64) bool {
 	if n, ok := facts.Constant(v); ok {
 		return n >= lo && n < hi
 	}
-	if c := w.counting(v); c != nil {
+	if c := counting(body, v); c != nil {
 		from, ok1 := facts.Constant(c.From)
 		end, ok2 := facts.Constant(c.End)
 		return ok1 && ok2 && c.By > 0 && c.Op == ir.Lt && from >= lo && end <= hi
@@ -375,9 +375,9 @@ func (w *writer) valueIn(v *ir.Value, lo, hi int64) bool {
 }
 
 // counting returns how the loop counts of which a value is the counter, or nil.
-func (w *writer) counting(v *ir.Value) (c *ir.Count) {
+func counting(body *ir.Region, v *ir.Value) (c *ir.Count) {
 	if v.Op == ir.Counter {
-		w.body().Visit(func(s *ir.Stmt) {
+		body.Visit(func(s *ir.Stmt) {
 			if s.Count != nil && s.Count.Index == v {
 				c = s.Count
 			}

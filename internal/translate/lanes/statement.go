@@ -358,12 +358,6 @@ func (w *memory) lanes() string {
 	return w.active
 }
 
-func (w *writer) without(m, n string) string {
-	return fmt.Sprintf("lanes.Without%d(%s, %s)", w.bits, m, n)
-}
-
-func (w *writer) any(m string) string { return fmt.Sprintf("lanes.Any%d(%s)", w.bits, m) }
-
 // jump writes a break or a continue.
 func (w *writer) jump(s *ir.Stmt) bool {
 	scope := w.scope

@@ -243,6 +243,12 @@ func (w *vectorTypes) vectorOfSmall(v value) string {
 // lanesOf returns the text of the number of lanes of a vector.
 func (w *vectorTypes) lanesOf() string { return fmt.Sprintf("lanes.Lanes%d().Len()", w.bits) }
 
+// without returns the mask of the lanes of m that are not those of n.
+func (w *vectorTypes) without(m, n string) string { return fmt.Sprintf("lanes.Without%d(%s, %s)", w.bits, m, n) }
+
+// any returns the text that asks whether a mask has a lane.
+func (w *vectorTypes) any(m string) string { return fmt.Sprintf("lanes.Any%d(%s)", w.bits, m) }
+
 // low returns an int as a number of 32 bits, of which a lane holds the low bits.
 func low(v value, of key) value {
 	if v.kind == ir.Int {
