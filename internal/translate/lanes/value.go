@@ -244,7 +244,9 @@ func (w *vectorTypes) vectorOfSmall(v value) string {
 func (w *vectorTypes) lanesOf() string { return fmt.Sprintf("lanes.Lanes%d().Len()", w.bits) }
 
 // without returns the mask of the lanes of m that are not those of n.
-func (w *vectorTypes) without(m, n string) string { return fmt.Sprintf("lanes.Without%d(%s, %s)", w.bits, m, n) }
+func (w *vectorTypes) without(m, n string) string {
+	return fmt.Sprintf("lanes.Without%d(%s, %s)", w.bits, m, n)
+}
 
 // any returns the text that asks whether a mask has a lane.
 func (w *vectorTypes) any(m string) string { return fmt.Sprintf("lanes.Any%d(%s)", w.bits, m) }
