@@ -21,19 +21,19 @@ func init() {
 func treeSumPhase1Lanes(half int, part []float32, count int) bool {
 	end := min(count, half)
 	from, to := 0, end
-	from, to = grid.Within(from, to, half, len(part))
 	from, to = grid.Within(from, to, 0, len(part))
+	from, to = grid.Within(from, to, half, len(part))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
-	part0 := part[half:][:to]
-	part1 := part[0:][:to]
-	if !lanes.Apart(part1, part0) {
+	part0 := part[0:][:to]
+	part1 := part[half:][:to]
+	if !lanes.Apart(part0, part1) {
 		return false // a thread uses what another one stores
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line barriers.go:20
-		lanes.Store(lanes.Load[simd.Float32s](&part1[at]).Add(lanes.Load[simd.Float32s](&part0[at])), &part1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
 //line main_kernels_simd.go:38
 	}
 	return true

@@ -27,15 +27,15 @@ func init() {
 // saxpyLanes runs the front threads of a row as vectors, and returns the rest of the row.
 func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	from, to := r.First(), min(r.End, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
 	from, to = grid.Within(from, to, 0, len(y))
+	from, to = grid.Within(from, to, 0, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
-	x0 := x[from+0:][:count]
-	y1 := y[from+0:][:count]
-	if !lanes.Apart(y1, x0) {
+	y0 := y[from+0:][:count]
+	x1 := x[from+0:][:count]
+	if !lanes.Apart(y0, x1) {
 		return r // a thread uses what another one stores
 	}
 	saxpyRow(r.Until(from), a, x, y)
@@ -43,7 +43,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line vectors.go:13
-		lanes.Store(lanes.Load[simd.Float32s](&y1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x0[at]))), &y1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&y0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x1[at]))), &y0[at])
 //line vectors_kernels_simd.go:48
 	}
 	return r.From(from + at)
@@ -52,24 +52,24 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 // heatLanes runs the front threads of a row as vectors, and returns the rest of the row.
 func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row {
 	from_2, to_2 := r.First(), min(r.End, n)
-	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)-1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)+1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y + int(1)) * n), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)-n, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)+n, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y + int(1)) * n), len(to))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n-1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n+1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+2*n, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n, len(to))
 	from_2 = max(from_2, 1)
 	to_2 = min(to_2, n-1)
 	if to_2-from_2 < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to_2 - from_2
-	from0 := from[from_2+(((r.Y+int(1))*n)-1):][:count]
-	from1 := from[from_2+(((r.Y+int(1))*n)+1):][:count]
-	from2 := from[from_2+((r.Y+int(1))*n):][:count]
-	from3 := from[from_2+(((r.Y+int(1))*n)-n):][:count]
-	from4 := from[from_2+(((r.Y+int(1))*n)+n):][:count]
-	to5 := to[from_2+((r.Y+int(1))*n):][:count]
+	from0 := from[from_2+n*r.Y+n-1:][:count]
+	from1 := from[from_2+n*r.Y+n+1:][:count]
+	from2 := from[from_2+n*r.Y+n:][:count]
+	from3 := from[from_2+n*r.Y:][:count]
+	from4 := from[from_2+n*r.Y+2*n:][:count]
+	to5 := to[from_2+n*r.Y+n:][:count]
 	if !lanes.Apart(to5, from0) || !lanes.Apart(to5, from1) || !lanes.Apart(to5, from2) || !lanes.Apart(to5, from3) || !lanes.Apart(to5, from4) {
 		return r // a thread uses what another one stores
 	}
@@ -109,7 +109,7 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 	from, to = grid.Within(from, to, 0, len(ax))
 	from, to = grid.Within(from, to, 0, len(ay))
 	from, to = grid.Within(from, to, 0, len(az))
-	if to-from < lanes.Lanes32().Len() {
+	if to-from < lanes.Lanes32().Len() || len(py) < len(px) || len(pz) < len(px) || len(mass) < len(px) {
 		return r
 	}
 	count := to - from
@@ -140,47 +140,25 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 //line vectors.go:44
 			sz := c0
 			for k := range len(px) {
-				if uint(k) >= uint(len(px)) {
-//line vectors.go:46
-					return r.From(from + at) // the row's loop tells
-				}
-//line vectors.go:46
-				if uint(k) >= uint(len(py)) {
-//line vectors.go:46
-					return r.From(from + at) // the row's loop tells
-				}
-//line vectors.go:46
-				if uint(k) >= uint(len(pz)) {
-//line vectors.go:46
-					return r.From(from + at) // the row's loop tells
-				}
-//line vectors.go:46
 				dx := simd.BroadcastFloat32s(px[k]).Sub(x_2)
 //line vectors.go:46
 				dy := simd.BroadcastFloat32s(py[k]).Sub(y)
 //line vectors.go:46
 				dz := simd.BroadcastFloat32s(pz[k]).Sub(z)
 				d := dx.Mul(dx).Add(dy.Mul(dy)).Add(dz.Mul(dz)).Add(c1)
-				if uint(k) >= uint(len(mass)) {
+				v := d.Sqrt()
 //line vectors.go:48
-					return r.From(from + at) // the row's loop tells
-				}
-//line vectors.go:48
-				pull := simd.BroadcastFloat32s(mass[k]).Div(d.Mul(d.Sqrt()))
+				pull := simd.BroadcastFloat32s(mass[k]).Div(d.Mul(v))
 				sx = sx.Add(dx.Mul(pull))
 				sy = sy.Add(dy.Mul(pull))
 				sz = sz.Add(dz.Mul(pull))
 			}
-			v := sy
-//line vectors.go:53
-			v_2 := sz
-//line vectors.go:53
 			lanes.Store(sx, &ax3[at])
 //line vectors.go:53
-			lanes.Store(v, &ay4[at])
+			lanes.Store(sy, &ay4[at])
 //line vectors.go:53
-			lanes.Store(v_2, &az5[at])
-//line vectors_kernels_simd.go:184
+			lanes.Store(sz, &az5[at])
+//line vectors_kernels_simd.go:162
 		}
 		if at == count || !lanes.Disjoint(ax, px) || !lanes.Disjoint(ax, py) || !lanes.Disjoint(ax, pz) || !lanes.Disjoint(ax, mass) || !lanes.Disjoint(ay, px) || !lanes.Disjoint(ay, py) || !lanes.Disjoint(ay, pz) || !lanes.Disjoint(ay, mass) || !lanes.Disjoint(az, px) || !lanes.Disjoint(az, py) || !lanes.Disjoint(az, pz) || !lanes.Disjoint(az, mass) {
 			break
@@ -193,12 +171,12 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 // mandelbrotLanes runs the front threads of a row as vectors, and returns the rest of the row.
 func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Row {
 	from, to := r.First(), min(r.End, int(n))
-	from, to = grid.Within(from, to, (r.Y * int(n)), len(out))
+	from, to = grid.Within(from, to, int(n)*r.Y, len(out))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
-	count := to - from
-	out0 := out[from+(r.Y*int(n)):][:count]
+	count_2 := to - from
+	out0 := out[from+int(n)*r.Y:][:count_2]
 	mandelbrotRow(r.Until(from), n, limit, out)
 	step := (float32(2.4) / float32(n))
 	all1 := simd.BroadcastFloat32s(step)
@@ -213,7 +191,7 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 	c10 := simd.BroadcastInt32s(1)
 	at := 0
 	for {
-		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
 //line vectors.go:66
 			a := c2.Add(all1.Mul(lanes.Float32s(x)))
@@ -221,36 +199,38 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 //line vectors.go:67
 			y := c4
 //line vectors.go:67
-			count_2 := c5
+			count := c5
 			{
 //line vectors.go:68
 				live := lanes.All32()
 //line vectors.go:68
 				for {
 //line vectors.go:68
-					live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
+					live = live.And(count.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
 //line vectors.go:68
 					if !lanes.Any32(live) {
 //line vectors.go:68
 						break
 					}
 //line vectors.go:69
-					v := c8.Mul(x_2).Mul(y).Add(all9)
+					v := x_2.Mul(x_2).Sub(y.Mul(y)).Add(a)
 //line vectors.go:69
-					x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
+					v_2 := c8.Mul(x_2).Mul(y).Add(all9)
 //line vectors.go:69
-					y = v.IfElse(live, y)
-					count_2 = count_2.Add(c10).IfElse(live, count_2)
+					x_2 = v
+//line vectors.go:69
+					y = v_2
+					count = count.Add(c10).IfElse(live, count)
 				}
 			}
 //line vectors.go:72
-			lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line vectors_kernels_simd.go:249
+			lanes.StoreUint16(lanes.WrapUint16(count.ToBits()), lanes.All32(), out0[at:])
+//line vectors_kernels_simd.go:229
 		}
-		if at == count {
+		if at == count_2 {
 			break
 		}
-		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -294,7 +274,7 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 				sum = sum.Add(lanes.Load[simd.Float64s](&a[i]).Mul(lanes.Load[simd.Float64s](&b[i_2])))
 			}
 			lanes.Store(sum, &sums0[at])
-//line vectors_kernels_simd.go:298
+//line vectors_kernels_simd.go:278
 		}
 		if at == count || !lanes.Disjoint(sums, a) || !lanes.Disjoint(sums, b) {
 			break
@@ -384,7 +364,9 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			p = p.Mul(zz).Add(c11)
 			p = p.Mul(zz).Add(c12)
 //line vectors.go:99
-			d1 := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13)).Add(all14.Mul(y)).Div(spread)
+			v := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13))
+//line vectors.go:99
+			d1 := v.Add(all14.Mul(y)).Div(spread)
 			d2 := d1.Sub(spread)
 			x_3 := all15.Mul(y).Neg()
 //line vectors.go:101
@@ -525,7 +507,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 			lanes.Store(c_4, &call3[at])
 			lanes.Store(c_4.Sub(s).Add(discounted), &put4[at])
-//line vectors_kernels_simd.go:529
+//line vectors_kernels_simd.go:511
 		}
 		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {
 			break

@@ -20,23 +20,23 @@ func init() {
 // rowsLaplaceLanes runs the front threads of a row as vectors, and returns the rest of the row.
 func rowsLaplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int, above int, below int) grid.Row {
 	from, to := r.First(), r.End
-	from, to = grid.Within(from, to, ((r.Y + above) * n), len(p))
-	from, to = grid.Within(from, to, ((r.Y+above)*n)-n, len(p))
-	from, to = grid.Within(from, to, ((r.Y+above)*n)-1, len(p))
-	from, to = grid.Within(from, to, ((r.Y+above)*n)+1, len(p))
-	from, to = grid.Within(from, to, ((r.Y+above)*n)+n, len(p))
-	from, to = grid.Within(from, to, (r.Y * n), len(q))
+	from, to = grid.Within(from, to, r.Y*n+n*above, len(p))
+	from, to = grid.Within(from, to, r.Y*n+n*above-n, len(p))
+	from, to = grid.Within(from, to, r.Y*n+n*above-1, len(p))
+	from, to = grid.Within(from, to, r.Y*n+n*above+1, len(p))
+	from, to = grid.Within(from, to, r.Y*n+n*above+n, len(p))
+	from, to = grid.Within(from, to, r.Y*n, len(q))
 	from = max(from, 1)
 	if to-from < lanes.Lanes32().Len() || n == 0 || to > 1<<31-64 {
 		return r
 	}
 	count := to - from
-	p0 := p[from+((r.Y+above)*n):][:count]
-	p1 := p[from+(((r.Y+above)*n)-n):][:count]
-	p2 := p[from+(((r.Y+above)*n)-1):][:count]
-	p3 := p[from+(((r.Y+above)*n)+1):][:count]
-	p4 := p[from+(((r.Y+above)*n)+n):][:count]
-	q5 := q[from+(r.Y*n):][:count]
+	p0 := p[from+r.Y*n+n*above:][:count]
+	p1 := p[from+r.Y*n+n*above-n:][:count]
+	p2 := p[from+r.Y*n+n*above-1:][:count]
+	p3 := p[from+r.Y*n+n*above+1:][:count]
+	p4 := p[from+r.Y*n+n*above+n:][:count]
+	q5 := q[from+r.Y*n:][:count]
 	if !lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4) {
 		return r // a thread uses what another one stores
 	}

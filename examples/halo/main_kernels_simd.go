@@ -25,14 +25,14 @@ func smoothLanes(r grid.Row, from int, src []float32, dst grid.Out[float32]) gri
 	from_2, to = grid.Within(from_2, to, from+1, len(src))
 	from_2, to = grid.Within(from_2, to, 0, len(dst))
 	from_2, to = grid.Without(from_2, to, -from)
-	from_2, to = grid.Without(from_2, to, len(src)-from-1)
+	from_2, to = grid.Without(from_2, to, -from+len(src)-1)
 	if to-from_2 < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from_2
-	src0 := src[from_2+(from-1):][:count]
+	src0 := src[from_2+from-1:][:count]
 	src1 := src[from_2+from:][:count]
-	src2 := src[from_2+(from+1):][:count]
+	src2 := src[from_2+from+1:][:count]
 	dst3 := dst[from_2+0:][:count]
 	if !lanes.Apart(dst3, src0) || !lanes.Apart(dst3, src1) || !lanes.Apart(dst3, src2) {
 		return r // a thread uses what another one stores

@@ -24,8 +24,8 @@ func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float
 	}
 	nextRow := next.Span(r.Y, 1)
 	nowRow_3 := now.Span(r.Y+1, 1)
-	nowRow_2 := now.Span(r.Y-1, 1)
 	nowRow := now.Span(r.Y, 1)
+	nowRow_2 := now.Span(r.Y-1, 1)
 	from, to := r.First(), min(r.End, next.Cols())
 	from, to = grid.Within(from, to, -1, len(nowRow))
 	from, to = grid.Within(from, to, 1, len(nowRow))

@@ -34,46 +34,46 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 	if r.Y >= (n / int(4)) {
 		return r
 	}
-	if r.Z >= int(3) {
+	if r.Z >= 3 {
 		return r
 	}
 	from, to := r.First(), min(r.End, columns)
-	from, to = grid.Within(from, to, (((r.Z * n) + r.Y) * columns), len(re))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+(int(2)*((n/int(4))*columns)), len(re))
-	from, to = grid.Within(from, to, (((r.Z * n) + r.Y) * columns), len(im))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+(int(2)*((n/int(4))*columns)), len(im))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+((n/int(4))*columns), len(re))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+(int(3)*((n/int(4))*columns)), len(re))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+((n/int(4))*columns), len(im))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+(int(3)*((n/int(4))*columns)), len(im))
-	from, to = grid.Within(from, to, ((((r.Z * n) + r.Y) + (int(3) * (r.Y - (r.Y & (stride - int(1)))))) * columns), len(toRe))
-	from, to = grid.Within(from, to, ((((r.Z * n) + r.Y) + (int(3) * (r.Y - (r.Y & (stride - int(1)))))) * columns), len(toIm))
-	from, to = grid.Within(from, to, ((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(stride*columns), len(toRe))
-	from, to = grid.Within(from, to, ((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(stride*columns), len(toIm))
-	from, to = grid.Within(from, to, ((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(int(2)*(stride*columns)), len(toRe))
-	from, to = grid.Within(from, to, ((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(int(2)*(stride*columns)), len(toIm))
-	from, to = grid.Within(from, to, ((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(int(3)*(stride*columns)), len(toRe))
-	from, to = grid.Within(from, to, ((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(int(3)*(stride*columns)), len(toIm))
-	if to-from < lanes.Lanes32().Len() || uint(r.Y-(r.Y&(stride-int(1)))) >= uint(len(cos)) || uint(r.Y-(r.Y&(stride-int(1)))) >= uint(len(sin)) || uint((int(2)*(r.Y-(r.Y&(stride-int(1)))))) >= uint(len(cos)) || uint((int(2)*(r.Y-(r.Y&(stride-int(1)))))) >= uint(len(sin)) || uint((int(3)*(r.Y-(r.Y&(stride-int(1)))))) >= uint(len(cos)) || uint((int(3)*(r.Y-(r.Y&(stride-int(1)))))) >= uint(len(sin)) {
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(re))
+	from, to = grid.Within(from, to, columns*r.Z*n+2*columns*(n/int(4))+columns*r.Y, len(re))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(im))
+	from, to = grid.Within(from, to, columns*r.Z*n+2*columns*(n/int(4))+columns*r.Y, len(im))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(4))+columns*r.Y, len(re))
+	from, to = grid.Within(from, to, columns*r.Z*n+3*columns*(n/int(4))+columns*r.Y, len(re))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(4))+columns*r.Y, len(im))
+	from, to = grid.Within(from, to, columns*r.Z*n+3*columns*(n/int(4))+columns*r.Y, len(im))
+	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1))), len(toRe))
+	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1))), len(toIm))
+	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+columns*stride, len(toRe))
+	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+columns*stride, len(toIm))
+	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+2*columns*stride, len(toRe))
+	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+2*columns*stride, len(toIm))
+	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+3*columns*stride, len(toRe))
+	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+3*columns*stride, len(toIm))
+	if to-from < lanes.Lanes32().Len() || uint(r.Y-(r.Y&(stride-int(1)))) >= uint(len(cos)) || uint(r.Y-(r.Y&(stride-int(1)))) >= uint(len(sin)) || uint(2*r.Y-2*(r.Y&(stride-int(1)))) >= uint(len(cos)) || uint(2*r.Y-2*(r.Y&(stride-int(1)))) >= uint(len(sin)) || uint(3*r.Y-3*(r.Y&(stride-int(1)))) >= uint(len(cos)) || uint(3*r.Y-3*(r.Y&(stride-int(1)))) >= uint(len(sin)) {
 		return r
 	}
 	count := to - from
-	re0 := re[from+(((r.Z*n)+r.Y)*columns):][:count]
-	re1 := re[from+((((r.Z*n)+r.Y)*columns)+(int(2)*((n/int(4))*columns))):][:count]
-	im2 := im[from+(((r.Z*n)+r.Y)*columns):][:count]
-	im3 := im[from+((((r.Z*n)+r.Y)*columns)+(int(2)*((n/int(4))*columns))):][:count]
-	re4 := re[from+((((r.Z*n)+r.Y)*columns)+((n/int(4))*columns)):][:count]
-	re5 := re[from+((((r.Z*n)+r.Y)*columns)+(int(3)*((n/int(4))*columns))):][:count]
-	im6 := im[from+((((r.Z*n)+r.Y)*columns)+((n/int(4))*columns)):][:count]
-	im7 := im[from+((((r.Z*n)+r.Y)*columns)+(int(3)*((n/int(4))*columns))):][:count]
-	toRe8 := toRe[from+((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns):][:count]
-	toIm9 := toIm[from+((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns):][:count]
-	toRe10 := toRe[from+(((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(stride*columns)):][:count]
-	toIm11 := toIm[from+(((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(stride*columns)):][:count]
-	toRe12 := toRe[from+(((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(int(2)*(stride*columns))):][:count]
-	toIm13 := toIm[from+(((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(int(2)*(stride*columns))):][:count]
-	toRe14 := toRe[from+(((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(int(3)*(stride*columns))):][:count]
-	toIm15 := toIm[from+(((((r.Z*n)+r.Y)+(int(3)*(r.Y-(r.Y&(stride-int(1))))))*columns)+(int(3)*(stride*columns))):][:count]
+	re0 := re[from+columns*r.Z*n+columns*r.Y:][:count]
+	re1 := re[from+(columns*r.Z*n+2*columns*(n/int(4))+columns*r.Y):][:count]
+	im2 := im[from+columns*r.Z*n+columns*r.Y:][:count]
+	im3 := im[from+(columns*r.Z*n+2*columns*(n/int(4))+columns*r.Y):][:count]
+	re4 := re[from+(columns*r.Z*n+columns*(n/int(4))+columns*r.Y):][:count]
+	re5 := re[from+(columns*r.Z*n+3*columns*(n/int(4))+columns*r.Y):][:count]
+	im6 := im[from+(columns*r.Z*n+columns*(n/int(4))+columns*r.Y):][:count]
+	im7 := im[from+(columns*r.Z*n+3*columns*(n/int(4))+columns*r.Y):][:count]
+	toRe8 := toRe[from+(columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))):][:count]
+	toIm9 := toIm[from+(columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))):][:count]
+	toRe10 := toRe[from+(columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+columns*stride):][:count]
+	toIm11 := toIm[from+(columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+columns*stride):][:count]
+	toRe12 := toRe[from+(columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+2*columns*stride):][:count]
+	toIm13 := toIm[from+(columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+2*columns*stride):][:count]
+	toRe14 := toRe[from+(columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+3*columns*stride):][:count]
+	toIm15 := toIm[from+(columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+3*columns*stride):][:count]
 	if !lanes.Apart(toRe8, re0) || !lanes.Apart(toRe8, re1) || !lanes.Apart(toRe8, im2) || !lanes.Apart(toRe8, im3) || !lanes.Apart(toRe8, re4) || !lanes.Apart(toRe8, re5) || !lanes.Apart(toRe8, im6) || !lanes.Apart(toRe8, im7) || !lanes.Apart(toRe8, toIm9) || !lanes.Apart(toRe8, toRe10) || !lanes.Apart(toRe8, toIm11) || !lanes.Apart(toRe8, toRe12) || !lanes.Apart(toRe8, toIm13) || !lanes.Apart(toRe8, toRe14) || !lanes.Apart(toRe8, toIm15) || !lanes.Disjoint(toRe8, cos) || !lanes.Disjoint(toRe8, sin) || !lanes.Apart(toIm9, re0) || !lanes.Apart(toIm9, re1) || !lanes.Apart(toIm9, im2) || !lanes.Apart(toIm9, im3) || !lanes.Apart(toIm9, re4) || !lanes.Apart(toIm9, re5) || !lanes.Apart(toIm9, im6) || !lanes.Apart(toIm9, im7) || !lanes.Apart(toIm9, toRe10) || !lanes.Apart(toIm9, toIm11) || !lanes.Apart(toIm9, toRe12) || !lanes.Apart(toIm9, toIm13) || !lanes.Apart(toIm9, toRe14) || !lanes.Apart(toIm9, toIm15) || !lanes.Disjoint(toIm9, cos) || !lanes.Disjoint(toIm9, sin) || !lanes.Apart(toRe10, re0) || !lanes.Apart(toRe10, re1) || !lanes.Apart(toRe10, im2) || !lanes.Apart(toRe10, im3) || !lanes.Apart(toRe10, re4) || !lanes.Apart(toRe10, re5) || !lanes.Apart(toRe10, im6) || !lanes.Apart(toRe10, im7) || !lanes.Apart(toRe10, toIm11) || !lanes.Apart(toRe10, toRe12) || !lanes.Apart(toRe10, toIm13) || !lanes.Apart(toRe10, toRe14) || !lanes.Apart(toRe10, toIm15) || !lanes.Disjoint(toRe10, cos) || !lanes.Disjoint(toRe10, sin) || !lanes.Apart(toIm11, re0) || !lanes.Apart(toIm11, re1) || !lanes.Apart(toIm11, im2) || !lanes.Apart(toIm11, im3) || !lanes.Apart(toIm11, re4) || !lanes.Apart(toIm11, re5) || !lanes.Apart(toIm11, im6) || !lanes.Apart(toIm11, im7) || !lanes.Apart(toIm11, toRe12) || !lanes.Apart(toIm11, toIm13) || !lanes.Apart(toIm11, toRe14) || !lanes.Apart(toIm11, toIm15) || !lanes.Disjoint(toIm11, cos) || !lanes.Disjoint(toIm11, sin) || !lanes.Apart(toRe12, re0) || !lanes.Apart(toRe12, re1) || !lanes.Apart(toRe12, im2) || !lanes.Apart(toRe12, im3) || !lanes.Apart(toRe12, re4) || !lanes.Apart(toRe12, re5) || !lanes.Apart(toRe12, im6) || !lanes.Apart(toRe12, im7) || !lanes.Apart(toRe12, toIm13) || !lanes.Apart(toRe12, toRe14) || !lanes.Apart(toRe12, toIm15) || !lanes.Disjoint(toRe12, cos) || !lanes.Disjoint(toRe12, sin) || !lanes.Apart(toIm13, re0) || !lanes.Apart(toIm13, re1) || !lanes.Apart(toIm13, im2) || !lanes.Apart(toIm13, im3) || !lanes.Apart(toIm13, re4) || !lanes.Apart(toIm13, re5) || !lanes.Apart(toIm13, im6) || !lanes.Apart(toIm13, im7) || !lanes.Apart(toIm13, toRe14) || !lanes.Apart(toIm13, toIm15) || !lanes.Disjoint(toIm13, cos) || !lanes.Disjoint(toIm13, sin) || !lanes.Apart(toRe14, re0) || !lanes.Apart(toRe14, re1) || !lanes.Apart(toRe14, im2) || !lanes.Apart(toRe14, im3) || !lanes.Apart(toRe14, re4) || !lanes.Apart(toRe14, re5) || !lanes.Apart(toRe14, im6) || !lanes.Apart(toRe14, im7) || !lanes.Apart(toRe14, toIm15) || !lanes.Disjoint(toRe14, cos) || !lanes.Disjoint(toRe14, sin) || !lanes.Apart(toIm15, re0) || !lanes.Apart(toIm15, re1) || !lanes.Apart(toIm15, im2) || !lanes.Apart(toIm15, im3) || !lanes.Apart(toIm15, re4) || !lanes.Apart(toIm15, re5) || !lanes.Apart(toIm15, im6) || !lanes.Apart(toIm15, im7) || !lanes.Disjoint(toIm15, cos) || !lanes.Disjoint(toIm15, sin) {
 		return r // a thread uses what another one stores
 	}
@@ -109,11 +109,13 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 //line fft.go:26
 			sideIm := lanes.Load[simd.Float32s](&im6[at]).Sub(lanes.Load[simd.Float32s](&im7[at]))
 //line fft.go:28
-			v := sumIm.Add(nextIm)
+			v := sumRe.Add(nextRe)
 //line fft.go:28
-			lanes.Store(sumRe.Add(nextRe), &toRe8[at])
+			v_2 := sumIm.Add(nextIm)
 //line fft.go:28
-			lanes.Store(v, &toIm9[at])
+			lanes.Store(v, &toRe8[at])
+//line fft.go:28
+			lanes.Store(v_2, &toIm9[at])
 			aRe := awayRe.Add(sideIm)
 //line fft.go:29
 			aIm := awayIm.Sub(sideRe)
@@ -129,7 +131,7 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 			cIm := awayIm.Add(sideRe)
 			lanes.Store(cRe.Mul(all15).Add(cIm.Mul(all16)), &toRe14[at])
 			lanes.Store(cIm.Mul(all15).Sub(cRe.Mul(all16)), &toIm15[at])
-//line main_kernels_simd.go:133
+//line main_kernels_simd.go:135
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toIm, cos) || !lanes.Disjoint(toIm, sin) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) || !lanes.Disjoint(toRe, cos) || !lanes.Disjoint(toRe, sin) {
 			break
@@ -144,30 +146,30 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 	if r.Y >= (n / int(2)) {
 		return r
 	}
-	if r.Z >= int(3) {
+	if r.Z >= 3 {
 		return r
 	}
 	from, to := r.First(), min(r.End, columns)
-	from, to = grid.Within(from, to, (((r.Z * n) + r.Y) * columns), len(re))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+((n/int(2))*columns), len(re))
-	from, to = grid.Within(from, to, (((r.Z * n) + r.Y) * columns), len(im))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+((n/int(2))*columns), len(im))
-	from, to = grid.Within(from, to, (((r.Z * n) + r.Y) * columns), len(toRe))
-	from, to = grid.Within(from, to, (((r.Z * n) + r.Y) * columns), len(toIm))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+((n/int(2))*columns), len(toRe))
-	from, to = grid.Within(from, to, (((r.Z*n)+r.Y)*columns)+((n/int(2))*columns), len(toIm))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(re))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(re))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(im))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(im))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(toRe))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(toIm))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toRe))
+	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toIm))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
-	re0 := re[from+(((r.Z*n)+r.Y)*columns):][:count]
-	re1 := re[from+((((r.Z*n)+r.Y)*columns)+((n/int(2))*columns)):][:count]
-	im2 := im[from+(((r.Z*n)+r.Y)*columns):][:count]
-	im3 := im[from+((((r.Z*n)+r.Y)*columns)+((n/int(2))*columns)):][:count]
-	toRe4 := toRe[from+(((r.Z*n)+r.Y)*columns):][:count]
-	toIm5 := toIm[from+(((r.Z*n)+r.Y)*columns):][:count]
-	toRe6 := toRe[from+((((r.Z*n)+r.Y)*columns)+((n/int(2))*columns)):][:count]
-	toIm7 := toIm[from+((((r.Z*n)+r.Y)*columns)+((n/int(2))*columns)):][:count]
+	re0 := re[from+columns*r.Z*n+columns*r.Y:][:count]
+	re1 := re[from+(columns*r.Z*n+columns*(n/int(2))+columns*r.Y):][:count]
+	im2 := im[from+columns*r.Z*n+columns*r.Y:][:count]
+	im3 := im[from+(columns*r.Z*n+columns*(n/int(2))+columns*r.Y):][:count]
+	toRe4 := toRe[from+columns*r.Z*n+columns*r.Y:][:count]
+	toIm5 := toIm[from+columns*r.Z*n+columns*r.Y:][:count]
+	toRe6 := toRe[from+(columns*r.Z*n+columns*(n/int(2))+columns*r.Y):][:count]
+	toIm7 := toIm[from+(columns*r.Z*n+columns*(n/int(2))+columns*r.Y):][:count]
 	if !lanes.Apart(toRe4, re0) || !lanes.Apart(toRe4, re1) || !lanes.Apart(toRe4, im2) || !lanes.Apart(toRe4, im3) || !lanes.Apart(toRe4, toIm5) || !lanes.Apart(toRe4, toRe6) || !lanes.Apart(toRe4, toIm7) || !lanes.Apart(toIm5, re0) || !lanes.Apart(toIm5, re1) || !lanes.Apart(toIm5, im2) || !lanes.Apart(toIm5, im3) || !lanes.Apart(toIm5, toRe6) || !lanes.Apart(toIm5, toIm7) || !lanes.Apart(toRe6, re0) || !lanes.Apart(toRe6, re1) || !lanes.Apart(toRe6, im2) || !lanes.Apart(toRe6, im3) || !lanes.Apart(toRe6, toIm7) || !lanes.Apart(toIm7, re0) || !lanes.Apart(toIm7, re1) || !lanes.Apart(toIm7, im2) || !lanes.Apart(toIm7, im3) {
 		return r // a thread uses what another one stores
 	}
@@ -176,17 +178,21 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line fft.go:47
-			v := lanes.Load[simd.Float32s](&im2[at]).Add(lanes.Load[simd.Float32s](&im3[at]))
+			v := lanes.Load[simd.Float32s](&re0[at]).Add(lanes.Load[simd.Float32s](&re1[at]))
 //line fft.go:47
-			lanes.Store(lanes.Load[simd.Float32s](&re0[at]).Add(lanes.Load[simd.Float32s](&re1[at])), &toRe4[at])
+			v_2 := lanes.Load[simd.Float32s](&im2[at]).Add(lanes.Load[simd.Float32s](&im3[at]))
 //line fft.go:47
-			lanes.Store(v, &toIm5[at])
-			v_2 := lanes.Load[simd.Float32s](&im2[at]).Sub(lanes.Load[simd.Float32s](&im3[at]))
+			lanes.Store(v, &toRe4[at])
+//line fft.go:47
+			lanes.Store(v_2, &toIm5[at])
+			v_5 := lanes.Load[simd.Float32s](&re0[at]).Sub(lanes.Load[simd.Float32s](&re1[at]))
 //line fft.go:48
-			lanes.Store(lanes.Load[simd.Float32s](&re0[at]).Sub(lanes.Load[simd.Float32s](&re1[at])), &toRe6[at])
+			v_6 := lanes.Load[simd.Float32s](&im2[at]).Sub(lanes.Load[simd.Float32s](&im3[at]))
 //line fft.go:48
-			lanes.Store(v_2, &toIm7[at])
-//line main_kernels_simd.go:190
+			lanes.Store(v_5, &toRe6[at])
+//line fft.go:48
+			lanes.Store(v_6, &toIm7[at])
+//line main_kernels_simd.go:196
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
 			break
@@ -201,42 +207,41 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 	if r.Y >= nx {
 		return r
 	}
-	if r.Z >= int(3) {
+	if r.Z >= 3 {
 		return r
 	}
 	from, to := r.First(), min(r.End, ny)
-	from, to = grid.Within(from, to, (r.Y * ny), len(m))
-	from, to = grid.Within(from, to, (r.Y*ny)+(nx*ny), len(m))
-	from, to = grid.Within(from, to, (r.Y*ny)+(int(2)*(nx*ny)), len(m))
-	from, to = grid.Within(from, to, ((r.Z*px)*ny)+(r.Y*ny), len(demag))
-	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny)-1, len(m))
-	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny), len(m))
-	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny)+1, len(m))
-	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny)-ny, len(m))
-	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny)+ny, len(m))
-	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny), len(h))
+	from, to = grid.Within(from, to, ny*r.Y, len(m))
+	from, to = grid.Within(from, to, ny*nx+ny*r.Y, len(m))
+	from, to = grid.Within(from, to, 2*ny*nx+ny*r.Y, len(m))
+	from, to = grid.Within(from, to, ny*r.Z*px+ny*r.Y, len(demag))
+	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y-1, len(m))
+	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y, len(m))
+	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y+1, len(m))
+	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y-ny, len(m))
+	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y+ny, len(m))
+	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y, len(h))
 	from = max(from, 1)
 	to = min(to, ny-1)
-	if to-from < lanes.Lanes32().Len() {
+	if to-from < lanes.Lanes32().Len() || r.Z == 1 || r.Z == 2 {
 		return r
 	}
 	count := to - from
-	m0 := m[from+(r.Y*ny):][:count]
-	m1 := m[from+((r.Y*ny)+(nx*ny)):][:count]
-	m2 := m[from+((r.Y*ny)+(int(2)*(nx*ny))):][:count]
-	demag3 := demag[from+(((r.Z*px)*ny)+(r.Y*ny)):][:count]
-	m4 := m[from+((r.Z*(nx*ny))+(r.Y*ny)-1):][:count]
-	m5 := m[from+((r.Z*(nx*ny))+(r.Y*ny)):][:count]
-	m6 := m[from+((r.Z*(nx*ny))+(r.Y*ny)+1):][:count]
-	m7 := m[from+((r.Z*(nx*ny))+(r.Y*ny)-ny):][:count]
-	m8 := m[from+((r.Z*(nx*ny))+(r.Y*ny)+ny):][:count]
-	h9 := h[from+((r.Z*(nx*ny))+(r.Y*ny)):][:count]
+	m0 := m[from+ny*r.Y:][:count]
+	m1 := m[from+ny*nx+ny*r.Y:][:count]
+	m2 := m[from+2*ny*nx+ny*r.Y:][:count]
+	demag3 := demag[from+ny*r.Z*px+ny*r.Y:][:count]
+	m4 := m[from+ny*nx*r.Z+ny*r.Y-1:][:count]
+	m5 := m[from+ny*nx*r.Z+ny*r.Y:][:count]
+	m6 := m[from+ny*nx*r.Z+ny*r.Y+1:][:count]
+	m7 := m[from+ny*nx*r.Z+ny*r.Y-ny:][:count]
+	m8 := m[from+ny*nx*r.Z+ny*r.Y+ny:][:count]
+	h9 := h[from+ny*nx*r.Z+ny*r.Y:][:count]
 	if !lanes.Apart(h9, m0) || !lanes.Apart(h9, m1) || !lanes.Apart(h9, m2) || !lanes.Apart(h9, demag3) || !lanes.Apart(h9, m4) || !lanes.Apart(h9, m5) || !lanes.Apart(h9, m6) || !lanes.Apart(h9, m7) || !lanes.Apart(h9, m8) {
 		return r // a thread uses what another one stores
 	}
 	effectiveRow(r.Until(from), nx, ny, px, of, m, demag, h)
 	x_2 := r.Y
-	c := r.Z
 	all3 := simd.BroadcastFloat32s(float32(of.AxisX))
 	all4 := simd.BroadcastFloat32s(float32(of.AxisY))
 	all5 := simd.BroadcastFloat32s(float32(of.AxisZ))
@@ -251,16 +256,6 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 			field := float32(of.FieldX)
 //line llg.go:39
 			axis := float32(of.AxisX)
-			if c == 1 {
-				field = float32(of.FieldY)
-//line llg.go:41
-				axis = float32(of.AxisY)
-			}
-			if c == 2 {
-				field = float32(of.FieldZ)
-//line llg.go:44
-				axis = float32(of.AxisZ)
-			}
 //line llg.go:47
 			sum := lanes.Load[simd.Float32s](&demag3[at]).Add(simd.BroadcastFloat32s(field)).Add(all6.Mul(along).Mul(simd.BroadcastFloat32s(axis)))
 //line llg.go:49
@@ -275,7 +270,7 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 				sum = sum.Add(all8.Mul(lanes.Load[simd.Float32s](&m8[at]).Sub(lanes.Load[simd.Float32s](&m5[at]))))
 			}
 			lanes.Store(sum, &h9[at])
-//line main_kernels_simd.go:279
+//line main_kernels_simd.go:274
 		}
 		if at == count || !lanes.Disjoint(h, m) || !lanes.Disjoint(h, demag) {
 			break
@@ -287,20 +282,20 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 
 // padLanes runs the front threads of a row as vectors, and returns the rest of the row.
 func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im grid.Out[float32]) grid.Row {
-	if r.Y >= int(3) {
+	if r.Y >= 3 {
 		return r
 	}
 	from, to := r.First(), min(r.End, length)
-	from, to = grid.Within(from, to, (r.Y * length), len(re))
-	from, to = grid.Within(from, to, (r.Y * length), len(im))
-	from, to = grid.Within(from, to, (r.Y * n), len(m))
+	from, to = grid.Within(from, to, length*r.Y, len(re))
+	from, to = grid.Within(from, to, length*r.Y, len(im))
+	from, to = grid.Within(from, to, r.Y*n, len(m))
 	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
 		return r
 	}
 	count := to - from
-	re0 := re[from+(r.Y*length):][:count]
-	im1 := im[from+(r.Y*length):][:count]
-	m2 := m[from+(r.Y*n):][:count]
+	re0 := re[from+length*r.Y:][:count]
+	im1 := im[from+length*r.Y:][:count]
+	m2 := m[from+r.Y*n:][:count]
 	if !lanes.Apart(re0, im1) || !lanes.Apart(re0, m2) || !lanes.Apart(im1, m2) {
 		return r // a thread uses what another one stores
 	}
@@ -318,7 +313,7 @@ func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], 
 			lanes.Store(c1, &im1[at])
 			on := xs.Less(bound2)
 			lanes.StoreFloat32s(lanes.Load[simd.Float32s](&m2[at]), on, re0[at:])
-//line main_kernels_simd.go:322
+//line main_kernels_simd.go:317
 		}
 		if at == count || !lanes.Disjoint(im, m) || !lanes.Disjoint(re, m) {
 			break
@@ -333,28 +328,28 @@ func multiplyLanes(r grid.Row, n int, tensor []float32, re []float32, im []float
 	from, to := r.First(), min(r.End, n)
 	from, to = grid.Within(from, to, 0, len(tensor))
 	from, to = grid.Within(from, to, n, len(tensor))
-	from, to = grid.Within(from, to, (int(2) * n), len(tensor))
-	from, to = grid.Within(from, to, (int(3) * n), len(tensor))
+	from, to = grid.Within(from, to, 2*n, len(tensor))
+	from, to = grid.Within(from, to, 3*n, len(tensor))
 	from, to = grid.Within(from, to, 0, len(re))
 	from, to = grid.Within(from, to, n, len(re))
-	from, to = grid.Within(from, to, (int(2) * n), len(re))
+	from, to = grid.Within(from, to, 2*n, len(re))
 	from, to = grid.Within(from, to, 0, len(im))
 	from, to = grid.Within(from, to, n, len(im))
-	from, to = grid.Within(from, to, (int(2) * n), len(im))
+	from, to = grid.Within(from, to, 2*n, len(im))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
 	tensor0 := tensor[from+0:][:count]
 	tensor1 := tensor[from+n:][:count]
-	tensor2 := tensor[from+(int(2)*n):][:count]
-	tensor3 := tensor[from+(int(3)*n):][:count]
+	tensor2 := tensor[from+2*n:][:count]
+	tensor3 := tensor[from+3*n:][:count]
 	re4 := re[from+0:][:count]
 	re5 := re[from+n:][:count]
-	re6 := re[from+(int(2)*n):][:count]
+	re6 := re[from+2*n:][:count]
 	im7 := im[from+0:][:count]
 	im8 := im[from+n:][:count]
-	im9 := im[from+(int(2)*n):][:count]
+	im9 := im[from+2*n:][:count]
 	if !lanes.Apart(re4, tensor0) || !lanes.Apart(re4, tensor1) || !lanes.Apart(re4, tensor2) || !lanes.Apart(re4, tensor3) || !lanes.Apart(re4, re5) || !lanes.Apart(re4, re6) || !lanes.Apart(re4, im7) || !lanes.Apart(re4, im8) || !lanes.Apart(re4, im9) || !lanes.Apart(re5, tensor0) || !lanes.Apart(re5, tensor1) || !lanes.Apart(re5, tensor2) || !lanes.Apart(re5, tensor3) || !lanes.Apart(re5, re6) || !lanes.Apart(re5, im7) || !lanes.Apart(re5, im8) || !lanes.Apart(re5, im9) || !lanes.Apart(re6, tensor0) || !lanes.Apart(re6, tensor1) || !lanes.Apart(re6, tensor2) || !lanes.Apart(re6, tensor3) || !lanes.Apart(re6, im7) || !lanes.Apart(re6, im8) || !lanes.Apart(re6, im9) || !lanes.Apart(im7, tensor0) || !lanes.Apart(im7, tensor1) || !lanes.Apart(im7, tensor2) || !lanes.Apart(im7, tensor3) || !lanes.Apart(im7, im8) || !lanes.Apart(im7, im9) || !lanes.Apart(im8, tensor0) || !lanes.Apart(im8, tensor1) || !lanes.Apart(im8, tensor2) || !lanes.Apart(im8, tensor3) || !lanes.Apart(im8, im9) || !lanes.Apart(im9, tensor0) || !lanes.Apart(im9, tensor1) || !lanes.Apart(im9, tensor2) || !lanes.Apart(im9, tensor3) {
 		return r // a thread uses what another one stores
 	}
@@ -373,28 +368,36 @@ func multiplyLanes(r grid.Row, n int, tensor []float32, re []float32, im []float
 		mx := lanes.Load[simd.Float32s](&re4[at])
 //line llg.go:82
 		my := lanes.Load[simd.Float32s](&re5[at])
-		v := xy.Mul(mx).Add(yy.Mul(my))
+		v_3 := xx.Mul(mx).Add(xy.Mul(my))
 //line llg.go:83
-		v_2 := zz.Mul(lanes.Load[simd.Float32s](&re6[at]))
+		v_4 := xy.Mul(mx).Add(yy.Mul(my))
 //line llg.go:83
-		lanes.Store(xx.Mul(mx).Add(xy.Mul(my)), &re4[at])
+		v_5 := zz.Mul(lanes.Load[simd.Float32s](&re6[at]))
 //line llg.go:83
-		lanes.Store(v, &re5[at])
+		lanes.Store(v_3, &re4[at])
 //line llg.go:83
-		lanes.Store(v_2, &re6[at])
-		mx = lanes.Load[simd.Float32s](&im7[at])
+		lanes.Store(v_4, &re5[at])
+//line llg.go:83
+		lanes.Store(v_5, &re6[at])
+		v_6 := lanes.Load[simd.Float32s](&im7[at])
 //line llg.go:84
-		my = lanes.Load[simd.Float32s](&im8[at])
-		v_3 := xy.Mul(mx).Add(yy.Mul(my))
+		v_7 := lanes.Load[simd.Float32s](&im8[at])
+//line llg.go:84
+		mx = v_6
+//line llg.go:84
+		my = v_7
+		v_10 := xx.Mul(mx).Add(xy.Mul(my))
 //line llg.go:85
-		v_4 := zz.Mul(lanes.Load[simd.Float32s](&im9[at]))
+		v_11 := xy.Mul(mx).Add(yy.Mul(my))
 //line llg.go:85
-		lanes.Store(xx.Mul(mx).Add(xy.Mul(my)), &im7[at])
+		v_12 := zz.Mul(lanes.Load[simd.Float32s](&im9[at]))
 //line llg.go:85
-		lanes.Store(v_3, &im8[at])
+		lanes.Store(v_10, &im7[at])
 //line llg.go:85
-		lanes.Store(v_4, &im9[at])
-//line main_kernels_simd.go:398
+		lanes.Store(v_11, &im8[at])
+//line llg.go:85
+		lanes.Store(v_12, &im9[at])
+//line main_kernels_simd.go:401
 	}
 	return r.From(from + at)
 }
@@ -404,26 +407,26 @@ func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k
 	from, to := r.First(), min(r.End, n)
 	from, to = grid.Within(from, to, 0, len(m))
 	from, to = grid.Within(from, to, n, len(m))
-	from, to = grid.Within(from, to, (int(2) * n), len(m))
+	from, to = grid.Within(from, to, 2*n, len(m))
 	from, to = grid.Within(from, to, 0, len(h))
 	from, to = grid.Within(from, to, n, len(h))
-	from, to = grid.Within(from, to, (int(2) * n), len(h))
+	from, to = grid.Within(from, to, 2*n, len(h))
 	from, to = grid.Within(from, to, 0, len(k))
 	from, to = grid.Within(from, to, n, len(k))
-	from, to = grid.Within(from, to, (int(2) * n), len(k))
+	from, to = grid.Within(from, to, 2*n, len(k))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
 	m0 := m[from+0:][:count]
 	m1 := m[from+n:][:count]
-	m2 := m[from+(int(2)*n):][:count]
+	m2 := m[from+2*n:][:count]
 	h3 := h[from+0:][:count]
 	h4 := h[from+n:][:count]
-	h5 := h[from+(int(2)*n):][:count]
+	h5 := h[from+2*n:][:count]
 	k6 := k[from+0:][:count]
 	k7 := k[from+n:][:count]
-	k8 := k[from+(int(2)*n):][:count]
+	k8 := k[from+2*n:][:count]
 	if !lanes.Apart(k6, m0) || !lanes.Apart(k6, m1) || !lanes.Apart(k6, m2) || !lanes.Apart(k6, h3) || !lanes.Apart(k6, h4) || !lanes.Apart(k6, h5) || !lanes.Apart(k6, k7) || !lanes.Apart(k6, k8) || !lanes.Apart(k7, m0) || !lanes.Apart(k7, m1) || !lanes.Apart(k7, m2) || !lanes.Apart(k7, h3) || !lanes.Apart(k7, h4) || !lanes.Apart(k7, h5) || !lanes.Apart(k7, k8) || !lanes.Apart(k8, m0) || !lanes.Apart(k8, m1) || !lanes.Apart(k8, m2) || !lanes.Apart(k8, h3) || !lanes.Apart(k8, h4) || !lanes.Apart(k8, h5) {
 		return r // a thread uses what another one stores
 	}
@@ -455,7 +458,7 @@ func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k
 			lanes.Store(all2.Mul(tx.Add(all1.Mul(my.Mul(tz).Sub(mz.Mul(ty))))), &k6[at])
 			lanes.Store(all2.Mul(ty.Add(all1.Mul(mz.Mul(tx).Sub(mx.Mul(tz))))), &k7[at])
 			lanes.Store(all2.Mul(tz.Add(all1.Mul(mx.Mul(ty).Sub(my.Mul(tx))))), &k8[at])
-//line main_kernels_simd.go:459
+//line main_kernels_simd.go:462
 		}
 		if at == count || !lanes.Disjoint(k, m) || !lanes.Disjoint(k, h) {
 			break
@@ -472,8 +475,8 @@ func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e gri
 	from, to = grid.Within(from, to, 0, len(h))
 	from, to = grid.Within(from, to, n, len(m))
 	from, to = grid.Within(from, to, n, len(h))
-	from, to = grid.Within(from, to, (int(2) * n), len(m))
-	from, to = grid.Within(from, to, (int(2) * n), len(h))
+	from, to = grid.Within(from, to, 2*n, len(m))
+	from, to = grid.Within(from, to, 2*n, len(h))
 	from, to = grid.Within(from, to, 0, len(e))
 	if to-from < lanes.Lanes32().Len() {
 		return r
@@ -483,8 +486,8 @@ func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e gri
 	h1 := h[from+0:][:count]
 	m2 := m[from+n:][:count]
 	h3 := h[from+n:][:count]
-	m4 := m[from+(int(2)*n):][:count]
-	h5 := h[from+(int(2)*n):][:count]
+	m4 := m[from+2*n:][:count]
+	h5 := h[from+2*n:][:count]
 	e6 := e[from+0:][:count]
 	if !lanes.Apart(e6, m0) || !lanes.Apart(e6, h1) || !lanes.Apart(e6, m2) || !lanes.Apart(e6, h3) || !lanes.Apart(e6, m4) || !lanes.Apart(e6, h5) {
 		return r // a thread uses what another one stores
@@ -502,7 +505,7 @@ func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e gri
 			y := lanes.Load[simd.Float32s](&m2[at]).Mul(lanes.Load[simd.Float32s](&h3[at]).Add(all1))
 			z := lanes.Load[simd.Float32s](&m4[at]).Mul(lanes.Load[simd.Float32s](&h5[at]).Add(all2))
 			lanes.Store(x_2.Add(y).Add(z).Neg().Div(c3), &e6[at])
-//line main_kernels_simd.go:506
+//line main_kernels_simd.go:509
 		}
 		if at == count || !lanes.Disjoint(e, m) || !lanes.Disjoint(e, h) {
 			break
@@ -535,7 +538,7 @@ func partLanes(r grid.Row, fraction float32, state []float32, m []float32, k []f
 		for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
 //line llg.go:120
 			lanes.Store(lanes.Load[simd.Float32s](&m0[at_2]).Add(all0.Mul(lanes.Load[simd.Float32s](&k1[at_2]))), &at2[at_2])
-//line main_kernels_simd.go:539
+//line main_kernels_simd.go:542
 		}
 		if at_2 == count || !lanes.Disjoint(at, m) || !lanes.Disjoint(at, state) || !lanes.Disjoint(at, k) {
 			break
@@ -546,8 +549,8 @@ func partLanes(r grid.Row, fraction float32, state []float32, m []float32, k []f
 }
 
 // wholeLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func wholeLanes(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, k2 []float32, k3 []float32, next grid.Out[float32]) grid.Row {
-	from, to := r_.First(), min(r_.End, n)
+func wholeLanes(r grid.Row, n int, state []float32, m []float32, k1 []float32, k2 []float32, k3 []float32, next grid.Out[float32]) grid.Row {
+	from, to := r.First(), min(r.End, n)
 	from, to = grid.Within(from, to, 0, len(m))
 	from, to = grid.Within(from, to, 0, len(k1))
 	from, to = grid.Within(from, to, 0, len(k2))
@@ -556,15 +559,15 @@ func wholeLanes(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, 
 	from, to = grid.Within(from, to, n, len(k1))
 	from, to = grid.Within(from, to, n, len(k2))
 	from, to = grid.Within(from, to, n, len(k3))
-	from, to = grid.Within(from, to, (int(2) * n), len(m))
-	from, to = grid.Within(from, to, (int(2) * n), len(k1))
-	from, to = grid.Within(from, to, (int(2) * n), len(k2))
-	from, to = grid.Within(from, to, (int(2) * n), len(k3))
+	from, to = grid.Within(from, to, 2*n, len(m))
+	from, to = grid.Within(from, to, 2*n, len(k1))
+	from, to = grid.Within(from, to, 2*n, len(k2))
+	from, to = grid.Within(from, to, 2*n, len(k3))
 	from, to = grid.Within(from, to, 0, len(next))
 	from, to = grid.Within(from, to, n, len(next))
-	from, to = grid.Within(from, to, (int(2) * n), len(next))
+	from, to = grid.Within(from, to, 2*n, len(next))
 	if to-from < lanes.Lanes32().Len() || len(state) <= 2 {
-		return r_
+		return r
 	}
 	count := to - from
 	m0 := m[from+0:][:count]
@@ -575,17 +578,17 @@ func wholeLanes(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, 
 	k15 := k1[from+n:][:count]
 	k26 := k2[from+n:][:count]
 	k37 := k3[from+n:][:count]
-	m8 := m[from+(int(2)*n):][:count]
-	k19 := k1[from+(int(2)*n):][:count]
-	k210 := k2[from+(int(2)*n):][:count]
-	k311 := k3[from+(int(2)*n):][:count]
+	m8 := m[from+2*n:][:count]
+	k19 := k1[from+2*n:][:count]
+	k210 := k2[from+2*n:][:count]
+	k311 := k3[from+2*n:][:count]
 	next12 := next[from+0:][:count]
 	next13 := next[from+n:][:count]
-	next14 := next[from+(int(2)*n):][:count]
+	next14 := next[from+2*n:][:count]
 	if !lanes.Apart(next12, m0) || !lanes.Apart(next12, k11) || !lanes.Apart(next12, k22) || !lanes.Apart(next12, k33) || !lanes.Apart(next12, m4) || !lanes.Apart(next12, k15) || !lanes.Apart(next12, k26) || !lanes.Apart(next12, k37) || !lanes.Apart(next12, m8) || !lanes.Apart(next12, k19) || !lanes.Apart(next12, k210) || !lanes.Apart(next12, k311) || !lanes.Apart(next12, next13) || !lanes.Apart(next12, next14) || !lanes.Disjoint(next12, state) || !lanes.Apart(next13, m0) || !lanes.Apart(next13, k11) || !lanes.Apart(next13, k22) || !lanes.Apart(next13, k33) || !lanes.Apart(next13, m4) || !lanes.Apart(next13, k15) || !lanes.Apart(next13, k26) || !lanes.Apart(next13, k37) || !lanes.Apart(next13, m8) || !lanes.Apart(next13, k19) || !lanes.Apart(next13, k210) || !lanes.Apart(next13, k311) || !lanes.Apart(next13, next14) || !lanes.Disjoint(next13, state) || !lanes.Apart(next14, m0) || !lanes.Apart(next14, k11) || !lanes.Apart(next14, k22) || !lanes.Apart(next14, k33) || !lanes.Apart(next14, m4) || !lanes.Apart(next14, k15) || !lanes.Apart(next14, k26) || !lanes.Apart(next14, k37) || !lanes.Apart(next14, m8) || !lanes.Apart(next14, k19) || !lanes.Apart(next14, k210) || !lanes.Apart(next14, k311) || !lanes.Disjoint(next14, state) {
-		return r_ // a thread uses what another one stores
+		return r // a thread uses what another one stores
 	}
-	wholeRow(r_.Until(from), n, state, m, k1, k2, k3, next)
+	wholeRow(r.Until(from), n, state, m, k1, k2, k3, next)
 	dt := (state[2] / float32(9))
 	c1 := simd.BroadcastFloat32s(2)
 	c2 := simd.BroadcastFloat32s(3)
@@ -599,24 +602,26 @@ func wholeLanes(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, 
 			x_2 := lanes.Load[simd.Float32s](&m0[at]).Add(all4.Mul(c1.Mul(lanes.Load[simd.Float32s](&k11[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k22[at]))).Add(c3.Mul(lanes.Load[simd.Float32s](&k33[at])))))
 			y := lanes.Load[simd.Float32s](&m4[at]).Add(all4.Mul(c1.Mul(lanes.Load[simd.Float32s](&k15[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k26[at]))).Add(c3.Mul(lanes.Load[simd.Float32s](&k37[at])))))
 			z := lanes.Load[simd.Float32s](&m8[at]).Add(all4.Mul(c1.Mul(lanes.Load[simd.Float32s](&k19[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k210[at]))).Add(c3.Mul(lanes.Load[simd.Float32s](&k311[at])))))
-			r := c5.Div(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)).Sqrt())
-			v := y.Mul(r)
+			r_2 := c5.Div(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)).Sqrt())
+			v_3 := x_2.Mul(r_2)
 //line llg.go:134
-			v_2 := z.Mul(r)
+			v_4 := y.Mul(r_2)
 //line llg.go:134
-			lanes.Store(x_2.Mul(r), &next12[at])
+			v_5 := z.Mul(r_2)
 //line llg.go:134
-			lanes.Store(v, &next13[at])
+			lanes.Store(v_3, &next12[at])
 //line llg.go:134
-			lanes.Store(v_2, &next14[at])
-//line main_kernels_simd.go:613
+			lanes.Store(v_4, &next13[at])
+//line llg.go:134
+			lanes.Store(v_5, &next14[at])
+//line main_kernels_simd.go:618
 		}
 		if at == count || !lanes.Disjoint(next, state) || !lanes.Disjoint(next, m) || !lanes.Disjoint(next, k1) || !lanes.Disjoint(next, k2) || !lanes.Disjoint(next, k3) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
-	return r_.From(from + at)
+	return r.From(from + at)
 }
 
 // deviationLanes runs the front threads of a row as vectors, and returns the rest of the row.
@@ -630,10 +635,10 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 	from, to = grid.Within(from, to, n, len(k3))
 	from, to = grid.Within(from, to, n, len(k1))
 	from, to = grid.Within(from, to, n, len(k4))
-	from, to = grid.Within(from, to, (int(2) * n), len(k2))
-	from, to = grid.Within(from, to, (int(2) * n), len(k3))
-	from, to = grid.Within(from, to, (int(2) * n), len(k1))
-	from, to = grid.Within(from, to, (int(2) * n), len(k4))
+	from, to = grid.Within(from, to, 2*n, len(k2))
+	from, to = grid.Within(from, to, 2*n, len(k3))
+	from, to = grid.Within(from, to, 2*n, len(k1))
+	from, to = grid.Within(from, to, 2*n, len(k4))
 	from, to = grid.Within(from, to, 0, len(away))
 	if to-from < lanes.Lanes32().Len() || len(state) <= 2 {
 		return r
@@ -647,10 +652,10 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 	k35 := k3[from+n:][:count]
 	k16 := k1[from+n:][:count]
 	k47 := k4[from+n:][:count]
-	k28 := k2[from+(int(2)*n):][:count]
-	k39 := k3[from+(int(2)*n):][:count]
-	k110 := k1[from+(int(2)*n):][:count]
-	k411 := k4[from+(int(2)*n):][:count]
+	k28 := k2[from+2*n:][:count]
+	k39 := k3[from+2*n:][:count]
+	k110 := k1[from+2*n:][:count]
+	k411 := k4[from+2*n:][:count]
 	away12 := away[from+0:][:count]
 	if !lanes.Apart(away12, k20) || !lanes.Apart(away12, k31) || !lanes.Apart(away12, k12) || !lanes.Apart(away12, k43) || !lanes.Apart(away12, k24) || !lanes.Apart(away12, k35) || !lanes.Apart(away12, k16) || !lanes.Apart(away12, k47) || !lanes.Apart(away12, k28) || !lanes.Apart(away12, k39) || !lanes.Apart(away12, k110) || !lanes.Apart(away12, k411) || !lanes.Disjoint(away12, state) {
 		return r // a thread uses what another one stores
@@ -670,7 +675,7 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 			y := all5.Mul(c1.Mul(lanes.Load[simd.Float32s](&k24[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k35[at]))).Sub(c3.Mul(lanes.Load[simd.Float32s](&k16[at]))).Sub(c4.Mul(lanes.Load[simd.Float32s](&k47[at]))))
 			z := all5.Mul(c1.Mul(lanes.Load[simd.Float32s](&k28[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k39[at]))).Sub(c3.Mul(lanes.Load[simd.Float32s](&k110[at]))).Sub(c4.Mul(lanes.Load[simd.Float32s](&k411[at]))))
 			lanes.Store(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)), &away12[at])
-//line main_kernels_simd.go:674
+//line main_kernels_simd.go:679
 		}
 		if at == count || !lanes.Disjoint(away, state) || !lanes.Disjoint(away, k2) || !lanes.Disjoint(away, k3) || !lanes.Disjoint(away, k1) || !lanes.Disjoint(away, k4) {
 			break
@@ -707,12 +712,14 @@ func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []
 			xs := lanes.Int32s(x)
 //line llg.go:178
 			on := xs.Less(bound0).And(lanes.Mask32((state[3] > float32(0))))
-			v := lanes.Load[simd.Float32s](&k41[at])
+			v := lanes.Load[simd.Float32s](&next0[at])
 //line llg.go:179
-			lanes.StoreFloat32s(lanes.Load[simd.Float32s](&next0[at]), on, m2[at:])
+			v_2 := lanes.Load[simd.Float32s](&k41[at])
 //line llg.go:179
-			lanes.StoreFloat32s(v, on, k13[at:])
-//line main_kernels_simd.go:716
+			lanes.StoreFloat32s(v, on, m2[at:])
+//line llg.go:179
+			lanes.StoreFloat32s(v_2, on, k13[at:])
+//line main_kernels_simd.go:723
 		}
 		if at == count || !lanes.Disjoint(k1, state) || !lanes.Disjoint(k1, next) || !lanes.Disjoint(k1, k4) || !lanes.Disjoint(m, state) || !lanes.Disjoint(m, next) || !lanes.Disjoint(m, k4) {
 			break

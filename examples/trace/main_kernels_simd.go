@@ -19,7 +19,7 @@ func init() {
 
 // clearEdgesLanes runs the front threads of a row as vectors, and returns the rest of the row.
 func clearEdgesLanes(r grid.Row, row []float32) grid.Row {
-	from, to := r.First(), min(r.End, int(64))
+	from, to := r.First(), min(r.End, 64)
 	from, to = grid.Within(from, to, 0, len(row))
 	from, to = grid.Within(from, to, len(row)-64, len(row))
 	if to-from < lanes.Lanes32().Len() {
@@ -27,7 +27,7 @@ func clearEdgesLanes(r grid.Row, row []float32) grid.Row {
 	}
 	count := to - from
 	row0 := row[from+0:][:count]
-	row1 := row[from+(len(row)-64):][:count]
+	row1 := row[from+len(row)-64:][:count]
 	if !lanes.Apart(row0, row1) {
 		return r // a thread uses what another one stores
 	}

@@ -7,14 +7,15 @@
 //   - Package build makes it from the syntax tree, with the types that go/types found. It refuses what has no translation.
 //   - Package facts finds out what is known about it, and package footprint what a launch touches.
 //   - Package edges finds checks that the threads of a row do not need, for the loops that run kernels on the host.
-//   - Package cprint prints it in C, and package spirv in SPIR-V. Package vulkan has the functions that Vulkan lacks.
+//   - Package cprint prints it in C, and package spirv in SPIR-V. Package vulkan has the functions that Vulkan lacks. Package lanes prints it in Go, with
+//     vectors.
 //
 // The files of this package write the Go files:
 //
 //   - kernel.go has a kernel as the generated file needs it: its parameters, and what is known of its representation. emit.go writes the file.
 //   - rows.go, within.go and phases.go write the loops in it that run kernels on the host. They cut the text of the author, and walk the syntax tree
 //     for that. phases.go refuses barriers that not all threads of a block come to, because such a kernel cannot be divided into loops.
-//   - vector.go and the files beside it write the loops again with vectors, into a file of its own.
+//   - vectors.go writes the functions of package lanes into a file of its own, and phases_vector.go makes kernels of the parts between barriers for it.
 //   - vulkan.go writes the file with SPIR-V for devices of Vulkan.
 //   - nesting.go finds kernels that are nested too deeply for some drivers, and sources.go what a kernel depends on.
 //
@@ -45,7 +46,7 @@
 // Each package says under this title what it needs for something new. To begin with:
 //
 //   - A new statement of Go: function.statement in build/statement.go. If it needs a new kind of statement in the representation, see package ir, which
-//     lists the other places. Loops for the host walk the syntax tree, so the files that begin with rows, phases and vector, and within.go must
+//     lists the other places. Loops for the host walk the syntax tree, so the files that begin with rows and phases, and within.go must
 //     know it as well.
 //   - A new target: for a compiler of C, a header in kernel/prelude and a case in kernel.Prelude. For another language, a package beside cprint and spirv
 //     that prints an ir.Program; a file beside vulkan.go that writes the result into a Go file, with its name in package load; and a call of it in

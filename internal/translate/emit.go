@@ -17,6 +17,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/footprint"
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/lanes"
 	"github.com/go-halyard/halyard/internal/translate/load"
 	"github.com/go-halyard/halyard/internal/translate/vulkan"
 )
@@ -182,7 +183,7 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		}
 		made.Footprints = append(made.Footprints, Footprint{name, p.Fset.Position(f.decl.Pos()), f.touches.Cut, f.touches.Why, f.touches.Said()})
 	}
-	vectors := make([]*vectors, len(kernels))
+	vectors := make([]*lanes.Vectors, len(kernels))
 	for i, f := range kernels {
 		v, why := p.vectors(f, loops[i])
 		vectors[i] = v
@@ -264,7 +265,7 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		case loops[i] != nil:
 			front := ""
 			if v := vectors[i]; v != nil {
-				front = fmt.Sprintf("if %s != nil {\nrow = %[1]s(row%s)\n}\n", v.hook, loops[i].args)
+				front = fmt.Sprintf("if %s != nil {\nrow = %[1]s(row%s)\n}\n", v.Hook, loops[i].args)
 			}
 			fmt.Fprintf(&b, "\t\tif !grid.Covered() {\n\t\t\tfor row := range grid.Rows(blk) {\n%s\t\t\t\t%s(row%s)\n\t\t\t}\n\t\t\treturn\n\t\t}\n", front, loop, loops[i].args)
 		}
@@ -400,7 +401,7 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		fmt.Fprintf(&b, "\n// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in %s.\nvar (\n", load.SIMDName(p.Name))
 		for _, v := range all {
 			if v != nil {
-				fmt.Fprintf(&b, "\t%s %s\n", v.hook, v.typ)
+				fmt.Fprintf(&b, "\t%s %s\n", v.Hook, v.Type)
 			}
 		}
 		b.WriteString(")\n")

@@ -270,6 +270,16 @@ func boundOfPart(t grid.Thread, x, y []int32) {
 	copy(y, part[:5])
 }
 
+// With a second variable, even one that is not kept, Go evaluates what a range is over.
+//
+//halyard:kernel
+func unkeptElement(t grid.Thread, x [][3]int32, y []int32) {
+	//lint:ignore S1005 this form is what is tested
+	for k, _ := range x[y[0]] {
+		y[0] += int32(k)
+	}
+}
+
 //halyard:kernel
 func noElements(t grid.Thread, x, y []int32) {
 	var none [0]int32

@@ -66,9 +66,11 @@ func meant() map[string]struct {
 		"beyond":   {beyond, line(1), []any{interp.Rows{Elements: ints[:6], Cols: 3}, []int32{0}}},
 		"below":    {below, line(1), []any{[]int32{0}, []int32{0}}},
 
-		"beyondPart":  {beyondPart, line(1), []any{ints, []int32{0}}},
-		"boundOfPart": {boundOfPart, line(1), []any{ints, []int32{0}}},
-		"noElements":  {noElements, line(1), []any{[]int32{0}, []int32{0}}},
+		"beyondPart":    {beyondPart, line(1), []any{ints, []int32{0}}},
+		"boundOfPart":   {boundOfPart, line(1), []any{ints, []int32{0}}},
+		"unkeptElement": {unkeptElement, line(1), []any{[][3]int32{{}}, []int32{1}}},
+
+		"noElements": {noElements, line(1), []any{[]int32{0}, []int32{0}}},
 	}
 }
 
@@ -142,7 +144,7 @@ func TestInterpreterOnFormsOfGo(t *testing.T) {
 	}
 	all := meant()
 	require.Len(t, made, len(all))
-	lines := map[string]int{"divides": 238, "shifts": 244, "beyond": 249, "below": 255, "beyondPart": 259, "boundOfPart": 270, "noElements": 276}
+	lines := map[string]int{"divides": 238, "shifts": 244, "beyond": 249, "below": 255, "beyondPart": 259, "boundOfPart": 270, "unkeptElement": 278, "noElements": 286}
 	for name, m := range all {
 		want, got := copied(m.args), copied(m.args)
 		failure := asGo(m.kernel, m.grid, want)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-halyard/halyard/internal/translate/lanes"
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
@@ -169,7 +170,7 @@ type phaseWriter struct {
 	global             [3]bool // whether first is needed
 
 	// of phases as vectors
-	parts     []*vectors
+	parts     []*lanes.Vectors
 	noVectors *load.Error // why a phase has none
 	inParts   bool        // the text that is written is that of a part
 	passed    [][2]string // numbers that the part takes: their names, and the texts of a phase
@@ -1013,7 +1014,7 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 	if len(rows) > 0 || p.rounds != nil {
 		moved = nil
 	}
-	var v *vectors
+	var v *lanes.Vectors
 	var args string
 	if p.rounds == nil && moved == nil {
 		v, args = ph.vectors(p)
@@ -1030,7 +1031,7 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 	}
 	switch {
 	case v != nil:
-		fmt.Fprintf(b, "if %s == nil || !%[1]s(%s%s) {\n", v.hook, args, end)
+		fmt.Fprintf(b, "if %s == nil || !%[1]s(%s%s) {\n", v.Hook, args, end)
 	case moved != nil:
 		to, from := ph.fresh("to"), ph.fresh("from")
 		fmt.Fprintf(b, "%s, %s := 0, 0\n{\n%s := 0\n_, _, _ = %[3]s, %s, %s\n", to, from, ph.local[0], ph.local[1], ph.local[2])

@@ -383,7 +383,7 @@ func (ph *phaseWriter) writeRounds(b *strings.Builder, p *phase) bool {
 	}
 	b.WriteString(" {\n")
 	if v, args := ph.vectors(p.inside[0]); v != nil {
-		fmt.Fprintf(b, "if %s != nil && %s.Size[1]*%[2]s.Size[2] == 1 {\n%s = %[1]s(%[4]s%[5]s, %[6]s, int(%[2]s.Size[0]))\n}\n", v.hook, ph.block, r.round, args, end, each)
+		fmt.Fprintf(b, "if %s != nil && %s.Size[1]*%[2]s.Size[2] == 1 {\n%s = %[1]s(%[4]s%[5]s, %[6]s, int(%[2]s.Size[0]))\n}\n", v.Hook, ph.block, r.round, args, end, each)
 	}
 	fmt.Fprintf(b, "for ; %s < %s; %[1]s += %[3]s {\n%s := %[2]s - %[1]s\n", r.round, end, each, r.remaining)
 	if !ph.writePhase(b, p.inside[0]) {

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -10,12 +11,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-halyard/halyard/internal/translate/build"
+	"github.com/go-halyard/halyard/internal/translate/lanes"
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
 // This file runs phases of kernels with barriers as vectors, and rounds that threads take together. Each becomes a kernel without
 // barriers: the places of its threads are those in their block, and its parameters are what the phase uses from outside. For that kernel
-// [laneWriter] writes a function. It runs all threads or none of them, so the loop over the threads stays as it is.
+// package lanes writes a function. It runs all threads or none of them, so the loop over the threads stays as it is.
 
 // part is a phase, or a round, as a kernel without barriers.
 type part struct {
@@ -58,7 +61,7 @@ func (ph *phaseWriter) inPart(method string, d int) string {
 
 // vectors returns the function that runs the threads of a phase, or of a round, as vectors, and the arguments of its call. It returns nil
 // if there is none, and notes why.
-func (ph *phaseWriter) vectors(p *phase) (*vectors, string) {
+func (ph *phaseWriter) vectors(p *phase) (*lanes.Vectors, string) {
 	if p.alone {
 		return nil, ""
 	}
@@ -72,19 +75,25 @@ func (ph *phaseWriter) vectors(p *phase) (*vectors, string) {
 		ph.scalar(ph.p.ErrorAt(p.stmts[0].Pos(), "what is between two barriers here uses memory, or a variable, that does not become a vector"))
 		return nil, ""
 	}
-	w := &rowWriter{p: ph.p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{},
-		guards: map[ast.Node]bool{}}
-	w.own = func(c *ast.CallExpr) bool { _, ok := w.place(c); return ok }
-	for _, field := range f.decl.Type.Params.List {
-		for _, id := range field.Names {
-			w.params = append(w.params, ph.p.Info.Defs[id])
+	made, err := build.Part(ph.p.Package, f.decl)
+	if err != nil {
+		var errs load.Errors
+		if errors.As(err, &errs) {
+			ph.scalar(&errs[0])
 		}
-	}
-	if !w.survey() {
 		return nil, ""
 	}
-	row := &rows{name: ph.f.decl.Name.Name, writer: w, limits: w.oldLimits(), truths: w.guards}
-	v, why := ph.p.vectorsOf(f, row, m)
+	n, kernel := 1, ph.f.decl.Name.Name
+	for ; ph.p.names[fmt.Sprintf("hook %sPhase%dVectors", kernel, n)] != ""; n++ {
+	}
+	phase := fmt.Sprintf("%sPhase%d", kernel, n)
+	part := &lanes.Part{Private: m.private}
+	if m.rounds != nil {
+		part.Round = m.rounds.round
+	}
+	v, why := ph.p.vectorsOf(f, made, lanes.Kernel{Part: part, File: lanes.File{Names: func() (hook, name string) {
+		return ph.p.free("hook", phase+"Vectors"), ph.p.free("vectors", phase+"Lanes")
+	}}})
 	if v == nil {
 		ph.scalar(why)
 		return nil, ""
@@ -219,66 +228,4 @@ func loadable(t types.Type) bool {
 	}
 	n, ok := numbers[b.Kind()]
 	return ok && !n.truth
-}
-
-// partFunction returns the text of a part's function around the lines.
-func (l *laneWriter) partFunction(name, params string) string {
-	w, m := l.w, l.part
-	if len(l.spans)+len(l.late) > 0 {
-		refuse(w.f.decl.Pos(), "rows of matrices between barriers do not become vector code")
-	}
-	end := l.count
-	for _, limit := range l.row.limits {
-		end = fmt.Sprintf("min(%s, %s)", end, limit.limit)
-	}
-	wide := fmt.Sprintf("lanes.Lanes%d().Len()", l.bits)
-	lines, apart := l.needed(), l.apart()
-	for _, t := range lines {
-		if strings.HasPrefix(t.text, "return ") {
-			refuse(t.pos, "an index that is checked while the threads of a block run keeps them from running as vectors")
-		}
-	}
-	var b, views, vectors strings.Builder
-	for _, v := range l.views {
-		if mentioned(lines, v.name) || slices.ContainsFunc(apart, func(c string) bool { return mentions(c, v.name) }) {
-			fmt.Fprintf(&views, "%s := %s[%s:][:%s]\n", v.name, v.slice, v.offset, l.to)
-		}
-	}
-	if mentioned(lines, l.label) {
-		fmt.Fprintf(&vectors, "%s:\n", l.label)
-	}
-	fmt.Fprintf(&vectors, "for %s := 0; %[1]s < %[2]s; %[1]s += %[3]s {\n", l.at, l.to, wide)
-	vectors.WriteString(l.places(lines, l.at) + l.withLines(lines) + "}\n")
-	hoisted := l.before(lines)
-	if r := m.rounds; r != nil {
-		if len(l.row.limits) > 0 || len(l.spread) > 0 || len(apart) > 0 {
-			refuse(w.f.decl.Pos(), "the rounds of this loop do not become vector code")
-		}
-		stop, step := l.fresh("stop"), l.fresh("step")
-		fmt.Fprintf(&b, "// %s takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.\n", name)
-		fmt.Fprintf(&b, "func %s(%s, %s, %s, %s int) int {\n", name, strings.TrimPrefix(params, ", "), stop, step, l.to)
-		fmt.Fprintf(&b, "if %[1]s < %[2]s || %[1]s%%%[2]s != 0 {\nreturn %[3]s\n}\n", l.to, wide, r.round)
-		fmt.Fprintf(&b, "%sfor ; %s-%s >= %s; %[3]s += %[5]s {\n", hoisted, stop, r.round, l.to, step)
-		if len(l.fits) > 0 {
-			fmt.Fprintf(&b, "if %s {\nbreak\n}\n", strings.Join(l.fits, " || "))
-		}
-		fmt.Fprintf(&b, "%s%s}\nreturn %s\n}\n", views.String(), vectors.String(), r.round)
-		return b.String()
-	}
-	fmt.Fprintf(&b, "// %s runs threads of a block as vectors: all of them, or none and returns false.\n", name)
-	fmt.Fprintf(&b, "func %s(%s, %s int) bool {\n", name, strings.TrimPrefix(params, ", "), l.count)
-	fmt.Fprintf(&b, "%s := %s\n%s, %s := 0, %[1]s\n", l.end, end, l.from, l.to)
-	for _, v := range l.views {
-		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", l.from, l.to, v.offset, v.slice)
-	}
-	for _, v := range l.spread {
-		fmt.Fprintf(&b, "%[1]s, %[2]s = lanes.Within(%[1]s, %[2]s, %[3]d, %[4]s, len(%[5]s))\n", l.from, l.to, v.step, v.offset.text(), v.slice)
-	}
-	scalar := append([]string{fmt.Sprintf("%s != 0 || %s != %s || %[2]s < %[4]s || %[2]s%%%[4]s != 0", l.from, l.to, l.end, wide)}, l.fits...)
-	fmt.Fprintf(&b, "if %s {\nreturn false\n}\n%s", strings.Join(scalar, " || "), views.String())
-	if len(apart) > 0 {
-		fmt.Fprintf(&b, "if %s {\nreturn false // a thread uses what another one stores\n}\n", strings.Join(apart, " || "))
-	}
-	fmt.Fprintf(&b, "%s%sreturn true\n}\n", hoisted, vectors.String())
-	return b.String()
 }

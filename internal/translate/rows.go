@@ -17,6 +17,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/edges"
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/lanes"
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
@@ -31,15 +32,9 @@ type rows struct {
 	imports map[string]string // imports that the body needs: paths by name
 	text    string
 
-	// What a function that runs threads as vectors needs.
-	writer       *rowWriter
-	limits       []limit
-	truths       map[ast.Node]bool // comparisons whose results are known for threads below the limits that are not at an edge
-	edges, never []string          // as those of inner
-
 	// of a kernel with barriers
-	parts     []*vectors  // phases as vectors
-	noVectors *load.Error // why a phase has none
+	parts     []*lanes.Vectors // phases as vectors
+	noVectors *load.Error      // why a phase has none
 }
 
 // rows returns the function for a kernel, or nil if none can be written, and why: for instance because a name in the body would mean something else there,
@@ -72,8 +67,7 @@ func (p *Package) rows(f *function) (*rows, *load.Error) {
 	for _, m := range facts.Copied(f.made) { // each thread begins with what was passed
 		copies += fmt.Sprintf("%[1]s := %[1]s\n_ = %[1]s\n", m.Name)
 	}
-	found := &rows{name: name, args: args, imports: w.imports, writer: w}
-	w.forVectors(found)
+	found := &rows{name: name, args: args, imports: w.imports}
 	inner, within := w.inner(row, results), ""
 	if inner != nil {
 		if within, ok = w.body(inner); !ok {
@@ -114,7 +108,7 @@ func (w *rowWriter) end(b *strings.Builder, row *edges.Row, limits []edges.Limit
 
 // writerOf returns a writer for a kernel.
 func (p *Package) writerOf(f *function) *rowWriter {
-	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}, guards: map[ast.Node]bool{}}
+	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}}
 	w.own = func(c *ast.CallExpr) bool { _, ok := w.place(c); return ok }
 	for i := range f.decl.Type.Params.List {
 		for _, id := range f.decl.Type.Params.List[i].Names {
@@ -237,11 +231,9 @@ type rowWriter struct {
 
 	row, x, label string
 
-	// of old_for_vectors.go
-	writes  map[types.Object]bool     // variables that are assigned to, or whose address is taken
-	written []change                  // the assignments to variables
-	known   map[types.Object]ast.Expr // the values that variables have before the guard
-	guards  map[ast.Node]bool         // comparisons whose result is the same for all threads of the row's loop
+	// of writes.go
+	writes  map[types.Object]bool // variables that are assigned to, or whose address is taken
+	written []change              // the assignments to variables
 }
 
 // fresh returns a name that the kernel does not have.

@@ -31,6 +31,8 @@ func some64(x float64) float64 {
 
 var _ = math.Abs
 
+var weights = [...]float32{0.5, -2, 3e7, 0.1, 1e-40, 4}
+
 `
 
 // laneKernel returns a random kernel named k with an id. It is made of what becomes vector code, and of a little that does not. Its numbers have
@@ -118,6 +120,7 @@ func (g *laneGenerator) helper() {
 	g.block(1 + g.IntN(4))
 	g.line("return %s", g.expr(h.typ, 2))
 	g.b.WriteString("}\n\n")
+	fmt.Fprintf(&g.b, "func two%s(p %s, q %s) (%[2]s, %[3]s) {\n\tif p > 2 {\n\t\treturn -p, q\n\t}\n\treturn p, q * 3\n}\n\n", h.name, g.f, g.i)
 	g.inCall, g.helpers = "", append(g.helpers, h)
 }
 
@@ -161,6 +164,11 @@ func (g *laneGenerator) statement() {
 		if v, ok := g.assignable(""); ok {
 			g.assign(v)
 		}
+	case k < 11 && len(g.helpers) > 0 && g.inCall == "" && g.IntN(2) == 0:
+		g.next++
+		g.line("v%da, v%[1]db := two%s(%s, %s)", g.next, g.helpers[0].name, g.expr(g.f, 2), g.expr(g.i, 2))
+		g.line("_, _ = v%da, v%[1]db", g.next)
+		g.vars = append(g.vars, laneName{fmt.Sprintf("v%da", g.next), g.f, g.IntN(2) == 0}, laneName{fmt.Sprintf("v%db", g.next), g.i, g.IntN(2) == 0})
 	case k < 11:
 		v, ok := g.assignable("")
 		if w, ok2 := g.assignable(""); ok && ok2 && v.name != w.name {
@@ -230,7 +238,13 @@ func (g *laneGenerator) loop() {
 	v := laneName{fmt.Sprintf("v%d", g.next), g.i, true}
 	bound := g.one(fmt.Sprint(1+g.IntN(6)), g.count()+"&7", fmt.Sprintf("%s&7", g.expr(g.i, 2)))
 	vars := len(g.vars)
-	switch g.IntN(4) {
+	switch g.IntN(6) {
+	case 4: // up or down, between numbers that may differ
+		v.typ = g.one(g.i, g.u)
+		g.line("for %s := %s & 15; %[1]s %[3]s; %[1]s %[4]s {", v.name, g.expr(v.typ, 1), g.one("> 2", ">= 3", "!= 0"), g.one("--", "-= 1"))
+	case 5:
+		v.typ = g.one(g.i, g.u)
+		g.line("for %s := %s & 7; %[1]s < %[3]s&15; %[1]s += %[4]d {", v.name, g.expr(v.typ, 1), g.expr(v.typ, 1), 1+g.IntN(3))
 	case 0:
 		over := g.one("4", g.count()+"&3", "3")
 		if v.typ = "int"; strings.Contains(over, "&") {
@@ -295,10 +309,11 @@ func (g *laneGenerator) unusual() {
 	case kind == 2:
 		g.large--
 		g.line("switch %s & 127 {", g.expr(v.typ, 1))
+		falls := g.IntN(2) == 0
 		for k := range 80 + g.IntN(48) {
-			g.line("case %d:", k)
+			g.line("case %s%d:", g.one("", "", fmt.Sprintf("%d, ", k+128)), k)
 			g.line("\t%s = %s*3 + %d", v.name, v.name, k)
-			if g.IntN(8) == 0 {
+			if falls && g.IntN(8) == 0 {
 				g.line("\tfallthrough")
 			}
 		}
@@ -478,6 +493,9 @@ func (g *laneGenerator) slice() (name, typ string) {
 func (g *laneGenerator) expr(t string, depth int) string {
 	if g.inCall == "" && !g.plain && t == g.f && g.IntN(24) == 0 {
 		return g.one("v[i][1]", "v[i+1][3]", "o[i][2][0]", "o[i][1][m&1]", "v[2][i]", "v[1][2]", "o[1][2][i]", "o[m&3][2][1]")
+	}
+	if t == g.f && !g.plain && g.IntN(30) == 0 {
+		return fmt.Sprintf("%s(weights[%s])", t, g.one("2", g.count()+" & 3", g.count()+" & 3", g.count()+" & 7"))
 	}
 	if g.inCall == "" && !g.plain && g.IntN(4) == 0 && depth < 3 {
 		for range 3 {

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/internal/translate/lanes"
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
@@ -245,11 +246,18 @@ func TestWhatHasVectors(t *testing.T) {
 		{"y[z[i]] = a", "the stores of the threads are not to neighbours"},
 		{"y[i] = a\nfor k := range 3 {\n y[i] += x[int(z[0])+k]\n}", "after something was stored"},
 		{"y[i] = float32(math.Sin(float64(x[i])))", "package simd has no math.Sin"},
-		{"switch {\ncase x[i] > 0:\n y[i] = a\n}", "this statement does not become vector code"},
+		{"switch {\ncase x[i] > 0:\n y[i] = a\n}", ""},
+		{"switch z[i] {\ncase 1, 2:\n y[i] = 3\ncase 4:\n y[i] = a\ndefault:\n y[i] = 5\n}", ""},
+		{"for k := range z[i] {\n a += float32(k)\n}\ny[i] = a", ""},
+		{"for k, w := range weights {\n a += float32(w * x[i+k])\n}\ny[i] = a * weights[wide]", ""},
+		{"y[i] = weights[z[i]]", "the threads read different elements of weights"},
+		{"u, v := two(x[i])\ny[i] = u / v", ""},
+		{"switch {\ncase x[i] > 0:\n y[i] = a\n fallthrough\ndefault:\n y[i] = 2\n}", "a switch with break or fallthrough does not become vector code"},
 		{"var b [2]float32\nb[0] = a\ny[i] = b[0]", "only numbers and bools become vectors"},
 		{"for a > x[i] {\n a = a - 1\n}\n_ = a", "this kernel stores nothing"},
 	} {
-		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\n//halyard:kernel\nfunc k(t grid.Thread, a float32, wide int, x, y []float32, z []int32) {\ni := t.Global(0)\n" + c.body + "\n}\n"
+		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\n" +
+			"var weights = [...]float32{1, 2, 1}\n\nfunc two(x float32) (float32, float32) {\nif x > 2 {\nreturn x, 1\n}\nreturn 2, x\n}\n\n//halyard:kernel\nfunc k(t grid.Thread, a float32, wide int, x, y []float32, z []int32) {\ni := t.Global(0)\n" + c.body + "\n}\n"
 		made, err := translatedWith(imp, src)
 		require.NoError(t, err, c.body)
 		require.Len(t, made.Loops, 1)
@@ -286,7 +294,8 @@ func TestArraysInVectors(t *testing.T) {
 		{nearest + "for d, x := range p[i] {\n s[i][best] += float32(x * y[d][1])\n}\ns[i][best] *= float32(math.Abs(float64(t.Global(0))))", "for lane := range", ""},
 		{nearest + "s[i][best]++\ns[i+1][0]++", "", "threads may share elements of s, which is used in another way, too"},
 		{nearest + "s[0][best]++", "", "the stores of the threads are not to neighbours"},
-		{nearest + "if s[i][best]++; a > 0 {\n z[i] = 1\n}", "", "beside stores to places that differ between threads, only such stores become vector code"},
+		{nearest + "if s[i][best]++; a > 0 {\n z[i] = 1\n}", "for lane := range", ""},
+		{nearest + "if a > 0 {\n s[i][best]++\n z[i] = 1\n}", "", "beside stores to places that differ between threads, only such stores become vector code"},
 		{"k := 0\nif p[i][0] > a {\n k = 3\n}\ns[i][k]++", "", "these stores are to places that differ between threads, and are too large a part of the kernel"},
 		{"y[i][0] = y[i+1][0]", "", "threads may share elements of y, which is indexed in another way, too"},
 		{"_ = i\ny[0][0] = a", "", "no index is the thread's place plus a number that is known before the row"},
@@ -414,7 +423,7 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 		}
 		imp, err := imports()
 		require.NoError(t, err)
-		rows, lanes, loops := laneFiles(t, imp, src.String())
+		rows, vectors, loops := laneFiles(t, imp, src.String())
 		table.WriteString("package main\n\nfunc all() {\n")
 		for k, l := range loops {
 			seed, kinds, front := *randomSeed+uint64(first+k), "i32, u32", "rows[float32, int32, uint32]"
@@ -431,10 +440,10 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 			fmt.Fprintf(&table, "\trun(%d, %s, k%d, k%[3]dRow, %s)\n", seed, kinds, k, front)
 		}
 		table.WriteString("}\n")
-		dir := module(t, map[string]string{"main.go": laneRunner, "kernels.go": kept.String(), "main_kernels.go": rows, "main_kernels_simd.go": lanes, "table.go": table.String()})
+		dir := module(t, map[string]string{"main.go": laneRunner, "kernels.go": kept.String(), "main_kernels.go": rows, "main_kernels_simd.go": vectors, "table.go": table.String()})
 		if keep := os.Getenv("HALYARD_TEST_KEEP"); keep != "" {
 			require.NoError(t, os.WriteFile(filepath.Join(keep, "kernels.go"), []byte(kept.String()), 0o600))
-			require.NoError(t, os.WriteFile(filepath.Join(keep, "main_kernels_simd.go"), []byte(lanes), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(keep, "main_kernels_simd.go"), []byte(vectors), 0o600))
 		}
 		lap("translation", begin)
 		begin = time.Now()
@@ -489,7 +498,7 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 }
 
 // laneFiles translates kernels for the host alone: it returns the loops over rows, with the variables for the functions with vectors, and these functions. The rest of a translation is not needed here, and takes longer to make and to compile.
-func laneFiles(t *testing.T, imp types.Importer, src string) (rows, lanes string, loops []Loop) {
+func laneFiles(t *testing.T, imp types.Importer, src string) (rows, vectors string, loops []Loop) {
 	t.Helper()
 	fset := token.NewFileSet()
 	file, bad := load.Parse(fset, "kernels.go", []byte(src))
@@ -505,14 +514,14 @@ func laneFiles(t *testing.T, imp types.Importer, src string) (rows, lanes string
 	all, _, err := p.loops(kernels)
 	require.NoError(t, err)
 	var text strings.Builder
-	var made []*vectors
+	var made []*lanes.Vectors
 	needed := map[string]string{"grid": load.GridPath}
 	for i, f := range kernels {
 		v, why := p.vectors(f, all[i])
 		loops = append(loops, Loop{f.decl.Name.Name, fset.Position(f.decl.Pos()), v != nil, why})
 		if v != nil {
 			made = append(made, v)
-			fmt.Fprintf(&text, "var %s %s\n\n", v.hook, v.typ)
+			fmt.Fprintf(&text, "var %s %s\n\n", v.Hook, v.Type)
 		}
 		maps.Copy(needed, all[i].imports)
 		fmt.Fprintf(&text, "%s\n", all[i].text)

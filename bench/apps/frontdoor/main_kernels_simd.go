@@ -41,24 +41,24 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 		return r
 	}
 	from, to := r.First(), min(r.End, n)
-	from, to = grid.Within(from, to, (r.Y*n)-n, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)+n, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)-1, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)+1, len(p))
-	from, to = grid.Within(from, to, (r.Y * n), len(p))
-	from, to = grid.Within(from, to, (r.Y * n), len(q))
+	from, to = grid.Within(from, to, n*r.Y-n, len(p))
+	from, to = grid.Within(from, to, n*r.Y+n, len(p))
+	from, to = grid.Within(from, to, n*r.Y-1, len(p))
+	from, to = grid.Within(from, to, n*r.Y+1, len(p))
+	from, to = grid.Within(from, to, n*r.Y, len(p))
+	from, to = grid.Within(from, to, n*r.Y, len(q))
 	from = max(from, 1)
 	to = min(to, n-1)
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
-	p0 := p[from+((r.Y*n)-n):][:count]
-	p1 := p[from+((r.Y*n)+n):][:count]
-	p2 := p[from+((r.Y*n)-1):][:count]
-	p3 := p[from+((r.Y*n)+1):][:count]
-	p4 := p[from+(r.Y*n):][:count]
-	q5 := q[from+(r.Y*n):][:count]
+	p0 := p[from+n*r.Y-n:][:count]
+	p1 := p[from+n*r.Y+n:][:count]
+	p2 := p[from+n*r.Y-1:][:count]
+	p3 := p[from+n*r.Y+1:][:count]
+	p4 := p[from+n*r.Y:][:count]
+	q5 := q[from+n*r.Y:][:count]
 	if !lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4) {
 		return r // a thread uses what another one stores
 	}
@@ -94,50 +94,50 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 }
 
 // advanceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) grid.Row {
-	from, to := r_.First(), min(r_.End, len(x))
-	from, to = grid.Within(from, to, 0, len(p))
+func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) grid.Row {
+	from, to := r_2.First(), min(r_2.End, len(x))
 	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, 0, len(q))
+	from, to = grid.Within(from, to, 0, len(p))
 	from, to = grid.Within(from, to, 0, len(r))
+	from, to = grid.Within(from, to, 0, len(q))
 	if to-from < lanes.Lanes32().Len() || len(rr) <= 0 || len(pq) <= 0 {
-		return r_
+		return r_2
 	}
 	count := to - from
-	p0 := p[from+0:][:count]
-	x1 := x[from+0:][:count]
-	q2 := q[from+0:][:count]
-	r3 := r[from+0:][:count]
-	if !lanes.Apart(x1, p0) || !lanes.Apart(x1, q2) || !lanes.Apart(x1, r3) || !lanes.Disjoint(x1, rr) || !lanes.Disjoint(x1, pq) || !lanes.Apart(r3, p0) || !lanes.Apart(r3, q2) || !lanes.Disjoint(r3, rr) || !lanes.Disjoint(r3, pq) {
-		return r_ // a thread uses what another one stores
+	x0 := x[from+0:][:count]
+	p1 := p[from+0:][:count]
+	r2 := r[from+0:][:count]
+	q3 := q[from+0:][:count]
+	if !lanes.Apart(x0, p1) || !lanes.Apart(x0, r2) || !lanes.Apart(x0, q3) || !lanes.Disjoint(x0, rr) || !lanes.Disjoint(x0, pq) || !lanes.Apart(r2, p1) || !lanes.Apart(r2, q3) || !lanes.Disjoint(r2, rr) || !lanes.Disjoint(r2, pq) {
+		return r_2 // a thread uses what another one stores
 	}
-	advanceRow(r_.Until(from), x, r, p, q, rr, pq)
+	advanceRow(r_2.Until(from), x, r, p, q, rr, pq)
 	all0 := simd.BroadcastFloat32s((rr[0] / pq[0]))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:67
-		lanes.Store(lanes.Load[simd.Float32s](&x1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p0[at]))), &x1[at])
-		lanes.Store(lanes.Load[simd.Float32s](&r3[at]).Sub(all0.Mul(lanes.Load[simd.Float32s](&q2[at]))), &r3[at])
+		lanes.Store(lanes.Load[simd.Float32s](&x0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &x0[at])
+		lanes.Store(lanes.Load[simd.Float32s](&r2[at]).Sub(all0.Mul(lanes.Load[simd.Float32s](&q3[at]))), &r2[at])
 //line main_kernels_simd.go:122
 	}
-	return r_.From(from + at)
+	return r_2.From(from + at)
 }
 
 // directLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) grid.Row {
-	from, to := r_.First(), min(r_.End, len(p))
+func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before []float32) grid.Row {
+	from, to := r_2.First(), min(r_2.End, len(p))
 	from, to = grid.Within(from, to, 0, len(r))
 	from, to = grid.Within(from, to, 0, len(p))
 	if to-from < lanes.Lanes32().Len() || len(now) <= 0 || len(before) <= 0 {
-		return r_
+		return r_2
 	}
 	count := to - from
 	r0 := r[from+0:][:count]
 	p1 := p[from+0:][:count]
 	if !lanes.Apart(p1, r0) || !lanes.Disjoint(p1, now) || !lanes.Disjoint(p1, before) {
-		return r_ // a thread uses what another one stores
+		return r_2 // a thread uses what another one stores
 	}
-	directRow(r_.Until(from), p, r, now, before)
+	directRow(r_2.Until(from), p, r, now, before)
 	all0 := simd.BroadcastFloat32s((now[0] / before[0]))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
@@ -145,7 +145,7 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
 //line main_kernels_simd.go:147
 	}
-	return r_.From(from + at)
+	return r_2.From(from + at)
 }
 
 // spreadLanes runs the front threads of a row as vectors, and returns the rest of the row.
@@ -154,24 +154,24 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 		return r
 	}
 	from_2, to_2 := r.First(), min(r.End, n)
-	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)-1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)+1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y + int(1)) * n), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)-n, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)+n, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y * n), len(to))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n-1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n+1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+2*n, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y, len(to))
 	from_2 = max(from_2, 1)
 	to_2 = min(to_2, n-1)
 	if to_2-from_2 < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to_2 - from_2
-	from0 := from[from_2+(((r.Y+int(1))*n)-1):][:count]
-	from1 := from[from_2+(((r.Y+int(1))*n)+1):][:count]
-	from2 := from[from_2+((r.Y+int(1))*n):][:count]
-	from3 := from[from_2+(((r.Y+int(1))*n)-n):][:count]
-	from4 := from[from_2+(((r.Y+int(1))*n)+n):][:count]
-	to5 := to[from_2+(r.Y*n):][:count]
+	from0 := from[from_2+n*r.Y+n-1:][:count]
+	from1 := from[from_2+n*r.Y+n+1:][:count]
+	from2 := from[from_2+n*r.Y+n:][:count]
+	from3 := from[from_2+n*r.Y:][:count]
+	from4 := from[from_2+n*r.Y+2*n:][:count]
+	to5 := to[from_2+n*r.Y:][:count]
 	if !lanes.Apart(to5, from0) || !lanes.Apart(to5, from1) || !lanes.Apart(to5, from2) || !lanes.Apart(to5, from3) || !lanes.Apart(to5, from4) {
 		return r // a thread uses what another one stores
 	}
@@ -208,12 +208,12 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 		return r
 	}
 	from, to := r.First(), min(r.End, int(n))
-	from, to = grid.Within(from, to, (r.Y * int(n)), len(out))
+	from, to = grid.Within(from, to, int(n)*r.Y, len(out))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
-	count := to - from
-	out0 := out[from+(r.Y*int(n)):][:count]
+	count_2 := to - from
+	out0 := out[from+int(n)*r.Y:][:count_2]
 	escapeRow(r.Until(from), n, limit, out)
 	step := (float32(2.4) / float32(n))
 	all1 := simd.BroadcastFloat32s(step)
@@ -228,7 +228,7 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 	c10 := simd.BroadcastInt32s(1)
 	at := 0
 	for {
-		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
 //line mandelbrot.go:16
 			a := c2.Add(all1.Mul(lanes.Float32s(x)))
@@ -236,36 +236,38 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 //line mandelbrot.go:17
 			y := c4
 //line mandelbrot.go:17
-			count_2 := c5
+			count := c5
 			{
 //line mandelbrot.go:18
 				live := lanes.All32()
 //line mandelbrot.go:18
 				for {
 //line mandelbrot.go:18
-					live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
+					live = live.And(count.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
 //line mandelbrot.go:18
 					if !lanes.Any32(live) {
 //line mandelbrot.go:18
 						break
 					}
 //line mandelbrot.go:19
-					v := c8.Mul(x_2).Mul(y).Add(all9)
+					v := x_2.Mul(x_2).Sub(y.Mul(y)).Add(a)
 //line mandelbrot.go:19
-					x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
+					v_2 := c8.Mul(x_2).Mul(y).Add(all9)
 //line mandelbrot.go:19
-					y = v.IfElse(live, y)
-					count_2 = count_2.Add(c10).IfElse(live, count_2)
+					x_2 = v
+//line mandelbrot.go:19
+					y = v_2
+					count = count.Add(c10).IfElse(live, count)
 				}
 			}
 //line mandelbrot.go:22
-			lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line main_kernels_simd.go:264
+			lanes.StoreUint16(lanes.WrapUint16(count.ToBits()), lanes.All32(), out0[at:])
+//line main_kernels_simd.go:266
 		}
-		if at == count {
+		if at == count_2 {
 			break
 		}
-		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -288,7 +290,7 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 		return r
 	}
 	count := to - from
-	if !lanes.Disjoint(v, old) || !lanes.Disjoint(v, now) || !lanes.Disjoint(now, old) || !lanes.Disjoint(now, v) {
+	if !lanes.Disjoint(now, old) || !lanes.Disjoint(now, v) || !lanes.Disjoint(v, old) || !lanes.Disjoint(v, now) {
 		return r // a thread uses what another one stores
 	}
 	moveRow(r.Until(from), dt, old, v, now)
@@ -310,77 +312,76 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 		ay := c0
 //line nbody.go:20
 		az := c0
-		{
-//line nbody.go:21
-			k := 0
-//line nbody.go:21
-			for ; k < len(old); k = (k + 4) {
-				i := k
+		for k := 0; k < len(old); k += 4 {
+			dx := simd.BroadcastFloat32s(old[k]).Sub(x_2)
 //line nbody.go:22
-				if uint(i) >= uint(len(old)) {
+			i := (k + 1)
 //line nbody.go:22
-					return r.From(from + at) // the row's loop tells
-				}
+			if uint(i) >= uint(len(old)) {
 //line nbody.go:22
-				i_2 := (k + 1)
-//line nbody.go:22
-				if uint(i_2) >= uint(len(old)) {
-//line nbody.go:22
-					return r.From(from + at) // the row's loop tells
-				}
-//line nbody.go:22
-				i_3 := (k + 2)
-//line nbody.go:22
-				if uint(i_3) >= uint(len(old)) {
-//line nbody.go:22
-					return r.From(from + at) // the row's loop tells
-				}
-//line nbody.go:22
-				dx := simd.BroadcastFloat32s(old[i]).Sub(x_2)
-//line nbody.go:22
-				dy := simd.BroadcastFloat32s(old[i_2]).Sub(y)
-//line nbody.go:22
-				dz := simd.BroadcastFloat32s(old[i_3]).Sub(z)
-				d := dx.Mul(dx).Add(dy.Mul(dy)).Add(dz.Mul(dz)).Add(c1)
-				i_4 := (k + 3)
-//line nbody.go:24
-				if uint(i_4) >= uint(len(old)) {
-//line nbody.go:24
-					return r.From(from + at) // the row's loop tells
-				}
-//line nbody.go:24
-				pull := simd.BroadcastFloat32s(old[i_4]).Div(d.Mul(d.Sqrt()))
-				ax = ax.Add(dx.Mul(pull))
-//line nbody.go:25
-				ay = ay.Add(dy.Mul(pull))
-//line nbody.go:25
-				az = az.Add(dz.Mul(pull))
+				return r.From(from + at) // the row's loop tells
 			}
+//line nbody.go:22
+			dy := simd.BroadcastFloat32s(old[i]).Sub(y)
+//line nbody.go:22
+			i_2 := (k + 2)
+//line nbody.go:22
+			if uint(i_2) >= uint(len(old)) {
+//line nbody.go:22
+				return r.From(from + at) // the row's loop tells
+			}
+//line nbody.go:22
+			dz := simd.BroadcastFloat32s(old[i_2]).Sub(z)
+			d := dx.Mul(dx).Add(dy.Mul(dy)).Add(dz.Mul(dz)).Add(c1)
+			v_2 := d.Sqrt()
+//line nbody.go:24
+			i_3 := (k + 3)
+//line nbody.go:24
+			if uint(i_3) >= uint(len(old)) {
+//line nbody.go:24
+				return r.From(from + at) // the row's loop tells
+			}
+//line nbody.go:24
+			pull := simd.BroadcastFloat32s(old[i_3]).Div(d.Mul(v_2))
+			v_3 := ax.Add(dx.Mul(pull))
+//line nbody.go:25
+			v_4 := ay.Add(dy.Mul(pull))
+//line nbody.go:25
+			v_5 := az.Add(dz.Mul(pull))
+//line nbody.go:25
+			ax = v_3
+//line nbody.go:25
+			ay = v_4
+//line nbody.go:25
+			az = v_5
 		}
+		v_9 := lanes.GatherFloat32s(v, 3*x+0, 3).Add(ax.Mul(all2))
 //line nbody.go:27
-		v_2 := lanes.GatherFloat32s(v, 3*x+1, 3).Add(ay.Mul(all2))
+		v_10 := lanes.GatherFloat32s(v, 3*x+1, 3).Add(ay.Mul(all2))
 //line nbody.go:27
-		v_3 := lanes.GatherFloat32s(v, 3*x+2, 3).Add(az.Mul(all2))
+		v_11 := lanes.GatherFloat32s(v, 3*x+2, 3).Add(az.Mul(all2))
 //line nbody.go:27
-		lanes.ScatterFloat32s(lanes.GatherFloat32s(v, 3*x+0, 3).Add(ax.Mul(all2)), lanes.All32(), v, 3*x+0, 3)
+		lanes.ScatterFloat32s(v_9, lanes.All32(), v, 3*x+0, 3)
 //line nbody.go:27
-		lanes.ScatterFloat32s(v_2, lanes.All32(), v, 3*x+1, 3)
+		lanes.ScatterFloat32s(v_10, lanes.All32(), v, 3*x+1, 3)
 //line nbody.go:27
-		lanes.ScatterFloat32s(v_3, lanes.All32(), v, 3*x+2, 3)
-		v_4 := y.Add(lanes.GatherFloat32s(v, 3*x+1, 3).Mul(all2))
+		lanes.ScatterFloat32s(v_11, lanes.All32(), v, 3*x+2, 3)
+		v_16 := x_2.Add(lanes.GatherFloat32s(v, 3*x+0, 3).Mul(all2))
 //line nbody.go:28
-		v_5 := z.Add(lanes.GatherFloat32s(v, 3*x+2, 3).Mul(all2))
+		v_17 := y.Add(lanes.GatherFloat32s(v, 3*x+1, 3).Mul(all2))
 //line nbody.go:28
-		v_6 := lanes.GatherFloat32s(old, 4*x+3, 4)
+		v_18 := z.Add(lanes.GatherFloat32s(v, 3*x+2, 3).Mul(all2))
 //line nbody.go:28
-		lanes.ScatterFloat32s(x_2.Add(lanes.GatherFloat32s(v, 3*x+0, 3).Mul(all2)), lanes.All32(), now, 4*x+0, 4)
+		v_19 := lanes.GatherFloat32s(old, 4*x+3, 4)
 //line nbody.go:28
-		lanes.ScatterFloat32s(v_4, lanes.All32(), now, 4*x+1, 4)
+		lanes.ScatterFloat32s(v_16, lanes.All32(), now, 4*x+0, 4)
 //line nbody.go:28
-		lanes.ScatterFloat32s(v_5, lanes.All32(), now, 4*x+2, 4)
+		lanes.ScatterFloat32s(v_17, lanes.All32(), now, 4*x+1, 4)
 //line nbody.go:28
-		lanes.ScatterFloat32s(v_6, lanes.All32(), now, 4*x+3, 4)
-//line main_kernels_simd.go:384
+		lanes.ScatterFloat32s(v_18, lanes.All32(), now, 4*x+2, 4)
+//line nbody.go:28
+		lanes.ScatterFloat32s(v_19, lanes.All32(), now, 4*x+3, 4)
+//line main_kernels_simd.go:385
 	}
 	return r.From(from + at)
 }
@@ -405,7 +406,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:16
 			lanes.Store(lanes.Load[simd.Float64s](&a0[at]), &c1[at])
-//line main_kernels_simd.go:409
+//line main_kernels_simd.go:410
 		}
 		if at == count || !lanes.Disjoint(c, a) {
 			break
@@ -436,7 +437,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:23
 			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](&c0[at])), &b1[at])
-//line main_kernels_simd.go:440
+//line main_kernels_simd.go:441
 		}
 		if at == count || !lanes.Disjoint(b, c) {
 			break
@@ -468,7 +469,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:30
 			lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at])), &c2[at])
-//line main_kernels_simd.go:472
+//line main_kernels_simd.go:473
 		}
 		if at == count || !lanes.Disjoint(c, a) || !lanes.Disjoint(c, b) {
 			break
@@ -501,7 +502,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:37
 			lanes.Store(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at]))), &a2[at])
-//line main_kernels_simd.go:505
+//line main_kernels_simd.go:506
 		}
 		if at == count || !lanes.Disjoint(a, b) || !lanes.Disjoint(a, c) {
 			break
@@ -514,17 +515,17 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 // nstreamLanes runs the front threads of a row as vectors, and returns the rest of the row.
 func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	from, to := r.First(), min(r.End, len(a))
+	from, to = grid.Within(from, to, 0, len(a))
 	from, to = grid.Within(from, to, 0, len(b))
 	from, to = grid.Within(from, to, 0, len(c))
-	from, to = grid.Within(from, to, 0, len(a))
 	if to-from < lanes.Lanes64().Len() {
 		return r
 	}
 	count := to - from
-	b0 := b[from+0:][:count]
-	c1 := c[from+0:][:count]
-	a2 := a[from+0:][:count]
-	if !lanes.Apart(a2, b0) || !lanes.Apart(a2, c1) {
+	a0 := a[from+0:][:count]
+	b1 := b[from+0:][:count]
+	c2 := c[from+0:][:count]
+	if !lanes.Apart(a0, b1) || !lanes.Apart(a0, c2) {
 		return r // a thread uses what another one stores
 	}
 	nstreamRow(r.Until(from), a, b, c)
@@ -532,8 +533,8 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:44
-		lanes.Store(lanes.Load[simd.Float64s](&a2[at]).Add(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at])))), &a2[at])
-//line main_kernels_simd.go:537
+		lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c2[at])))), &a0[at])
+//line main_kernels_simd.go:538
 	}
 	return r.From(from + at)
 }
@@ -547,11 +548,11 @@ func dotPhase1Lanes(indexX int, gridX int, end int, a []float32, mines []float32
 		return false
 	}
 	mines0 := mines[0:][:to]
-	c1 := simd.BroadcastFloat32s(0)
+	c2 := simd.BroadcastFloat32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line cg.go:43
-		lanes.Store(c1, &mines0[at])
-//line main_kernels_simd.go:555
+		lanes.Store(c2, &mines0[at])
+//line main_kernels_simd.go:556
 	}
 	return true
 }
@@ -572,7 +573,7 @@ func dotPhase2Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
 //line cg.go:45
 			lanes.Store(mine, &mines0[at])
-//line main_kernels_simd.go:576
+//line main_kernels_simd.go:577
 		}
 	}
 	return round
@@ -594,7 +595,7 @@ func dotPhase3Lanes(part []float32, mines []float32, count int) bool {
 		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line cg.go:47
 		lanes.Store(mine, &part1[at])
-//line main_kernels_simd.go:598
+//line main_kernels_simd.go:599
 	}
 	return true
 }
@@ -608,11 +609,11 @@ func innerPhase1Lanes(indexX int, gridX int, end int, a []float64, mines []float
 		return false
 	}
 	mines0 := mines[0:][:to]
-	c1 := simd.BroadcastFloat64s(0)
+	c2 := simd.BroadcastFloat64s(0)
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:53
-		lanes.Store(c1, &mines0[at])
-//line main_kernels_simd.go:616
+		lanes.Store(c2, &mines0[at])
+//line main_kernels_simd.go:617
 	}
 	return true
 }
@@ -633,7 +634,7 @@ func innerPhase2Lanes(round int, a []float64, b []float64, mines []float64, stop
 			mine = mine.Add(lanes.Load[simd.Float64s](&a1[at]).Mul(lanes.Load[simd.Float64s](&b2[at])))
 //line stream.go:55
 			lanes.Store(mine, &mines0[at])
-//line main_kernels_simd.go:637
+//line main_kernels_simd.go:638
 		}
 	}
 	return round
@@ -655,7 +656,7 @@ func innerPhase3Lanes(part []float64, mines []float64, count int) bool {
 		mine := lanes.Load[simd.Float64s](&mines0[at])
 //line stream.go:57
 		lanes.Store(mine, &part1[at])
-//line main_kernels_simd.go:659
+//line main_kernels_simd.go:660
 	}
 	return true
 }

@@ -24,24 +24,24 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 		return r
 	}
 	from, to := r.First(), min(r.End, int(n))
-	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)-1, len(p))
-	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)+1, len(p))
-	from, to = grid.Within(from, to, (r.Y*int(n))+int(n), len(p))
-	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)-int(n), len(p))
-	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)+int(n), len(p))
-	from, to = grid.Within(from, to, (r.Y * int(n)), len(q))
+	from, to = grid.Within(from, to, int(n)*r.Y+int(n)-1, len(p))
+	from, to = grid.Within(from, to, int(n)*r.Y+int(n)+1, len(p))
+	from, to = grid.Within(from, to, int(n)*r.Y+int(n), len(p))
+	from, to = grid.Within(from, to, int(n)*r.Y, len(p))
+	from, to = grid.Within(from, to, int(n)*r.Y+2*int(n), len(p))
+	from, to = grid.Within(from, to, int(n)*r.Y, len(q))
 	from = max(from, 1)
 	to = min(to, int(n)-1)
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
-	p0 := p[from+((r.Y*int(n))+int(n)-1):][:count]
-	p1 := p[from+((r.Y*int(n))+int(n)+1):][:count]
-	p2 := p[from+((r.Y*int(n))+int(n)):][:count]
-	p3 := p[from+((r.Y*int(n))+int(n)-int(n)):][:count]
-	p4 := p[from+((r.Y*int(n))+int(n)+int(n)):][:count]
-	q5 := q[from+(r.Y*int(n)):][:count]
+	p0 := p[from+int(n)*r.Y+int(n)-1:][:count]
+	p1 := p[from+int(n)*r.Y+int(n)+1:][:count]
+	p2 := p[from+int(n)*r.Y+int(n):][:count]
+	p3 := p[from+int(n)*r.Y:][:count]
+	p4 := p[from+int(n)*r.Y+2*int(n):][:count]
+	q5 := q[from+int(n)*r.Y:][:count]
 	if !lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4) {
 		return r // a thread uses what another one stores
 	}
@@ -77,24 +77,24 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 		return r
 	}
 	from_2, to_2 := r.First(), min(r.End, int(n))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(n))+int(n)-1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(n))+int(n)+1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(n))+int(n), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(n))+int(n)-int(n), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(n))+int(n)+int(n), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y * int(n)), len(to))
+	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y+int(n)-1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y+int(n)+1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y+int(n), len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y+2*int(n), len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y, len(to))
 	from_2 = max(from_2, 1)
 	to_2 = min(to_2, int(n)-1)
 	if to_2-from_2 < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to_2 - from_2
-	from0 := from[from_2+((r.Y*int(n))+int(n)-1):][:count]
-	from1 := from[from_2+((r.Y*int(n))+int(n)+1):][:count]
-	from2 := from[from_2+((r.Y*int(n))+int(n)):][:count]
-	from3 := from[from_2+((r.Y*int(n))+int(n)-int(n)):][:count]
-	from4 := from[from_2+((r.Y*int(n))+int(n)+int(n)):][:count]
-	to5 := to[from_2+(r.Y*int(n)):][:count]
+	from0 := from[from_2+int(n)*r.Y+int(n)-1:][:count]
+	from1 := from[from_2+int(n)*r.Y+int(n)+1:][:count]
+	from2 := from[from_2+int(n)*r.Y+int(n):][:count]
+	from3 := from[from_2+int(n)*r.Y:][:count]
+	from4 := from[from_2+int(n)*r.Y+2*int(n):][:count]
+	to5 := to[from_2+int(n)*r.Y:][:count]
 	if !lanes.Apart(to5, from0) || !lanes.Apart(to5, from1) || !lanes.Apart(to5, from2) || !lanes.Apart(to5, from3) || !lanes.Apart(to5, from4) {
 		return r // a thread uses what another one stores
 	}

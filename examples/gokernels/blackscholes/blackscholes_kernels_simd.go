@@ -97,7 +97,9 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			p = p.Mul(zz).Add(c11)
 			p = p.Mul(zz).Add(c12)
 //line blackscholes.go:23
-			d1 := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13)).Add(all14.Mul(y)).Div(spread)
+			v := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13))
+//line blackscholes.go:23
+			d1 := v.Add(all14.Mul(y)).Div(spread)
 			d2 := d1.Sub(spread)
 			x_3 := all15.Mul(y).Neg()
 //line blackscholes.go:25
@@ -238,7 +240,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 			lanes.Store(c_4, &call3[at])
 			lanes.Store(c_4.Sub(s).Add(discounted), &put4[at])
-//line blackscholes_kernels_simd.go:242
+//line blackscholes_kernels_simd.go:244
 		}
 		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {
 			break

@@ -33,24 +33,24 @@ func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row 
 		return r
 	}
 	from, to := r.First(), min(r.End, n)
-	from, to = grid.Within(from, to, (r.Y * n), len(p))
-	from, to = grid.Within(from, to, (r.Y*n)-n, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)-1, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)+1, len(p))
-	from, to = grid.Within(from, to, (r.Y*n)+n, len(p))
-	from, to = grid.Within(from, to, (r.Y * n), len(q))
+	from, to = grid.Within(from, to, n*r.Y, len(p))
+	from, to = grid.Within(from, to, n*r.Y-n, len(p))
+	from, to = grid.Within(from, to, n*r.Y-1, len(p))
+	from, to = grid.Within(from, to, n*r.Y+1, len(p))
+	from, to = grid.Within(from, to, n*r.Y+n, len(p))
+	from, to = grid.Within(from, to, n*r.Y, len(q))
 	from = max(from, 1)
 	to = min(to, n-1)
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
-	p0 := p[from+(r.Y*n):][:count]
-	p1 := p[from+((r.Y*n)-n):][:count]
-	p2 := p[from+((r.Y*n)-1):][:count]
-	p3 := p[from+((r.Y*n)+1):][:count]
-	p4 := p[from+((r.Y*n)+n):][:count]
-	q5 := q[from+(r.Y*n):][:count]
+	p0 := p[from+n*r.Y:][:count]
+	p1 := p[from+n*r.Y-n:][:count]
+	p2 := p[from+n*r.Y-1:][:count]
+	p3 := p[from+n*r.Y+1:][:count]
+	p4 := p[from+n*r.Y+n:][:count]
+	q5 := q[from+n*r.Y:][:count]
 	if !lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4) {
 		return r // a thread uses what another one stores
 	}
@@ -85,51 +85,51 @@ func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row 
 }
 
 // advanceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) grid.Row {
-	from, to := r_.First(), min(r_.End, len(x))
-	from, to = grid.Within(from, to, 0, len(p))
+func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) grid.Row {
+	from, to := r_2.First(), min(r_2.End, len(x))
 	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, 0, len(q))
+	from, to = grid.Within(from, to, 0, len(p))
 	from, to = grid.Within(from, to, 0, len(r))
+	from, to = grid.Within(from, to, 0, len(q))
 	if to-from < lanes.Lanes32().Len() || len(rr) <= 0 || len(pq) <= 0 {
-		return r_
+		return r_2
 	}
 	count := to - from
-	p0 := p[from+0:][:count]
-	x1 := x[from+0:][:count]
-	q2 := q[from+0:][:count]
-	r3 := r[from+0:][:count]
-	if !lanes.Apart(x1, p0) || !lanes.Apart(x1, q2) || !lanes.Apart(x1, r3) || !lanes.Disjoint(x1, rr) || !lanes.Disjoint(x1, pq) || !lanes.Apart(r3, p0) || !lanes.Apart(r3, q2) || !lanes.Disjoint(r3, rr) || !lanes.Disjoint(r3, pq) {
-		return r_ // a thread uses what another one stores
+	x0 := x[from+0:][:count]
+	p1 := p[from+0:][:count]
+	r2 := r[from+0:][:count]
+	q3 := q[from+0:][:count]
+	if !lanes.Apart(x0, p1) || !lanes.Apart(x0, r2) || !lanes.Apart(x0, q3) || !lanes.Disjoint(x0, rr) || !lanes.Disjoint(x0, pq) || !lanes.Apart(r2, p1) || !lanes.Apart(r2, q3) || !lanes.Disjoint(r2, rr) || !lanes.Disjoint(r2, pq) {
+		return r_2 // a thread uses what another one stores
 	}
-	advanceRow(r_.Until(from), x, r, p, q, rr, pq)
+	advanceRow(r_2.Until(from), x, r, p, q, rr, pq)
 	alpha := (rr[0] / pq[0])
 	all1 := simd.BroadcastFloat32s(alpha)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:82
-		lanes.Store(lanes.Load[simd.Float32s](&x1[at]).Add(all1.Mul(lanes.Load[simd.Float32s](&p0[at]))), &x1[at])
-		lanes.Store(lanes.Load[simd.Float32s](&r3[at]).Sub(all1.Mul(lanes.Load[simd.Float32s](&q2[at]))), &r3[at])
+		lanes.Store(lanes.Load[simd.Float32s](&x0[at]).Add(all1.Mul(lanes.Load[simd.Float32s](&p1[at]))), &x0[at])
+		lanes.Store(lanes.Load[simd.Float32s](&r2[at]).Sub(all1.Mul(lanes.Load[simd.Float32s](&q3[at]))), &r2[at])
 //line cg_kernels_simd.go:114
 	}
-	return r_.From(from + at)
+	return r_2.From(from + at)
 }
 
 // directLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) grid.Row {
-	from, to := r_.First(), min(r_.End, len(p))
+func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before []float32) grid.Row {
+	from, to := r_2.First(), min(r_2.End, len(p))
 	from, to = grid.Within(from, to, 0, len(r))
 	from, to = grid.Within(from, to, 0, len(p))
 	if to-from < lanes.Lanes32().Len() || len(now) <= 0 || len(before) <= 0 {
-		return r_
+		return r_2
 	}
 	count := to - from
 	r0 := r[from+0:][:count]
 	p1 := p[from+0:][:count]
 	if !lanes.Apart(p1, r0) || !lanes.Disjoint(p1, now) || !lanes.Disjoint(p1, before) {
-		return r_ // a thread uses what another one stores
+		return r_2 // a thread uses what another one stores
 	}
-	directRow(r_.Until(from), p, r, now, before)
+	directRow(r_2.Until(from), p, r, now, before)
 	beta := (now[0] / before[0])
 	all1 := simd.BroadcastFloat32s(beta)
 	at := 0
@@ -138,7 +138,7 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all1.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
 //line cg_kernels_simd.go:140
 	}
-	return r_.From(from + at)
+	return r_2.From(from + at)
 }
 
 // productPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
@@ -206,19 +206,19 @@ func productPhase3Lanes(part []float32, mines []float32, count int) bool {
 func productPhase4Lanes(half int, part []float32, count int) bool {
 	end := min(count, half)
 	from, to := 0, end
-	from, to = grid.Within(from, to, half, len(part))
 	from, to = grid.Within(from, to, 0, len(part))
+	from, to = grid.Within(from, to, half, len(part))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
-	part0 := part[half:][:to]
-	part1 := part[0:][:to]
-	if !lanes.Apart(part1, part0) {
+	part0 := part[0:][:to]
+	part1 := part[half:][:to]
+	if !lanes.Apart(part0, part1) {
 		return false // a thread uses what another one stores
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:46
-		lanes.Store(lanes.Load[simd.Float32s](&part1[at]).Add(lanes.Load[simd.Float32s](&part0[at])), &part1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
 //line cg_kernels_simd.go:223
 	}
 	return true
@@ -288,19 +288,19 @@ func totalPhase3Lanes(part []float32, mines []float32, count int) bool {
 func totalPhase4Lanes(half int, part []float32, count int) bool {
 	end := min(count, half)
 	from, to := 0, end
-	from, to = grid.Within(from, to, half, len(part))
 	from, to = grid.Within(from, to, 0, len(part))
+	from, to = grid.Within(from, to, half, len(part))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
-	part0 := part[half:][:to]
-	part1 := part[0:][:to]
-	if !lanes.Apart(part1, part0) {
+	part0 := part[0:][:to]
+	part1 := part[half:][:to]
+	if !lanes.Apart(part0, part1) {
 		return false // a thread uses what another one stores
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:68
-		lanes.Store(lanes.Load[simd.Float32s](&part1[at]).Add(lanes.Load[simd.Float32s](&part0[at])), &part1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
 //line cg_kernels_simd.go:305
 	}
 	return true

@@ -23,12 +23,12 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 		return r
 	}
 	from, to := r.First(), min(r.End, int(v.Width))
-	from, to = grid.Within(from, to, (r.Y * int(v.Width)), len(rounds))
+	from, to = grid.Within(from, to, int(v.Width)*r.Y, len(rounds))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
-	rounds0 := rounds[from+(r.Y*int(v.Width)):][:count]
+	rounds0 := rounds[from+int(v.Width)*r.Y:][:count]
 	mandelbrotRow(r.Until(from), v, rounds)
 	py := r.Y
 	all1 := simd.BroadcastFloat32s(float32(v.Step))
@@ -56,11 +56,15 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 			y := c5
 			{
 //line mandelbrot.go:29
-				n := int32(0)
-//line mandelbrot.go:29
 				live_2 := lanes.All32()
 //line mandelbrot.go:29
-				for ; (n < most) && lanes.Any32(live_2); n = (n + int32(1)) {
+				for n := range most {
+//line mandelbrot.go:29
+					if !lanes.Any32(live_2) {
+//line mandelbrot.go:29
+						break
+					}
+//line mandelbrot.go:30
 					xx := x_2.Mul(x_2)
 //line mandelbrot.go:30
 					yy := y.Mul(y)
@@ -71,18 +75,20 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 //line mandelbrot.go:32
 					live = lanes.Without32(live, on)
 //line mandelbrot.go:34
-					v_2 := c7.Mul(x_2).Mul(y).Add(all8)
+					v_2 := xx.Sub(yy).Add(cx)
 //line mandelbrot.go:34
-					x_2 = xx.Sub(yy).Add(cx).IfElse(live_2, x_2)
+					v_3 := c7.Mul(x_2).Mul(y).Add(all8)
 //line mandelbrot.go:34
-					y = v_2.IfElse(live_2, y)
+					x_2 = v_2
+//line mandelbrot.go:34
+					y = v_3
 				}
 			}
 //line mandelbrot.go:36
 			leaves_ = all9.IfElse(live, leaves_)
 //line mandelbrot.go:23
 			lanes.Store(leaves_, &rounds0[at])
-//line mandelbrot_kernels_simd.go:86
+//line mandelbrot_kernels_simd.go:92
 		}
 		if at == count {
 			break

@@ -41,12 +41,12 @@ func matmulPhase2Lanes(firstX int, ty int, firstY int, m int, n int, c grid.Out[
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(sums))
-	from, to = grid.Within(from, to, ((firstY+ty)*n)+firstX, len(c))
+	from, to = grid.Within(from, to, firstY*n+ty*n+firstX, len(c))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
 	sums0 := sums[0:][:to]
-	c1 := c[((firstY+ty)*n)+firstX:][:to]
+	c1 := c[firstY*n+ty*n+firstX:][:to]
 	row := (firstY + ty)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at

@@ -47,19 +47,19 @@ func sumPhase1Lanes(firstX int, x []uint32, part []uint32, count int) bool {
 func sumPhase2Lanes(half int, part []uint32, count int) bool {
 	end := min(count, half)
 	from, to := 0, end
-	from, to = grid.Within(from, to, half, len(part))
 	from, to = grid.Within(from, to, 0, len(part))
+	from, to = grid.Within(from, to, half, len(part))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
-	part0 := part[half:][:to]
-	part1 := part[0:][:to]
-	if !lanes.Apart(part1, part0) {
+	part0 := part[0:][:to]
+	part1 := part[half:][:to]
+	if !lanes.Apart(part0, part1) {
 		return false // a thread uses what another one stores
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line reduce.go:22
-		lanes.Store(lanes.Load[simd.Uint32s](&part1[at]).Add(lanes.Load[simd.Uint32s](&part0[at])), &part1[at])
+		lanes.Store(lanes.Load[simd.Uint32s](&part0[at]).Add(lanes.Load[simd.Uint32s](&part1[at])), &part0[at])
 //line reduce_kernels_simd.go:64
 	}
 	return true

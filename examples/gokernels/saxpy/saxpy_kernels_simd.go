@@ -20,15 +20,15 @@ func init() {
 // saxpyLanes runs the front threads of a row as vectors, and returns the rest of the row.
 func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	from, to := r.First(), min(r.End, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
 	from, to = grid.Within(from, to, 0, len(y))
+	from, to = grid.Within(from, to, 0, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
-	x0 := x[from+0:][:count]
-	y1 := y[from+0:][:count]
-	if !lanes.Apart(y1, x0) {
+	y0 := y[from+0:][:count]
+	x1 := x[from+0:][:count]
+	if !lanes.Apart(y0, x1) {
 		return r // a thread uses what another one stores
 	}
 	saxpyRow(r.Until(from), a, x, y)
@@ -36,7 +36,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line saxpy.go:13
-		lanes.Store(lanes.Load[simd.Float32s](&y1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x0[at]))), &y1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&y0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x1[at]))), &y0[at])
 //line saxpy_kernels_simd.go:41
 	}
 	return r.From(from + at)

@@ -23,22 +23,22 @@ func smoothLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 		return r
 	}
 	from_2, to_2 := r.First(), min(r.End, int(width))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(width))-1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(width))+1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(width))-int(width), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(width))+int(width), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y * int(width)), len(to))
+	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y-1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y+1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y-int(width), len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y+int(width), len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y, len(to))
 	from_2, to_2 = grid.Without(from_2, to_2, 0)
 	from_2, to_2 = grid.Without(from_2, to_2, int(width)-1)
 	if to_2-from_2 < lanes.Lanes32().Len() || r.Y == 0 || r.Y == int(height)-1 {
 		return r
 	}
 	count := to_2 - from_2
-	from0 := from[from_2+((r.Y*int(width))-1):][:count]
-	from1 := from[from_2+((r.Y*int(width))+1):][:count]
-	from2 := from[from_2+((r.Y*int(width))-int(width)):][:count]
-	from3 := from[from_2+((r.Y*int(width))+int(width)):][:count]
-	to4 := to[from_2+(r.Y*int(width)):][:count]
+	from0 := from[from_2+int(width)*r.Y-1:][:count]
+	from1 := from[from_2+int(width)*r.Y+1:][:count]
+	from2 := from[from_2+int(width)*r.Y-int(width):][:count]
+	from3 := from[from_2+int(width)*r.Y+int(width):][:count]
+	to4 := to[from_2+int(width)*r.Y:][:count]
 	if !lanes.Apart(to4, from0) || !lanes.Apart(to4, from1) || !lanes.Apart(to4, from2) || !lanes.Apart(to4, from3) {
 		return r // a thread uses what another one stores
 	}

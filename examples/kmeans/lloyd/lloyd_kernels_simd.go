@@ -38,9 +38,9 @@ func addLanes(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32]
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
 //line lloyd.go:20
-		{
+		p := x
 //line lloyd.go:20
-			p := x
+		{
 //line lloyd.go:20
 			live := lanes.All32()
 //line lloyd.go:20
@@ -91,108 +91,66 @@ func addLanes(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32]
 						least = away.IfElse(on, least)
 					}
 				}
+//line lloyd.go:34
 				{
-//line lloyd.go:31
+//line lloyd.go:32
 					var of [16]int32
-//line lloyd.go:31
+//line lloyd.go:32
 					best.Store(of[:])
-//line lloyd.go:31
+//line lloyd.go:34
 					var on_2 [16]int32
-//line lloyd.go:31
+//line lloyd.go:34
 					live.ToInt32s().Store(on_2[:])
-//line lloyd.go:31
+//line lloyd.go:34
 					for lane := range lanes.Lanes32().Len() {
-//line lloyd.go:31
+//line lloyd.go:34
 						if on_2[lane] == 0 {
-//line lloyd.go:31
+//line lloyd.go:34
 							continue
 						}
 //line lloyd.go:31
-						p, part, best := p+lane, x+lane, int(of[lane])
+						p_2 := p + lane
+						best_2 := int(of[lane])
+//line lloyd.go:32
+						part := x + lane
 //line lloyd.go:31
-						{
+						e := points[p_2][0]
 //line lloyd.go:31
-							e0__, e1__, e2__, e3__, e4__, e5__, e6__, e7__ := points[p][0], points[p][1], points[p][2], points[p][3], points[p][4], points[p][5], points[p][6], points[p][7]
-							{
-								d, x := 0, e0__
-								_ = d
-								_ = x
-								{
+						e_2 := points[p_2][1]
+//line lloyd.go:31
+						e_3 := points[p_2][2]
+//line lloyd.go:31
+						e_4 := points[p_2][3]
+//line lloyd.go:31
+						e_5 := points[p_2][4]
+//line lloyd.go:31
+						e_6 := points[p_2][5]
+//line lloyd.go:31
+						e_7 := points[p_2][6]
+//line lloyd.go:31
+						e_8 := points[p_2][7]
+						sums[part][best_2][0] = (sums[part][best_2][0] + e)
 //line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 1, e1__
-								_ = d
-								_ = x
-								{
+						sums[part][best_2][1] = (sums[part][best_2][1] + e_2)
 //line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 2, e2__
-								_ = d
-								_ = x
-								{
+						sums[part][best_2][2] = (sums[part][best_2][2] + e_3)
 //line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 3, e3__
-								_ = d
-								_ = x
-								{
+						sums[part][best_2][3] = (sums[part][best_2][3] + e_4)
 //line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 4, e4__
-								_ = d
-								_ = x
-								{
+						sums[part][best_2][4] = (sums[part][best_2][4] + e_5)
 //line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 5, e5__
-								_ = d
-								_ = x
-								{
+						sums[part][best_2][5] = (sums[part][best_2][5] + e_6)
 //line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 6, e6__
-								_ = d
-								_ = x
-								{
+						sums[part][best_2][6] = (sums[part][best_2][6] + e_7)
 //line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-							{
-								d, x := 7, e7__
-								_ = d
-								_ = x
-								{
-//line lloyd.go:32
-									sums[part][best][d] += x
-								}
-							}
-						}
+						sums[part][best_2][7] = (sums[part][best_2][7] + e_8)
 //line lloyd.go:34
-						sums[part][best][8]++
+						sums[part][best_2][8] = (sums[part][best_2][8] + float32(1))
 					}
 				}
 			}
 		}
-//line lloyd_kernels_simd.go:196
+//line lloyd_kernels_simd.go:154
 	}
 	return r.From(from + at)
 }
@@ -202,7 +160,7 @@ func moveLanes(r grid.Row, sums [][32][9]float32, centres [][8]float32) grid.Row
 	if r.Y >= len(centres) {
 		return r
 	}
-	from, to := r.First(), min(r.End, int(8))
+	from, to := r.First(), min(r.End, 8)
 	from, to = grid.Within(from, to, 0, 9)
 	from, to = grid.Within(from, to, 0, 8)
 	if to-from < lanes.Lanes32().Len() || uint(r.Y) >= uint(32) || uint(r.Y) >= uint(len(centres)) {
@@ -228,7 +186,7 @@ func moveLanes(r grid.Row, sums [][32][9]float32, centres [][8]float32) grid.Row
 				points = (points + sums[part][c][8])
 			}
 			lanes.Store(sum.Div(simd.BroadcastFloat32s(max(points, float32(1)))), &centres[c][x])
-//line lloyd_kernels_simd.go:232
+//line lloyd_kernels_simd.go:190
 		}
 		if at == count || !lanes.Disjoint(centres, sums) {
 			break

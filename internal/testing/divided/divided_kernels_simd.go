@@ -28,15 +28,15 @@ func init() {
 // saxpyLanes runs the front threads of a row as vectors, and returns the rest of the row.
 func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	from, to := r.First(), min(r.End, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
 	from, to = grid.Within(from, to, 0, len(y))
+	from, to = grid.Within(from, to, 0, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count_2 := to - from
-	x0 := x[from+0:][:count_2]
-	y1 := y[from+0:][:count_2]
-	if !lanes.Apart(y1, x0) {
+	y0 := y[from+0:][:count_2]
+	x1 := x[from+0:][:count_2]
+	if !lanes.Apart(y0, x1) {
 		return r // a thread uses what another one stores
 	}
 	saxpyRow(r.Until(from), a, x, y)
@@ -44,7 +44,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	at := 0
 	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:34
-		lanes.Store(lanes.Load[simd.Float32s](&y1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x0[at]))), &y1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&y0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x1[at]))), &y0[at])
 //line divided_kernels_simd.go:49
 	}
 	return r.From(from + at)
@@ -56,22 +56,22 @@ func spreadLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 		return r
 	}
 	from_2, to_2 := r.First(), min(r.End, int(width))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(width))-1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(width))+1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(width))-int(width), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(width))+int(width), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, (r.Y * int(width)), len(to))
+	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y-1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y+1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y-int(width), len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y+int(width), len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y, len(to))
 	from_2, to_2 = grid.Without(from_2, to_2, 0)
 	from_2, to_2 = grid.Without(from_2, to_2, int(width)-1)
 	if to_2-from_2 < lanes.Lanes32().Len() || r.Y == 0 || r.Y == int(height)-1 {
 		return r
 	}
 	count_2 := to_2 - from_2
-	from0 := from[from_2+((r.Y*int(width))-1):][:count_2]
-	from1 := from[from_2+((r.Y*int(width))+1):][:count_2]
-	from2 := from[from_2+((r.Y*int(width))-int(width)):][:count_2]
-	from3 := from[from_2+((r.Y*int(width))+int(width)):][:count_2]
-	to4 := to[from_2+(r.Y*int(width)):][:count_2]
+	from0 := from[from_2+int(width)*r.Y-1:][:count_2]
+	from1 := from[from_2+int(width)*r.Y+1:][:count_2]
+	from2 := from[from_2+int(width)*r.Y-int(width):][:count_2]
+	from3 := from[from_2+int(width)*r.Y+int(width):][:count_2]
+	to4 := to[from_2+int(width)*r.Y:][:count_2]
 	if !lanes.Apart(to4, from0) || !lanes.Apart(to4, from1) || !lanes.Apart(to4, from2) || !lanes.Apart(to4, from3) {
 		return r // a thread uses what another one stores
 	}
@@ -142,17 +142,19 @@ func mandelbrotLanes(r grid.Row, image grid.OutMatrix[int32]) grid.Row {
 						break
 					}
 //line divided.go:117
-					v := c2.Mul(x_2).Mul(y).Add(cy_all)
+					v := x_2.Mul(x_2).Sub(y.Mul(y)).Add(cx)
 //line divided.go:117
-					x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(cx).IfElse(live, x_2)
+					v_2 := c2.Mul(x_2).Mul(y).Add(cy_all)
 //line divided.go:117
-					y = v.IfElse(live, y)
+					x_2 = v
+//line divided.go:117
+					y = v_2
 					n = n.Add(c7).IfElse(live, n)
 				}
 			}
 //line divided.go:120
 			lanes.Store(n, &imageRow0[at])
-//line divided_kernels_simd.go:156
+//line divided_kernels_simd.go:158
 		}
 		if at == count_2 {
 			break
@@ -188,26 +190,20 @@ func blurLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 			x := from_2 + at
 //line divided.go:131
 			sum := c1
-			{
-//line divided.go:132
-				d := int(-2)
-//line divided.go:132
-				for ; d <= 2; d = (d + 1) {
-					i_2 := min(max((i+d), 0), (from.Rows() - 1))
+			for d := int(-2); d <= 2; d += 1 {
+				i_2 := min(max((i+d), 0), (from.Rows() - 1))
 //line divided.go:133
-					fromRow := from.Span(i_2, 1)
+				fromRow := from.Span(i_2, 1)
 //line divided.go:133
-					if uint(x) > uint(len(fromRow)) || len(fromRow)-x < lanes.Lanes32().Len() {
+				if uint(x) > uint(len(fromRow)) || len(fromRow)-x < lanes.Lanes32().Len() {
 //line divided.go:133
-						return r.From(from_2 + at) // the row's loop tells
-					}
-//line divided.go:133
-					sum = sum.Add(lanes.Load[simd.Float32s](&fromRow[x]))
+					return r.From(from_2 + at) // the row's loop tells
 				}
+//line divided.go:133
+				sum = sum.Add(lanes.Load[simd.Float32s](&fromRow[x]))
 			}
-//line divided.go:135
 			lanes.Store(sum.Div(c2), &toRow0[at])
-//line divided_kernels_simd.go:211
+//line divided_kernels_simd.go:207
 		}
 		if at == count_2 || !lanes.Disjoint(toRow, from.Span(0, from.Rows())) {
 			break
@@ -251,7 +247,7 @@ func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
 			sum = sum.Sub(lanes.Load[simd.Float32s](&x2[at])).IfElse(on, sum)
 //line divided.go:153
 			lanes.Store(sum, &y3[at])
-//line divided_kernels_simd.go:255
+//line divided_kernels_simd.go:251
 		}
 		if at == count_2 || !lanes.Disjoint(y, x) {
 			break
@@ -274,7 +270,7 @@ func productPhase1Lanes(sums []float32, count_2 int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line divided.go:63
 		lanes.Store(c1, &sums0[at])
-//line divided_kernels_simd.go:278
+//line divided_kernels_simd.go:274
 	}
 	return true
 }
@@ -284,12 +280,12 @@ func productPhase2Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float3
 	end := count_2
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(sums))
-	from, to = grid.Within(from, to, ((firstY+ty)*n)+firstX, len(c))
+	from, to = grid.Within(from, to, firstY*n+ty*n+firstX, len(c))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
 	sums0 := sums[0:][:to]
-	c1 := c[((firstY+ty)*n)+firstX:][:to]
+	c1 := c[firstY*n+ty*n+firstX:][:to]
 	row := (firstY + ty)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
@@ -300,7 +296,7 @@ func productPhase2Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float3
 //line divided.go:78
 		on := lanes.Mask32((row < n)).And(lanes.Lanes32().Less(lanes.Against32(col, n)))
 		lanes.StoreFloat32s(sum, on, c1[at:])
-//line divided_kernels_simd.go:304
+//line divided_kernels_simd.go:300
 	}
 	return true
 }

@@ -1228,58 +1228,60 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 			es := kept.e[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
 			ats := kept.at[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
 			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			for tx := range count {
-				_, _, _ = tx, ty, tz
-				i := (firstX + tx)
+			if copiedPhase1Vectors == nil || !copiedPhase1Vectors(firstX, x, lasts, steps, smalls, as, bs, cs, ds, es, ats, sums, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
+					i := (firstX + tx)
 //line limits.go:191
-				var n uint32
-				if i < len(x) {
-					n = x[i]
-				}
-				last, step, small := int64(0), int64(0), int64(0)
-				for k := range int64(n) {
-					last = k
-				}
-				for k := int64(0); k < int64(n); k += 2 {
-					step = k
-				}
-				for k := range n {
-					small = int64(k)
-				}
-				a, b := int64(1), int64(2)
-				for range n {
-					a, b = b, a
-				}
-				c, d, e := int64(3), int64(4), int64(5)
-				for k := range int64(n) {
-					c, d, e = d, e, k
-					if k > 4 {
-						break
+					var n uint32
+					if i < len(x) {
+						n = x[i]
 					}
-				}
-				stop, at := false, int64(0)
-				for k := int64(0); k < 8 && !stop; k++ {
-					stop, at = k == int64(n), k
-				}
-				sum := int64(0)
-				for k := range int64(3) {
-					inner := k
-					for m := range int64(n) {
-						inner = m
+					last, step, small := int64(0), int64(0), int64(0)
+					for k := range int64(n) {
+						last = k
 					}
-					sum += inner
+					for k := int64(0); k < int64(n); k += 2 {
+						step = k
+					}
+					for k := range n {
+						small = int64(k)
+					}
+					a, b := int64(1), int64(2)
+					for range n {
+						a, b = b, a
+					}
+					c, d, e := int64(3), int64(4), int64(5)
+					for k := range int64(n) {
+						c, d, e = d, e, k
+						if k > 4 {
+							break
+						}
+					}
+					stop, at := false, int64(0)
+					for k := int64(0); k < 8 && !stop; k++ {
+						stop, at = k == int64(n), k
+					}
+					sum := int64(0)
+					for k := range int64(3) {
+						inner := k
+						for m := range int64(n) {
+							inner = m
+						}
+						sum += inner
+					}
+//line limits_kernels.go:1274
+					lasts[tx] = last
+					steps[tx] = step
+					smalls[tx] = small
+					as[tx] = a
+					bs[tx] = b
+					cs[tx] = c
+					ds[tx] = d
+					es[tx] = e
+					ats[tx] = at
+					sums[tx] = sum
 				}
-//line limits_kernels.go:1273
-				lasts[tx] = last
-				steps[tx] = step
-				smalls[tx] = small
-				as[tx] = a
-				bs[tx] = b
-				cs[tx] = c
-				ds[tx] = d
-				es[tx] = e
-				ats[tx] = at
-				sums[tx] = sum
 			}
 		}
 	}
@@ -1296,7 +1298,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 			es := kept.e[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
 			ats := kept.at[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
 			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
-			if copiedPhase1Vectors == nil || !copiedPhase1Vectors(firstX, x, y, lasts, steps, smalls, as, bs, cs, ds, es, ats, sums, count_) {
+			if copiedPhase2Vectors == nil || !copiedPhase2Vectors(firstX, x, y, lasts, steps, smalls, as, bs, cs, ds, es, ats, sums, count_) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					i := (firstX + tx)
@@ -1324,7 +1326,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 //line limits.go:230
 						y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e + 100000000*at + 1000000000*sum
 					}
-//line limits_kernels.go:1328
+//line limits_kernels.go:1330
 				}
 			}
 		}
@@ -1357,7 +1359,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 					if i := x_; true || i < len(x) {
 						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 					}
-//line limits_kernels.go:1361
+//line limits_kernels.go:1363
 				}
 				{
 					at := at + 1
@@ -1367,7 +1369,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 					if i := x_; true || i < len(x) {
 						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 					}
-//line limits_kernels.go:1371
+//line limits_kernels.go:1373
 				}
 			}
 			if at < count {
@@ -1377,7 +1379,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 				if i := x_; true || i < len(x) {
 					y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 				}
-//line limits_kernels.go:1381
+//line limits_kernels.go:1383
 			}
 			x_ = to - 1
 			continue
@@ -1386,7 +1388,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 		if i := x_; i < len(x) {
 			y[i] = float32(math.Abs(math.Sqrt(float64(x[i]))))
 		}
-//line limits_kernels.go:1390
+//line limits_kernels.go:1392
 	}
 }
 
@@ -1415,7 +1417,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 					if i := x_; true || i < len(e) {
 						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 					}
-//line limits_kernels.go:1419
+//line limits_kernels.go:1421
 				}
 				{
 					at := at + 1
@@ -1425,7 +1427,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 					if i := x_; true || i < len(e) {
 						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 					}
-//line limits_kernels.go:1429
+//line limits_kernels.go:1431
 				}
 			}
 			if at < count {
@@ -1435,7 +1437,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 				if i := x_; true || i < len(e) {
 					e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 				}
-//line limits_kernels.go:1439
+//line limits_kernels.go:1441
 			}
 			x_ = to - 1
 			continue
@@ -1444,7 +1446,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 		if i := x_; i < len(e) {
 			e[i] = record{is: float64(e[i].was), list: [2]uint32{1: x[i]}}
 		}
-//line limits_kernels.go:1448
+//line limits_kernels.go:1450
 	}
 }
 
@@ -1454,5 +1456,6 @@ var (
 	twiceVectors        func(grid.Row, int32, int32, []int32) grid.Row
 	insideVectors       func(grid.Row, int32, []uint32) grid.Row
 	rootsVectors        func(grid.Row, []float32, []float32) grid.Row
-	copiedPhase1Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) bool
+	copiedPhase1Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) bool
+	copiedPhase2Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) bool
 )

@@ -18,6 +18,7 @@ func init() {
 		insideVectors = insideLanes
 		rootsVectors = rootsLanes
 		copiedPhase1Vectors = copiedPhase1Lanes
+		copiedPhase2Vectors = copiedPhase2Lanes
 	}
 }
 
@@ -35,10 +36,12 @@ func onceLanes(r grid.Row, n int32, x []int32) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line limits.go:20
-		for range n {
+		for k := range n {
+//line limits.go:20
+			_ = k
 			lanes.Store(lanes.Load[simd.Int32s](&x0[at]).Add(c0), &x0[at])
 		}
-//line limits_kernels_simd.go:42
+//line limits_kernels_simd.go:45
 	}
 	return r.From(from + at)
 }
@@ -57,12 +60,16 @@ func twiceLanes(r grid.Row, n int32, m int32, x []int32) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line limits.go:33
-		for range n {
-			for range m {
+		for k := range n {
+//line limits.go:33
+			_ = k
+			for k_2 := range m {
+//line limits.go:34
+				_ = k_2
 				lanes.Store(lanes.Load[simd.Int32s](&x0[at]).Add(c0), &x0[at])
 			}
 		}
-//line limits_kernels_simd.go:66
+//line limits_kernels_simd.go:73
 	}
 	return r.From(from + at)
 }
@@ -74,8 +81,8 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
-	count := to - from
-	hits0 := hits[from+0:][:count]
+	count_2 := to - from
+	hits0 := hits[from+0:][:count_2]
 	insideRow(r.Until(from), n, hits)
 	c0 := simd.BroadcastUint32s(747796405)
 	c1 := simd.BroadcastUint32s(2891336453)
@@ -86,27 +93,29 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 	c6 := simd.BroadcastUint32s(1)
 	at := 0
 	for {
-		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
 //line limits.go:143
 			state := lanes.Int32s(x).ToBits().Mul(c0).Add(c1)
-			count_2 := c2
-			for range n {
+			count := c2
+			for k := range n {
+//line limits.go:145
+				_ = k
 				state = state.Mul(c3).Add(c4)
 				x_2 := lanes.AloneUint32s(state.ShiftAllRight(17))
 				state = state.Mul(c3).Add(c4)
 				y := lanes.AloneUint32s(state.ShiftAllRight(17))
 				on := x_2.Mul(x_2).Add(y.Mul(y)).Less(c5)
-				count_2 = count_2.Add(c6).IfElse(on, count_2)
+				count = count.Add(c6).IfElse(on, count)
 			}
 //line limits.go:154
-			lanes.Store(count_2, &hits0[at])
-//line limits_kernels_simd.go:105
+			lanes.Store(count, &hits0[at])
+//line limits_kernels_simd.go:114
 		}
-		if at == count {
+		if at == count_2 {
 			break
 		}
-		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -131,7 +140,7 @@ func rootsLanes(r grid.Row, x []float32, y []float32) grid.Row {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line limits.go:239
 			lanes.Store64Float32(lanes.Wrap64Float32(lanes.Load64Float32(x0[at:]).Sqrt().Abs()), lanes.All64(), y1[at:])
-//line limits_kernels_simd.go:135
+//line limits_kernels_simd.go:144
 		}
 		if at == count || !lanes.Disjoint(y, x) {
 			break
@@ -142,7 +151,256 @@ func rootsLanes(r grid.Row, x []float32, y []float32) grid.Row {
 }
 
 // copiedPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func copiedPhase1Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, ats []int64, sums []int64, count int) bool {
+func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, ats []int64, sums []int64, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, firstX, len(x))
+	from, to = grid.Within(from, to, 0, len(lasts))
+	from, to = grid.Within(from, to, 0, len(steps))
+	from, to = grid.Within(from, to, 0, len(smalls))
+	from, to = grid.Within(from, to, 0, len(as))
+	from, to = grid.Within(from, to, 0, len(bs))
+	from, to = grid.Within(from, to, 0, len(cs))
+	from, to = grid.Within(from, to, 0, len(ds))
+	from, to = grid.Within(from, to, 0, len(es))
+	from, to = grid.Within(from, to, 0, len(ats))
+	from, to = grid.Within(from, to, 0, len(sums))
+	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+		return false
+	}
+	x0 := x[firstX:][:to]
+	lasts1 := lasts[0:][:to]
+	steps2 := steps[0:][:to]
+	smalls3 := smalls[0:][:to]
+	as4 := as[0:][:to]
+	bs5 := bs[0:][:to]
+	cs6 := cs[0:][:to]
+	ds7 := ds[0:][:to]
+	es8 := es[0:][:to]
+	ats9 := ats[0:][:to]
+	sums10 := sums[0:][:to]
+	c0 := simd.BroadcastUint64s(0)
+	c1 := simd.BroadcastInt64s(0)
+	c2 := simd.BroadcastInt64s(1)
+	c3 := simd.BroadcastInt64s(2)
+	c4 := simd.BroadcastInt64s(3)
+	c5 := simd.BroadcastInt64s(4)
+	c6 := simd.BroadcastInt64s(5)
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
+		x_2 := at
+//line limits.go:191
+		i := (firstX + x_2)
+//line limits.go:191
+		n := c0
+		on := lanes.Lanes64().Less(lanes.Against64(i, len(x)))
+		n = lanes.Load64Uint32(x0[at:]).IfElse(on, n)
+//line limits.go:195
+		last := c1
+//line limits.go:195
+		step := c1
+//line limits.go:195
+		small := c1
+		{
+//line limits.go:196
+			n_2 := n.BitsToInt64()
+//line limits.go:196
+			k := int64(0)
+//line limits.go:196
+			live := lanes.All64()
+//line limits.go:196
+			for ; ; k = (k + int64(1)) {
+//line limits.go:196
+				live = live.And(simd.BroadcastInt64s(k).Less(n_2))
+//line limits.go:196
+				if !lanes.Any64(live) {
+//line limits.go:196
+					break
+				}
+//line limits.go:197
+				last = simd.BroadcastInt64s(k).IfElse(live, last)
+			}
+		}
+//line limits.go:199
+		k_2 := int64(0)
+//line limits.go:199
+		{
+//line limits.go:199
+			live_2 := lanes.All64()
+//line limits.go:199
+			for ; ; k_2 = (k_2 + int64(2)) {
+//line limits.go:199
+				live_2 = live_2.And(simd.BroadcastInt64s(k_2).Less(n.BitsToInt64()))
+//line limits.go:199
+				if !lanes.Any64(live_2) {
+//line limits.go:199
+					break
+				}
+//line limits.go:200
+				step = simd.BroadcastInt64s(k_2).IfElse(live_2, step)
+			}
+		}
+//line limits.go:202
+		{
+//line limits.go:202
+			n_3 := n
+//line limits.go:202
+			k_3 := uint32(0)
+//line limits.go:202
+			live_3 := lanes.All64()
+//line limits.go:202
+			for ; ; k_3 = (k_3 + uint32(1)) {
+//line limits.go:202
+				live_3 = live_3.And(simd.BroadcastUint64s(uint64(k_3)).Less(n_3))
+//line limits.go:202
+				if !lanes.Any64(live_3) {
+//line limits.go:202
+					break
+				}
+//line limits.go:203
+				small = simd.BroadcastInt64s(int64(k_3)).IfElse(live_3, small)
+			}
+		}
+//line limits.go:205
+		a := c2
+//line limits.go:205
+		b := c3
+		{
+//line limits.go:206
+			n_4 := n
+//line limits.go:206
+			k_4 := uint32(0)
+//line limits.go:206
+			live_4 := lanes.All64()
+//line limits.go:206
+			for ; ; k_4 = (k_4 + uint32(1)) {
+//line limits.go:206
+				live_4 = live_4.And(simd.BroadcastUint64s(uint64(k_4)).Less(n_4))
+//line limits.go:206
+				if !lanes.Any64(live_4) {
+//line limits.go:206
+					break
+				}
+//line limits.go:207
+				v := a
+//line limits.go:207
+				a = b.IfElse(live_4, a)
+//line limits.go:207
+				b = v.IfElse(live_4, b)
+			}
+		}
+//line limits.go:209
+		c := c4
+//line limits.go:209
+		d := c5
+//line limits.go:209
+		e := c6
+		{
+//line limits.go:210
+			n_5 := n.BitsToInt64()
+//line limits.go:210
+			k_5 := int64(0)
+//line limits.go:210
+			live_5 := lanes.All64()
+//line limits.go:210
+			for ; ; k_5 = (k_5 + int64(1)) {
+//line limits.go:210
+				live_5 = live_5.And(simd.BroadcastInt64s(k_5).Less(n_5))
+//line limits.go:210
+				if !lanes.Any64(live_5) {
+//line limits.go:210
+					break
+				}
+//line limits.go:211
+				c = d.IfElse(live_5, c)
+//line limits.go:211
+				d = e.IfElse(live_5, d)
+//line limits.go:211
+				e = simd.BroadcastInt64s(k_5).IfElse(live_5, e)
+				if k_5 > int64(4) {
+					break
+				}
+			}
+		}
+//line limits.go:216
+		stop := lanes.Mask64(false)
+//line limits.go:216
+		at_2 := c1
+		k_6 := int64(0)
+//line limits.go:217
+		{
+//line limits.go:217
+			live_6 := lanes.All64()
+//line limits.go:217
+			for ; ; k_6 = (k_6 + int64(1)) {
+//line limits.go:217
+				live_6 = live_6.And(lanes.Mask64((k_6 < int64(8))).And(lanes.Not64(stop)))
+//line limits.go:217
+				if !lanes.Any64(live_6) {
+//line limits.go:217
+					break
+				}
+//line limits.go:218
+				v_2 := simd.BroadcastInt64s(k_6).Equal(n.BitsToInt64())
+//line limits.go:218
+				stop = v_2
+//line limits.go:218
+				at_2 = simd.BroadcastInt64s(k_6).IfElse(live_6, at_2)
+			}
+		}
+//line limits.go:220
+		sum := c1
+		for k_7 := int64(0); k_7 < int64(3); k_7 += 1 {
+			inner := simd.BroadcastInt64s(k_7)
+			{
+//line limits.go:223
+				n_6 := n.BitsToInt64()
+//line limits.go:223
+				m := int64(0)
+//line limits.go:223
+				live_7 := lanes.All64()
+//line limits.go:223
+				for ; ; m = (m + int64(1)) {
+//line limits.go:223
+					live_7 = live_7.And(simd.BroadcastInt64s(m).Less(n_6))
+//line limits.go:223
+					if !lanes.Any64(live_7) {
+//line limits.go:223
+						break
+					}
+//line limits.go:224
+					inner = simd.BroadcastInt64s(m).IfElse(live_7, inner)
+				}
+			}
+//line limits.go:226
+			sum = sum.Add(inner)
+		}
+//line limits.go:227
+		lanes.Store(last, &lasts1[at])
+//line limits.go:227
+		lanes.Store(step, &steps2[at])
+//line limits.go:227
+		lanes.Store(small, &smalls3[at])
+//line limits.go:227
+		lanes.Store(a, &as4[at])
+//line limits.go:227
+		lanes.Store(b, &bs5[at])
+//line limits.go:227
+		lanes.Store(c, &cs6[at])
+//line limits.go:227
+		lanes.Store(d, &ds7[at])
+//line limits.go:227
+		lanes.Store(e, &es8[at])
+//line limits.go:227
+		lanes.Store(at_2, &ats9[at])
+//line limits.go:227
+		lanes.Store(sum, &sums10[at])
+//line limits_kernels_simd.go:398
+	}
+	return true
+}
+
+// copiedPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func copiedPhase2Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, ats []int64, sums []int64, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(lasts))
@@ -206,7 +464,7 @@ func copiedPhase1Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 //line limits.go:229
 		on := lanes.Lanes64().Less(lanes.Against64(i, len(x)))
 		lanes.StoreInt64s(last.Add(lanes.MulInt64s(c0, step)).Add(lanes.MulInt64s(c1, small)).Add(lanes.MulInt64s(c2, a)).Add(lanes.MulInt64s(c3, b)).Add(lanes.MulInt64s(c4, c)).Add(lanes.MulInt64s(c5, d)).Add(lanes.MulInt64s(c6, e)).Add(lanes.MulInt64s(c7, at_2)).Add(lanes.MulInt64s(c8, sum)), on, y10[at:])
-//line limits_kernels_simd.go:210
+//line limits_kernels_simd.go:468
 	}
 	return true
 }

@@ -22,15 +22,15 @@ func init() {
 // saxpyLanes runs the front threads of a row as vectors, and returns the rest of the row.
 func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	from, to := r.First(), min(r.End, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
 	from, to = grid.Within(from, to, 0, len(y))
+	from, to = grid.Within(from, to, 0, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
-	x0 := x[from+0:][:count]
-	y1 := y[from+0:][:count]
-	if !lanes.Apart(y1, x0) {
+	y0 := y[from+0:][:count]
+	x1 := x[from+0:][:count]
+	if !lanes.Apart(y0, x1) {
 		return r // a thread uses what another one stores
 	}
 	saxpyRow(r.Until(from), a, x, y)
@@ -38,7 +38,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line small.go:11
-		lanes.Store(lanes.Load[simd.Float32s](&y1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x0[at]))), &y1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&y0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x1[at]))), &y0[at])
 //line small_kernels_simd.go:43
 	}
 	return r.From(from + at)
@@ -50,12 +50,12 @@ func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
 		return r
 	}
 	from, to := r.First(), min(r.End, int(f.Width))
-	from, to = grid.Within(from, to, (r.Y * int(f.Width)), len(image))
+	from, to = grid.Within(from, to, int(f.Width)*r.Y, len(image))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
-	image0 := image[from+(r.Y*int(f.Width)):][:count]
+	image0 := image[from+int(f.Width)*r.Y:][:count]
 	paintRow(r.Until(from), f, image)
 	y := r.Y
 	at := 0

@@ -86,19 +86,19 @@ func sumsPhase2Lanes(s []float32, v_s []float32, count int) bool {
 func sumsPhase3Lanes(d_ int, s []float32, count int) bool {
 	end := min(count, d_)
 	from, to := 0, end
-	from, to = grid.Within(from, to, d_, len(s))
 	from, to = grid.Within(from, to, 0, len(s))
+	from, to = grid.Within(from, to, d_, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
-	s0 := s[d_:][:to]
-	s1 := s[0:][:to]
-	if !lanes.Apart(s1, s0) {
+	s0 := s[0:][:to]
+	s1 := s[d_:][:to]
+	if !lanes.Apart(s0, s1) {
 		return false // a thread uses what another one stores
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:14
-		lanes.Store(lanes.Load[simd.Float32s](&s1[at]).Add(lanes.Load[simd.Float32s](&s0[at])), &s1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
 //line waits_kernels_simd.go:103
 	}
 	return true
@@ -157,19 +157,19 @@ func sumsPhase5Lanes(s []float32, v__s []float32, count int) bool {
 func sumsPhase6Lanes(d__ int, s []float32, count int) bool {
 	end := min(count, d__)
 	from, to := 0, end
-	from, to = grid.Within(from, to, d__, len(s))
 	from, to = grid.Within(from, to, 0, len(s))
+	from, to = grid.Within(from, to, d__, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
-	s0 := s[d__:][:to]
-	s1 := s[0:][:to]
-	if !lanes.Apart(s1, s0) {
+	s0 := s[0:][:to]
+	s1 := s[d__:][:to]
+	if !lanes.Apart(s0, s1) {
 		return false // a thread uses what another one stores
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:14
-		lanes.Store(lanes.Load[simd.Float32s](&s1[at]).Add(lanes.Load[simd.Float32s](&s0[at])), &s1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
 //line waits_kernels_simd.go:174
 	}
 	return true
@@ -188,12 +188,12 @@ func sortsPhase1Lanes(firstX int, k []uint32, x []uint32, swaps_s []int32, count
 	x0 := x[firstX:][:to]
 	k1 := k[0:][:to]
 	swaps_s2 := swaps_s[0:][:to]
-	c0 := simd.BroadcastInt32s(0)
+	c1 := simd.BroadcastInt32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:115
 		lanes.Store(lanes.Load[simd.Uint32s](&x0[at]), &k1[at])
 //line kernels.go:96
-		lanes.Store(c0, &swaps_s2[at])
+		lanes.Store(c1, &swaps_s2[at])
 //line waits_kernels_simd.go:198
 	}
 	return true
@@ -300,12 +300,10 @@ func turnsPhase3Lanes(firstX int, y []float32, passed []int32, vs []float32, ns 
 //line kernels.go:143
 		n := lanes.Load[simd.Int32s](&ns1[at])
 //line kernels.go:143
-		v_2 := n
-//line kernels.go:143
 		lanes.Store(v, &y2[at])
 //line kernels.go:143
-		lanes.Store(v_2, &passed3[at])
-//line waits_kernels_simd.go:309
+		lanes.Store(n, &passed3[at])
+//line waits_kernels_simd.go:307
 	}
 	return true
 }

@@ -105,3 +105,20 @@ func (p *program) kernel(decl *ast.FuncDecl, args []types.Type) *function {
 	}
 	return p.function(obj, args, nil, decl.Pos())
 }
+
+// Part builds a part of a kernel that has the form of a kernel. Its declaration is in none of the package's files, but the package knows its types.
+func Part(p *load.Package, decl *ast.FuncDecl) (*ir.Function, error) {
+	g := newProgram(p)
+	sig, ok := p.Info.TypeOf(decl.Type).(*types.Signature)
+	if !ok {
+		return nil, nil
+	}
+	obj := types.NewFunc(decl.Pos(), p.Types, decl.Name.Name, sig)
+	g.decls[obj], g.kernels[obj] = decl, true
+	var f *function
+	g.try(func() { f = g.function(obj, nil, nil, decl.Pos()) })
+	if err := load.Sorted(g.errs); err != nil {
+		return nil, err
+	}
+	return f.made, nil
+}

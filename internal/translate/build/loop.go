@@ -202,7 +202,7 @@ func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, elem
 			all := f.Let(f.expr(s.X))
 			return rounds(u.Len()), func(i *ir.Value) *ir.Value { return f.Extract(all, 0, i) }
 		}
-		if f.calls(s.X) { // Go evaluates the expression only if it has calls
+		if s.Value != nil || f.calls(s.X) { // for one variable Go evaluates the expression only if it has calls
 			f.discard(s.X)
 		}
 		return rounds(u.Len()), nil

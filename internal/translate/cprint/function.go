@@ -14,17 +14,15 @@ import (
 // function prints the statements of one function.
 type function struct {
 	values
-	used   map[*ir.Value]bool       // bound values that are used
-	begins map[*ir.Stmt]*ir.Local   // the local that a store declares
-	before map[*ir.Stmt][]*ir.Local // the locals that are declared before a statement
-	jumps  []*jump                  // the loops and switches around the statement
+	homes facts.Homes
+	jumps []*jump // the loops and switches around the statement
 }
 
 // function prints the variant of a function for kernels that wait at barriers, or the variant for other kernels. It adds the variant to the text, unless the
 // other variant is there with the same text.
 func (p *printer) function(of *ir.Function, waits bool) {
 	v := values{printer: p, printed: &printed{}, Table: quirks.Of(of, waits, p.effects), f: of, names: map[any]string{}, taken: map[string]bool{}, pairs: map[*ir.Value][2]string{}, lines: lines{depth: 1}}
-	f := &function{values: v, used: map[*ir.Value]bool{}, begins: map[*ir.Stmt]*ir.Local{}, before: map[*ir.Stmt][]*ir.Local{}}
+	f := &function{values: v, homes: facts.HomesOf(of)}
 	p.now = 0
 	f.c = f.free()
 	other := p.functions[variant{of, !waits}]
@@ -34,7 +32,6 @@ func (p *printer) function(of *ir.Function, waits bool) {
 		f.results = f.resultType()
 	}
 	params := f.params()
-	f.survey()
 	f.statements()
 	if of.Kernel {
 		f.checks = true // so that all kernels take the same arguments
@@ -204,83 +201,5 @@ func (f *function) statements() {
 	}
 	if f.Loops {
 		f.line("GO_LOOPED")
-	}
-}
-
-// spot is a statement in a region.
-type spot struct {
-	in *ir.Region
-	at *ir.Stmt
-}
-
-// survey finds which bound values are used, and where locals are declared. A local is declared before the first statement that uses it, in the innermost region
-// that has all uses. If this statement is a store to the whole local, the store is the declaration.
-func (f *function) survey() {
-	ways := map[*ir.Local][]spot{} // the statements around all uses of a local, from the body inwards; the local can be declared at the last of these
-	place := func(p *ir.Place, way []spot) {
-		if p == nil || p.Local == nil || p.Local.Space != ir.Private {
-			return
-		}
-		was, ok := ways[p.Local]
-		if !ok {
-			ways[p.Local] = append([]spot(nil), way...)
-			return
-		}
-		n := 0
-		for n < len(was) && n < len(way) && was[n].in == way[n].in {
-			n++
-		}
-		ways[p.Local] = was[:n]
-	}
-	var value func(v *ir.Value, here bool, way []spot)
-	value = func(v *ir.Value, here bool, way []spot) {
-		if v.Bound && !here {
-			f.used[v] = true
-			return
-		}
-		place(v.Place, way)
-		for _, a := range v.Operands() {
-			value(a, false, way)
-		}
-	}
-	condition := func(v *ir.Value, head *ir.Region, way []spot) {
-		if head != nil {
-			way = append(way[:len(way):len(way)], spot{head, nil})
-		}
-		value(v, false, way)
-	}
-	var walk func(r *ir.Region, around []spot)
-	walk = func(r *ir.Region, around []spot) {
-		for _, s := range r.List {
-			way := append(around[:len(around):len(around)], spot{r, s})
-			place(s.Place, way)
-			for _, v := range s.Operands() {
-				value(v, s.Do == ir.Let, way)
-			}
-			for _, in := range s.Regions() {
-				walk(in, way)
-			}
-			if s.Do == ir.Loop && s.Value != nil {
-				condition(s.Value, s.Head, way)
-			}
-			for _, c := range s.Clauses {
-				for _, t := range c.Tests {
-					condition(t.Cond, t.Head, way)
-				}
-			}
-		}
-	}
-	walk(f.f.Body, nil)
-	for _, l := range f.f.Locals {
-		way, ok := ways[l]
-		if !ok {
-			continue
-		}
-		s := way[len(way)-1].at
-		if s.Do == ir.Store && s.Place.Local == l && len(s.Place.Path) == 0 && !facts.Reads(s.Value, l) {
-			f.begins[s] = l
-		} else {
-			f.before[s] = append(f.before[s], l)
-		}
 	}
 }

@@ -22,7 +22,7 @@ func (f *function) block(r *ir.Region) {
 }
 
 func (f *function) statement(s *ir.Stmt) {
-	for _, l := range f.before[s] {
+	for _, l := range f.homes.Before[s] {
 		f.line("%s %s = %s;", f.typ(l.Type), f.name(l, l.Name), zero(l.Type))
 	}
 	switch s.Do {
@@ -52,14 +52,14 @@ func (f *function) let(v *ir.Value) {
 		f.pairs[v] = f.twoResults(v)
 	case v.Op == ir.Call || v.Op == ir.Atomic:
 		text, typ := f.call(v)
-		if f.used[v] {
+		if f.homes.Used[v] {
 			text = fmt.Sprintf("%s %s = %s", typ, f.name(v, v.Name), text)
 		}
 		f.line("%s;", text)
-		if f.used[v] {
+		if f.homes.Used[v] {
 			f.settle(v, v.Type, f.names[v])
 		}
-	case !f.used[v]:
+	case !f.homes.Used[v]:
 		f.line("(void)(%s);", f.computed(v).c)
 	case v.Op == ir.Composite:
 		f.composed(f.name(v, v.Name), v)
@@ -73,7 +73,7 @@ func (f *function) let(v *ir.Value) {
 // store prints an assignment. The assignment is never to a parameter, since package build copies a parameter that changes into a local. If a kernel changed a
 // parameter that is a structure, PoCL 3.1 would keep one structure for all threads.
 func (f *function) store(s *ir.Stmt) {
-	l := f.begins[s]
+	l := f.homes.Begins[s]
 	switch {
 	case l != nil && s.Value.Op == ir.Composite && !s.Value.Bound:
 		f.composed(f.name(l, l.Name), s.Value)
@@ -120,7 +120,7 @@ func (f *function) branch(s *ir.Stmt) {
 	f.block(s.Then)
 	for s.Else != nil && len(s.Else.List) > 0 {
 		next := s.Else.List[0]
-		if len(s.Else.List) == 1 && next.Do == ir.If && len(f.before[next]) == 0 && f.ladder(next) == nil {
+		if len(s.Else.List) == 1 && next.Do == ir.If && len(f.homes.Before[next]) == 0 && f.ladder(next) == nil {
 			var cond string
 			if lines := f.captured(func() { cond = f.value(next.Value).c }); len(lines) == 0 {
 				s = next
@@ -138,7 +138,7 @@ func (f *function) branch(s *ir.Stmt) {
 
 // ladder returns the clauses of a long chain of conditions, or nil: see [facts.Ladder].
 func (f *function) ladder(s *ir.Stmt) []*ir.Clause {
-	return facts.Ladder(s, func(head []*ir.Stmt, next *ir.Stmt) bool { return len(head) == 0 && len(f.before[next]) == 0 })
+	return facts.Ladder(s, func(head []*ir.Stmt, next *ir.Stmt) bool { return len(head) == 0 && len(f.homes.Before[next]) == 0 })
 }
 
 // choice prints a switch.

@@ -28,14 +28,15 @@
 //   - function.go: an [Action] with a name in the table actions, and the statement's fields in [Stmt]. Stmt.Operands and Stmt.Regions must return its values
 //     and regions.
 //   - verifier.statement in verify.go: its rules. dumper.statement in dump.go: its text. thread.statement in interp/run.go: its meaning.
-//   - A case in package facts, function.statement in cprint/statement.go and in spirv/statement.go, and counter.statement in footprint/steps.go. The
+//   - A case in package facts, function.statement in cprint/statement.go and in spirv/statement.go, writer.statement in lanes/statement.go (which may refuse
+//     it), and counter.statement in footprint/steps.go. The
 //     documentation of these packages says what a case needs. If the statement leaves a loop, the rules in quirks/loops.go must know it.
 //
 // A new operation:
 //
 //   - op.go: an [Op] with a name in the table ops. Value.verify in verify.go: its types. thread.compute in interp/value.go: its meaning.
-//   - A case of values.computed in cprint/expression.go, and of values.compute in spirv/value.go. Packages facts and footprint need a case if something is
-//     known of the operation's result.
+//   - A case of values.computed in cprint/expression.go, of values.compute in spirv/value.go, and of values.compute in lanes/expression.go. Packages facts
+//     and footprint need a case if something is known of the operation's result.
 //
 // A new function of Go's package math: an entry of [Functions], and a case in each printer. A new fact: a table in package facts.
 //

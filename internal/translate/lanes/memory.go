@@ -1,0 +1,505 @@
+package lanes
+
+import (
+	"fmt"
+	"go/token"
+	"maps"
+	"slices"
+
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// view is a part of a slice, of one element for each thread from the first on.
+type view struct {
+	name, slice, offset string
+	stored              bool
+}
+
+// spread is elements of a slice that are the same distance apart: the place of each thread, times the step of index, plus its offset.
+type spread struct {
+	slice  string
+	index  index
+	stored bool
+	pos    token.Pos
+}
+
+// Loads and stores of elements that are apart cost, beside those of the row's loop, about as much as so many operations on vectors save.
+const (
+	costOfGather  = 6
+	costOfFour    = 16
+	costOfScatter = 12
+	gainOfRoot    = 4
+)
+
+// memory knows the elements of slices that threads use.
+type memory struct {
+	rowFacts
+	effects *facts.Effects
+	active  string // the mask of the lanes that run what is written next, or "" for all
+	stored  bool   // a store may come before what is written next
+
+	views  []view
+	spread []spread
+	nested []nested
+	whole  []string          // slices of which any element may be loaded
+	loads  []string          // slices of which elements are loaded
+	spans  map[string]string // the names of rows of matrices, by their text
+	late   bool              // a row of a matrix is found while threads run
+
+	times   int       // how often the loops around what is written next run, or a guess
+	gains   int       // operations on vectors, as often as they run
+	costs   int       // how many such operations it takes to make the loads and stores of elements that are apart worth while
+	costsAt token.Pos // the first of these
+}
+
+// apartCosts notes a load or a store of elements that are apart.
+func (w *memory) apartCosts(cost int) {
+	if w.costs == 0 {
+		w.costsAt = w.pos
+	}
+	w.costs += cost * w.times * w.bits / 32 // a vector of longer numbers has fewer, and saves less
+}
+
+const notNeighbours = "the elements of the threads are not neighbours: the index is not the thread's place plus a number that all threads of a row have"
+
+// param returns the parameter of the function that is written for a parameter of the kernel.
+func (w *rowFacts) param(m *ir.Param) Param {
+	for w.given[m] != nil {
+		m = w.given[m]
+	}
+	if m == nil || !slices.Contains(w.Function.Params, m) {
+		refuse(w.pos, "only slices that are the kernel's parameters are indexed in vectors")
+	}
+	return w.Params[m.Index]
+}
+
+// element is an element of a slice of numbers: of a parameter, or of a row of a matrix.
+type element struct {
+	slice string
+	late  string // of a row that is found while threads run: the text of all elements of the matrix
+	index *ir.Value
+	pos   token.Pos // of the index
+	kind  ir.Kind
+	array *inArray // or it is an element of an array
+}
+
+// element returns the element at a place.
+func (w *values) element(p *ir.Place, pos token.Pos) element {
+	if p.Local != nil || p.Param.Type.Kind != ir.Slice && p.Param.Type.Kind != ir.Matrix || len(p.Path) == 0 {
+		refuse(pos, "only slices that are the kernel's parameters are indexed in vectors")
+	}
+	if n := w.inArray(p, pos); n != nil {
+		return element{array: n, pos: pos}
+	}
+	m, last := w.param(p.Param), p.Path[len(p.Path)-1]
+	if len(p.Path) != 1 || p.Type.Kind == ir.Bool || p.Type.Kind >= ir.C64 || m.Named {
+		refuse(pos, "the elements of %s have type %s; only the predeclared types of numbers become vectors", m.Name, m.Element)
+	}
+	e := element{slice: m.Name, index: last.Index, pos: last.Index.Pos, kind: p.Type.Kind}
+	if last.Col != nil {
+		e.slice, e.late = w.rowOf(m.Name, last.Index)
+		e.index, e.pos = last.Col, last.Col.Pos
+	}
+	return e
+}
+
+// rowOf returns the slice that is a row of a matrix. Span returns no elements for a row that the matrix does not have, so what proves that a column is an
+// index of the slice also proves that the matrix has the row.
+func (w *values) rowOf(matrix string, row *ir.Value) (name, late string) {
+	a, known := w.known(row)
+	known = known && a.step == 0
+	text := fmt.Sprintf("%s.Span(%s, 1)", matrix, a.text)
+	if !known {
+		i := w.value(row)
+		if i.how != alike {
+			refuse(row.Pos, "the elements of the threads are not neighbours: their rows differ")
+		}
+		text = fmt.Sprintf("%s.Span(%s, 1)", matrix, w.name("i", i).text)
+		late = fmt.Sprintf("%[1]s.Span(0, %[1]s.Rows())", matrix)
+	}
+	if name = w.spans[text]; name != "" {
+		return name, late
+	}
+	if name = w.fresh(matrix + "Row"); known {
+		w.spans[text] = name
+	} else {
+		w.put(name, ":=", text)
+		w.late = true
+	}
+	return name, late
+}
+
+// view returns the part of a slice that begins with the first thread's element, for an index that is known before the threads run.
+func (w *memory) view(e element, stored bool) (string, bool) {
+	a, ok := w.known(e.index)
+	if !ok || a.step != 1 || e.late != "" {
+		return "", false
+	}
+	for i := range w.views {
+		if w.views[i].slice == e.slice && w.views[i].offset == a.text {
+			w.views[i].stored = w.views[i].stored || stored
+			return w.views[i].name, true
+		}
+	}
+	n := view{w.fresh(fmt.Sprintf("%s%d", e.slice, len(w.views))), e.slice, a.text, stored}
+	w.views = append(w.views, n)
+	return n.name, true
+}
+
+// spreads notes elements that are a step apart, for an index that is known before the threads run. It returns the index of the vector's first thread and
+// the step.
+func (w *memory) spreads(e element, stored bool) (at, step string, ok bool) {
+	a, ok := w.known(e.index)
+	if !ok || a.step < 2 || a.step > 1<<16 || e.late != "" || w.widened(e.kind) {
+		return "", "", false
+	}
+	i := slices.IndexFunc(w.spread, func(s spread) bool { return s.slice == e.slice && s.index.step == a.step && s.index.text == a.text })
+	if i < 0 {
+		i = len(w.spread)
+		w.spread = append(w.spread, spread{slice: e.slice, index: a, pos: e.pos})
+	}
+	w.spread[i].stored = w.spread[i].stored || stored
+	return fmt.Sprintf("%d*%s+%s", a.step, w.x, parenthesized(a.text)), fmt.Sprint(a.step), true
+}
+
+// load returns what is at a place.
+func (w *values) load(v *ir.Value) value {
+	if l := v.Place.Local; l != nil && l.Space == ir.Private && len(v.Place.Path) == 0 {
+		n := w.vars[l]
+		if n == nil {
+			refuse(v.Pos, "this expression does not become a vector")
+		}
+		x := value{text: n.name, how: n.how, step: n.step, kind: n.kind}
+		if n.small {
+			x.kind, x.small = ir.Int, n.key
+		}
+		return w.inLane(l, l.Name, x)
+	}
+	if l := v.Place.Local; l != nil && l.Space == ir.Constant {
+		return w.tabled(v, l)
+	}
+	if w.island != nil {
+		return value{text: w.plain(v.Place), kind: numberOf(v)}
+	}
+	e := w.element(v.Place, v.Pos)
+	if e.array != nil {
+		return w.loadNested(e.array)
+	}
+	whole := either(e.late == "", e.slice, e.late)
+	w.loads = append(w.loads, whole)
+	if name, ok := w.view(e, false); ok {
+		return w.loaded(e.kind, name, w.at)
+	}
+	if at, step, ok := w.spreads(e, false); ok {
+		return w.gathered(e.kind, e.slice, at, step)
+	}
+	at := w.indexOf(e.index, e.pos)
+	if at.how == differ {
+		refuse(e.pos, notNeighbours)
+	}
+	w.useWhole(whole)
+	if at.how == alike {
+		return w.loadAlike(v, e, at)
+	}
+	if w.stored {
+		refuse(v.Pos, "%s is read at an index that is checked only here, after something was stored; read it before", e.slice)
+	}
+	at = w.name("i", at)
+	if at.step != "" {
+		if w.widened(e.kind) {
+			refuse(e.pos, notNeighbours)
+		}
+		w.goBack(fmt.Sprintf("!lanes.Covers(%s, %s, lanes.Lanes%d().Len(), len(%s))", at.text, at.step, w.bits, e.slice))
+		return w.gathered(e.kind, e.slice, at.text, at.step)
+	}
+	w.goBack(fmt.Sprintf("uint(%s) > uint(len(%s)) || len(%[2]s)-%[1]s < lanes.Lanes%[3]d().Len()", at.text, e.slice, w.bits))
+	return w.loaded(e.kind, e.slice, at.text)
+}
+
+// tabled returns an element of a table, which is a variable of the package.
+func (w *values) tabled(v *ir.Value, l *ir.Local) value {
+	text, t := l.Table.Name, l.Type
+	if w.foreign.IsValid() || slices.ContainsFunc(w.Params, func(m Param) bool { return m.Name == text }) {
+		refuse(v.Pos, "this table does not become a part of vector code")
+	}
+	x := value{kind: numberOf(v), still: w.Part == nil || w.Part.Round == ""}
+	for _, s := range v.Place.Path {
+		if s.Index == nil {
+			text, t = text+"."+t.Fields[s.Field].Name, t.Fields[s.Field].Type
+			continue
+		}
+		at, length := w.indexOf(s.Index, s.Pos), fmt.Sprint(t.Len)
+		a, known := w.known(s.Index)
+		switch _, exact := at.natural(); {
+		case at.how != alike:
+			refuse(s.Index.Pos, "the threads read different elements of %s: package simd loads neighbours only", l.Table.Name)
+		case exact || isBelow(w.belowOf(s.Index), length):
+		case known && a.step == 0:
+			w.leaveIf(fmt.Sprintf("uint(%s) >= %s", a.text, length))
+		case w.stored:
+			refuse(v.Pos, "%s is read at an index that is checked only here, after something was stored; read it before", l.Table.Name)
+		default:
+			at = w.name("i", at)
+			at.still = false // it is checked only here
+			w.goBack(fmt.Sprintf("uint(%s) >= %s", at.text, length))
+		}
+		text, t, x.still = text+"["+at.text+"]", t.Elem, x.still && at.still
+	}
+	x.text = converted(x.kind, text)
+	return x
+}
+
+// indexOf returns the value of an index, which is an int if all threads have it.
+func (w *values) indexOf(v *ir.Value, pos token.Pos) value {
+	outer := w.indexing
+	w.indexing = true
+	at := w.value(v)
+	w.indexing = outer
+	if at.how == alike && at.kind != ir.Int {
+		if bits(at.kind) == 64 && !isSigned(at.kind) {
+			refuse(pos, "an index of 64 bits without sign does not become a vector; use an int")
+		}
+		at.text, at.kind = converted(ir.Int, at.text), ir.Int
+	}
+	return at
+}
+
+// loadAlike returns an element that all threads have.
+func (w *values) loadAlike(v *ir.Value, e element, at value) value {
+	x := value{kind: e.kind}
+	if e.late == "" && w.withinLength(e.index, at, "len("+e.slice+")") {
+		if at.exact != nil {
+			at.text = fmt.Sprint(at.exact)
+		}
+		// In the rounds of a loop the index changes from round to round.
+		x.still = at.still && (w.Part == nil || w.Part.Round == "")
+	} else {
+		if w.stored {
+			refuse(v.Pos, "%s is read at an index that is checked only here, after something was stored; read it before", e.slice)
+		}
+		at = w.name("i", at)
+		w.goBack(fmt.Sprintf("uint(%s) >= uint(len(%s))", at.text, e.slice))
+	}
+	x.text = fmt.Sprintf("%s[%s]", e.slice, at.text)
+	return x
+}
+
+// withinLength reports whether an index that all threads have is known to be below a length, once the row is left to the loop under conditions that it notes.
+func (w *values) withinLength(index *ir.Value, at value, length string) bool {
+	below := w.belowOf(index)
+	n, exact := at.natural()
+	a, ok := w.known(index)
+	switch {
+	case isBelow(below, length):
+	case exact:
+		w.leaveIf(fmt.Sprintf("%s <= %d", length, n))
+	case ok && a.step == 0:
+		w.leaveIf(fmt.Sprintf("uint(%s) >= uint(%s)", a.text, length))
+	case below != "":
+		w.leaveIf(fmt.Sprintf("%s < %s", length, below))
+	default:
+		return false
+	}
+	return true
+}
+
+// belowOf returns a number below which an index is, or "" if none is known. The index is then not negative.
+func (w *values) belowOf(v *ir.Value) string {
+	if v.Op == ir.And {
+		for _, a := range v.Args {
+			if n, ok := facts.Constant(a); ok && n >= 0 && n < 1<<30 {
+				return fmt.Sprint(n + 1)
+			}
+		}
+	}
+	return w.below[counted(v)]
+}
+
+// counted returns the local or the counter whose value an index is, or nil.
+func counted(v *ir.Value) any {
+	if v.Op == ir.Counter {
+		return v
+	}
+	if l := facts.Loaded(v); l != nil {
+		return l
+	}
+	return nil
+}
+
+// isBelow reports whether a number below one is below a limit. Both are a constant, or the length of a slice.
+func isBelow(below, limit string) bool {
+	var m, n int
+	_, err1 := fmt.Sscanf(below, "%d", &m)
+	_, err2 := fmt.Sscanf(limit, "%d", &n)
+	return below != "" && (below == limit || err1 == nil && err2 == nil && m <= n)
+}
+
+func (w *memory) useWhole(slice string) {
+	if !slices.Contains(w.whole, slice) {
+		w.whole = append(w.whole, slice)
+	}
+}
+
+// loaded returns the vector of a slice's elements from an index on, where it is known that the slice has them.
+func (w *memory) loaded(k ir.Kind, slice, at string) value {
+	w.lane(k)
+	if w.widened(k) {
+		return value{text: fmt.Sprintf("%s(%s[%s:])", w.ofType("Load", k), slice, at), how: differ, kind: k}
+	}
+	return value{text: fmt.Sprintf("lanes.Load[simd.%s](&%s[%s])", w.vectorName(k), slice, at), how: differ, kind: k}
+}
+
+// gathered returns the vector of elements of a slice that are a step apart.
+func (w *memory) gathered(k ir.Kind, slice, at, step string) value {
+	w.lane(k)
+	w.apartCosts(costOfGather)
+	return value{text: fmt.Sprintf("lanes.Gather%s(%s, %s, %s)", w.vectorName(k), slice, at, step), how: differ, kind: k}
+}
+
+// store writes an element of a slice.
+func (w *values) store(s *ir.Stmt) {
+	if w.island != nil {
+		text := w.plain(s.Place)
+		w.write("%s = %s", text, w.value(s.Value).text)
+		return
+	}
+	e := w.element(s.Place, s.Pos)
+	if e.array != nil {
+		w.storeNested(e.array, s)
+		return
+	}
+	x := w.value(s.Value)
+	w.lane(e.kind)
+	name, ok := w.view(e, true)
+	if !ok {
+		at, step, spread := w.spreads(e, true)
+		if !spread {
+			refuse(e.pos, "the stores of the threads are not to neighbours: the index is not the thread's place plus a number that is known before the row")
+		}
+		w.stored = true
+		w.apartCosts(costOfScatter)
+		w.write("lanes.Scatter%s(%s, %s, %s, %s, %s)", w.vectorName(e.kind), w.vector(x), w.lanes(), e.slice, at, step)
+		return
+	}
+	w.stored = true
+	w.storeTo(e.kind, w.vector(x), name, w.at)
+}
+
+// storeTo writes a vector to a slice's elements from an index on.
+func (w *memory) storeTo(k ir.Kind, vector, slice, at string) {
+	switch {
+	case w.widened(k):
+		w.write("%s(%s, %s, %s[%s:])", w.ofType("Store", k), vector, w.lanes(), slice, at)
+	case w.active == "":
+		w.write("lanes.Store(%s, &%s[%s])", vector, slice, at)
+	default:
+		w.write("lanes.Store%s(%s, %s, %s[%s:])", w.vectorName(k), vector, w.active, slice, at)
+	}
+}
+
+// apart returns conditions under which a lane may use memory that another lane stores to.
+func (w *memory) apart() (found []string) {
+	all := slices.Clone(w.whole)
+	for _, v := range w.spread {
+		all = append(all, v.slice)
+	}
+	all = unique(all)
+	disjoint := func(memory, slice, other string) {
+		if !w.alone(slice, other) {
+			found = append(found, fmt.Sprintf("!lanes.Disjoint(%s, %s)", memory, other))
+		}
+	}
+	for i, s := range w.views {
+		if !s.stored {
+			continue
+		}
+		for j, v := range w.views {
+			if i != j && !(v.stored && j < i) && !slices.Contains(all, v.slice) && !w.alone(s.slice, v.slice) {
+				found = append(found, fmt.Sprintf("!lanes.Apart(%s, %s)", s.name, v.name))
+			}
+		}
+		for _, slice := range all {
+			disjoint(s.name, s.slice, slice)
+		}
+	}
+	for _, v := range w.views {
+		all = append(all, v.slice)
+	}
+	for _, s := range slices.Sorted(maps.Keys(w.storedApart())) {
+		for _, slice := range unique(all) {
+			if slice != s {
+				disjoint(s, s, slice)
+			}
+		}
+	}
+	return unique(found)
+}
+
+// storedApart returns the slices that are stored to in other ways than by views.
+func (w *memory) storedApart() map[string]bool {
+	all := map[string]bool{}
+	for _, s := range w.nested {
+		if s.stored {
+			all[s.slice] = true
+		}
+	}
+	for _, s := range w.spread {
+		if s.stored {
+			all[s.slice] = true
+		}
+	}
+	return all
+}
+
+// twice reports whether threads may run twice, unless one of the conditions is true: no thread loads what it or another one has stored.
+func (w *memory) twice() (never []string, ok bool) {
+	stored := w.storedApart()
+	for _, v := range w.views {
+		if v.stored {
+			stored[v.slice] = true
+		}
+	}
+	for _, s := range slices.Sorted(maps.Keys(stored)) {
+		for _, v := range w.loads {
+			if v == s {
+				return nil, false
+			}
+			if !w.alone(s, v) {
+				never = append(never, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s, v))
+			}
+		}
+	}
+	return unique(never), true
+}
+
+// alone reports whether two slices share no memory because one of them is not the program's.
+func (w *memory) alone(a, b string) bool {
+	return w.Part != nil && a != b && (slices.Contains(w.Part.Private, a) || slices.Contains(w.Part.Private, b))
+}
+
+// own refuses a kernel that stores elements with a step between them, or elements of arrays, if an element could be another thread's, too.
+func (w *memory) own() {
+	for _, s := range w.nested {
+		for _, o := range w.nested {
+			if s.stored && o.slice == s.slice && o.owner != s.owner {
+				refuse(s.pos, "threads may share elements of %s, which is indexed in another way, too", s.slice)
+			}
+		}
+	}
+	for _, s := range w.spread {
+		if !s.stored {
+			continue
+		}
+		for _, o := range w.spread {
+			d, same := s.index.offset.Plus(o.index.offset, -1).Constant()
+			if o.slice == s.slice && (!same || o.index.step != s.index.step || max(d, -d) >= s.index.step) {
+				refuse(s.pos, "threads may share elements of %s: the indexes of a slice that is stored to with a step must differ by "+
+					"less than the step", s.slice)
+			}
+		}
+		if slices.Contains(w.whole, s.slice) || slices.ContainsFunc(w.views, func(v view) bool { return v.slice == s.slice }) {
+			refuse(s.pos, "threads may share elements of %s, which is indexed in another way, too", s.slice)
+		}
+	}
+}
