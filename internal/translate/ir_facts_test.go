@@ -2,6 +2,7 @@ package translate_test
 
 import (
 	"fmt"
+	"go/token"
 	"slices"
 	"strings"
 	"testing"
@@ -188,4 +189,48 @@ outer:
 		}
 	}, nil)
 	assert.Equal(t, []facts.Exit{{Beyond: true}, {Beyond: true}, {Breaks: true, Beyond: true}, {}}, got)
+}
+
+// A barrier to which package facts lets the host come once for a block does not vary between the block's threads, and neither does a variable that it computes
+// once. A variable that each phase computes again varies by the thread's place alone.
+func TestDivisionFollowsVariance(t *testing.T) {
+	t.Parallel()
+	again, same := 0, 0
+	for seed := range uint64(60) {
+		k := translate.Randomly(seed+1, 0)
+		p, err := translate.Checked(translate.RandomHead + k.Text)
+		require.NoError(t, err)
+		made, err := build.Program(p.Package)
+		require.NoError(t, err)
+		effects := map[*ir.Function]*facts.Effects{}
+		for _, f := range made.Functions {
+			effects[f] = facts.EffectsOf(f, effects)
+			if !f.Kernel {
+				continue
+			}
+			// Without a Go text each variable could be computed before its statement.
+			d := facts.Divide([]*ir.Function{f}, effects, facts.Source{
+				Value: func(token.Pos) (any, bool) { return nil, true }, Names: func(any) []token.Pos { return nil }, Cut: func(token.Pos) bool { return true }}, true)
+			varies := facts.VarianceOf(f, effects, nil)
+			if d.Refused == nil {
+				for s, by := range varies.Barriers {
+					assert.LessOrEqual(t, by, facts.Block, "a barrier at %d\n%s", s.Pos, f)
+				}
+			}
+			for _, v := range f.Vars {
+				if v.Value == nil || v.Value.Op == ir.Const {
+					continue
+				}
+				switch d.Class(v.Pos) {
+				case facts.Same:
+					same++
+					assert.LessOrEqual(t, varies.Values[v.Value.ID], facts.Block, "%s\n%s", v.Name, f)
+				case facts.Again:
+					again++
+				}
+			}
+		}
+	}
+	assert.Positive(t, same)
+	assert.Positive(t, again)
 }

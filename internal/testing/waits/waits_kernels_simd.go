@@ -23,9 +23,19 @@ func init() {
 		turnsPhase1Vectors = turnsPhase1Lanes
 		turnsPhase2Vectors = turnsPhase2Lanes
 		turnsPhase3Vectors = turnsPhase3Lanes
+		choosesPhase1Vectors = choosesPhase1Lanes
+		choosesPhase2Vectors = choosesPhase2Lanes
+		choosesPhase3Vectors = choosesPhase3Lanes
+		choosesPhase4Vectors = choosesPhase4Lanes
+		choosesPhase5Vectors = choosesPhase5Lanes
+		choosesPhase6Vectors = choosesPhase6Lanes
+		choosesPhase8Vectors = choosesPhase8Lanes
+		choosesPhase9Vectors = choosesPhase9Lanes
+		choosesPhase10Vectors = choosesPhase10Lanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		sumsPhase4Vectors = sumsPhase4Lanes
+		choosesPhase7Vectors = choosesPhase7Lanes
 	}
 }
 
@@ -56,7 +66,7 @@ func sumsPhase1Lanes(firstX int, d float32, x []float32, vs []float32, v_s []flo
 		lanes.Store(v, &vs1[at])
 //line kernels.go:37
 		lanes.Store(v_, &v_s2[at])
-//line waits_kernels_simd.go:60
+//line waits_kernels_simd.go:70
 	}
 	return true
 }
@@ -77,7 +87,7 @@ func sumsPhase2Lanes(s []float32, v_s []float32, count int) bool {
 		v_ := lanes.Load[simd.Float32s](&v_s0[at])
 //line kernels.go:23
 		lanes.Store(v_, &s1[at])
-//line waits_kernels_simd.go:81
+//line waits_kernels_simd.go:91
 	}
 	return true
 }
@@ -99,7 +109,7 @@ func sumsPhase3Lanes(d_ int, s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:14
 		lanes.Store(lanes.Load[simd.Float32s](&s1[at]).Add(lanes.Load[simd.Float32s](&s0[at])), &s1[at])
-//line waits_kernels_simd.go:103
+//line waits_kernels_simd.go:113
 	}
 	return true
 }
@@ -127,7 +137,7 @@ func sumsPhase4Lanes(s []float32, vs []float32, totals []float32, v__s []float32
 		lanes.Store(all1, &totals1[at])
 //line kernels.go:38
 		lanes.Store(v__, &v__s2[at])
-//line waits_kernels_simd.go:131
+//line waits_kernels_simd.go:141
 	}
 	return true
 }
@@ -148,7 +158,7 @@ func sumsPhase5Lanes(s []float32, v__s []float32, count int) bool {
 		v__ := lanes.Load[simd.Float32s](&v__s0[at])
 //line kernels.go:23
 		lanes.Store(v__, &s1[at])
-//line waits_kernels_simd.go:152
+//line waits_kernels_simd.go:162
 	}
 	return true
 }
@@ -170,7 +180,7 @@ func sumsPhase6Lanes(d__ int, s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:14
 		lanes.Store(lanes.Load[simd.Float32s](&s1[at]).Add(lanes.Load[simd.Float32s](&s0[at])), &s1[at])
-//line waits_kernels_simd.go:174
+//line waits_kernels_simd.go:184
 	}
 	return true
 }
@@ -194,7 +204,7 @@ func sortsPhase1Lanes(firstX int, k []uint32, x []uint32, swaps_s []int32, count
 		lanes.Store(lanes.Load[simd.Uint32s](&x0[at]), &k1[at])
 //line kernels.go:96
 		lanes.Store(c0, &swaps_s2[at])
-//line waits_kernels_simd.go:198
+//line waits_kernels_simd.go:208
 	}
 	return true
 }
@@ -223,7 +233,7 @@ func sortsPhase2Lanes(firstX int, swaps []int32, y []uint32, k []uint32, swaps_s
 //line kernels.go:116
 		lanes.Store(swaps_, &swaps1[at])
 		lanes.Store(lanes.Load[simd.Uint32s](&k2[at]), &y3[at])
-//line waits_kernels_simd.go:227
+//line waits_kernels_simd.go:237
 	}
 	return true
 }
@@ -249,7 +259,7 @@ func turnsPhase1Lanes(firstX int, x []float32, vs []float32, ns []int32, count i
 		lanes.Store(v, &vs1[at])
 //line kernels.go:137
 		lanes.Store(c1, &ns2[at])
-//line waits_kernels_simd.go:253
+//line waits_kernels_simd.go:263
 	}
 	return true
 }
@@ -271,7 +281,7 @@ func turnsPhase2Lanes(r int, vs []float32, count int) bool {
 		v = v.Add(all0)
 //line kernels.go:141
 		lanes.Store(v, &vs0[at])
-//line waits_kernels_simd.go:275
+//line waits_kernels_simd.go:285
 	}
 	return true
 }
@@ -305,7 +315,217 @@ func turnsPhase3Lanes(firstX int, y []float32, passed []int32, vs []float32, ns 
 		lanes.Store(v, &y2[at])
 //line kernels.go:143
 		lanes.Store(v_2, &passed3[at])
-//line waits_kernels_simd.go:309
+//line waits_kernels_simd.go:319
+	}
+	return true
+}
+
+// choosesPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase1Lanes(firstX int, x []float32, vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, firstX, len(x))
+	from, to = grid.Within(from, to, 0, len(vs))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	x0 := x[firstX:][:to]
+	vs1 := vs[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:223
+		v := lanes.Load[simd.Float32s](&x0[at])
+//line kernels.go:223
+		lanes.Store(v, &vs1[at])
+//line waits_kernels_simd.go:340
+	}
+	return true
+}
+
+// choosesPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase2Lanes(vs []float32, v_s []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = grid.Within(from, to, 0, len(v_s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	v_s1 := v_s[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:226
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:226
+		lanes.Store(v, &v_s1[at])
+//line waits_kernels_simd.go:361
+	}
+	return true
+}
+
+// choosesPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase3Lanes(s []float32, v_s []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(v_s))
+	from, to = grid.Within(from, to, 0, len(s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	v_s0 := v_s[0:][:to]
+	s1 := s[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:23
+		v_ := lanes.Load[simd.Float32s](&v_s0[at])
+//line kernels.go:23
+		lanes.Store(v_, &s1[at])
+//line waits_kernels_simd.go:382
+	}
+	return true
+}
+
+// choosesPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase4Lanes(d_ int, s []float32, count int) bool {
+	end := min(count, d_)
+	from, to := 0, end
+	from, to = grid.Within(from, to, d_, len(s))
+	from, to = grid.Within(from, to, 0, len(s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	s0 := s[d_:][:to]
+	s1 := s[0:][:to]
+	if !lanes.Apart(s1, s0) {
+		return false // a thread uses what another one stores
+	}
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:14
+		lanes.Store(lanes.Load[simd.Float32s](&s1[at]).Add(lanes.Load[simd.Float32s](&s0[at])), &s1[at])
+//line waits_kernels_simd.go:404
+	}
+	return true
+}
+
+// choosesPhase5Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase5Lanes(s []float32, vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || len(s) <= 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	all0 := simd.BroadcastFloat32s(s[0])
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:226
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:226
+		v = all0
+//line kernels.go:25
+		lanes.Store(v, &vs0[at])
+//line waits_kernels_simd.go:426
+	}
+	return true
+}
+
+// choosesPhase6Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase6Lanes(s []float32, vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = grid.Within(from, to, 0, len(s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	s1 := s[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:229
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:229
+		lanes.Store(v, &s1[at])
+//line waits_kernels_simd.go:447
+	}
+	return true
+}
+
+// choosesPhase7Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase7Lanes(vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	c0 := simd.BroadcastFloat32s(2)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:234
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:234
+		v = v.Mul(c0)
+//line kernels.go:234
+		lanes.Store(v, &vs0[at])
+//line waits_kernels_simd.go:469
+	}
+	return true
+}
+
+// choosesPhase8Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase8Lanes(s []float32, vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = grid.Within(from, to, 0, len(s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	s1 := s[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:238
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:238
+		lanes.Store(v, &s1[at])
+//line waits_kernels_simd.go:490
+	}
+	return true
+}
+
+// choosesPhase9Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase9Lanes(s []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	s0 := s[0:][:to]
+	c0 := simd.BroadcastFloat32s(1)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:243
+		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(c0), &s0[at])
+//line waits_kernels_simd.go:508
+	}
+	return true
+}
+
+// choosesPhase10Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase10Lanes(firstX int, y []float32, vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = grid.Within(from, to, firstX, len(y))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	y1 := y[firstX:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:259
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:259
+		lanes.Store(v, &y1[at])
+//line waits_kernels_simd.go:529
 	}
 	return true
 }
