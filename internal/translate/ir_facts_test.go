@@ -48,6 +48,7 @@ func TestVaries(t *testing.T) {
 		{"s := 0; switch p { case 1: s = 1; case 2: s = 2 }; y[0] = int32(s)", "s nothing"},
 		{"a, b := sum(p, 3), sum(p, int32(t.Local(0))); y[0] = a + b", "a nothing, b thread"},
 		{"a := sign(int32(t.Local(1))); y[0] = a", "a row"},
+		{"a, b := last(x, 1), last(y, 1); c := last(x, t.Local(1)); y[0] = a + b + c", "a nothing, b thread, c row"},
 		{"var a, b int32; set(&a); b = p; y[0] = a + b", "a thread, b nothing"},
 		{"m := grid.Shared[[4]int32](t); a := m[0]; y[0] = a", "m nothing, a thread"},
 		{"a := grid.AtomicAdd(&y[0], 1); y[1] = a", "a thread"},
@@ -57,6 +58,8 @@ func TestVaries(t *testing.T) {
 		{"for i := 0; i < int(p); i++ { t.Barrier() }", "i nothing, barrier nothing"},
 		{"for i := range 4 { if t.Local(0) == i { break }; t.Barrier() }", "i nothing, barrier thread"},
 		{"if x[0] > 3 { t.Barrier() }", "barrier nothing"},
+		{"for i := range 4 { t.Barrier(); if t.Local(0) == i { continue }; y[0] = 1 }", "i nothing, barrier nothing"},
+		{"for i := range 4 { if t.Local(0) == i { continue }; t.Barrier() }", "i nothing, barrier thread"},
 	} {
 		f, effects := known(t, `
 func sum(a, b int32) int32 { return a + b }
@@ -70,7 +73,9 @@ func sign(a int32) int32 {
 
 func set(p *int32) { *p = 1 }
 
-var _ = []any{sum, sign, set}
+func last(x []int32, n int) int32 { return x[len(x)-n] }
+
+var _ = []any{sum, sign, set, last}
 
 //halyard:kernel
 func k(t grid.Thread, p int32, x, y []int32) {
