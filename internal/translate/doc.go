@@ -14,7 +14,7 @@
 //
 //   - kernel.go has a kernel as the generated file needs it: its parameters, and what is known of its representation. emit.go writes the file.
 //   - rows.go, within.go and phases.go write the loops in it that run kernels on the host. They cut the text of the author, and walk the syntax tree
-//     for that. phases.go refuses barriers that not all threads of a block come to, because such a kernel cannot be divided into loops.
+//     for that. phases.go asks package facts how a kernel is divided at its barriers, and says why one cannot be divided.
 //   - vectors.go writes the functions of package lanes into a file of its own, and phases_vector.go makes kernels of the parts between barriers for it.
 //   - vulkan.go writes the file with SPIR-V for devices of Vulkan.
 //   - nesting.go finds kernels that are nested too deeply for some drivers, and sources.go what a kernel depends on.

@@ -865,6 +865,39 @@ func (g *generator) waited(t string) {
 	}
 }
 
+// alike writes barriers in ifs and loops that all threads of a block run alike.
+func (g *generator) alike(own, t string, threads int) {
+	name := g.name()
+	g.line("%s := s[(l+%d)%%%d]", name, g.IntN(threads), threads)
+	g.declare(name, t)
+	loops := g.IntN(2) == 0
+	if loops {
+		g.line("for q := range %s {", pick(g, []string{"3", "1 + t.Block(0)%2", "bits.Len32(uint32(p.N) & 3)"}))
+	}
+	for range 1 + g.IntN(2) {
+		g.line("if %s {", pick(g, []string{"p.N&1 == 0", "t.Block(0) > 0", "a&3 > 1 && t.Size(0) > 1", "len(x) > 20 || bits.OnesCount64(uint64(p.L[0])) > 3"}))
+		g.line("\tt.Barrier()")
+		g.line("\t%s = %s", own, g.value(t, 1))
+		g.line("\tt.Barrier()")
+		g.line("\t%s = s[(l+%d)%%%d]", name, g.IntN(threads), threads)
+		if g.IntN(2) == 0 {
+			g.line("} else {")
+			g.line("\t%s = %s", name, g.value(t, 1))
+		}
+		g.line("}")
+	}
+	if loops {
+		g.line("\tt.Barrier()")
+		g.line("\tif int(u>>1)&3 == q {")
+		g.line("\t\tcontinue")
+		g.line("\t}")
+		g.line("\tsum = sum*3 + uint64(q)")
+		g.line("\t%s = %s", own, g.value(t, 1))
+		g.line("}")
+	}
+	g.line("t.Barrier()")
+}
+
 // body writes the kernel itself.
 func (g *generator) body(s shape) {
 	together, shared := g.IntN(5) < 2, pick(g, integers)
@@ -974,6 +1007,9 @@ func (g *generator) body(s shape) {
 		g.line("t.Barrier()")
 		if waits {
 			g.waited(shared)
+		}
+		if g.IntN(3) == 0 {
+			g.alike(own, shared, s.group())
 		}
 		last := g.name()
 		g.line("%s := s[%d-l]", last, s.group()-1)

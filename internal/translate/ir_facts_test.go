@@ -2,6 +2,7 @@ package translate_test
 
 import (
 	"fmt"
+	"go/token"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,7 @@ func TestVaries(t *testing.T) {
 		{"s := 0; switch p { case 1: s = 1; case 2: s = 2 }; y[0] = int32(s)", "s nothing"},
 		{"a, b := sum(p, 3), sum(p, int32(t.Local(0))); y[0] = a + b", "a nothing, b thread"},
 		{"a := sign(int32(t.Local(1))); y[0] = a", "a row"},
+		{"a, b := last(x, 1), last(y, 1); c := last(x, t.Local(1)); y[0] = a + b + c", "a nothing, b thread, c row"},
 		{"var a, b int32; set(&a); b = p; y[0] = a + b", "a thread, b nothing"},
 		{"m := grid.Shared[[4]int32](t); a := m[0]; y[0] = a", "m nothing, a thread"},
 		{"a := grid.AtomicAdd(&y[0], 1); y[1] = a", "a thread"},
@@ -56,6 +58,8 @@ func TestVaries(t *testing.T) {
 		{"for i := 0; i < int(p); i++ { t.Barrier() }", "i nothing, barrier nothing"},
 		{"for i := range 4 { if t.Local(0) == i { break }; t.Barrier() }", "i nothing, barrier thread"},
 		{"if x[0] > 3 { t.Barrier() }", "barrier nothing"},
+		{"for i := range 4 { t.Barrier(); if t.Local(0) == i { continue }; y[0] = 1 }", "i nothing, barrier nothing"},
+		{"for i := range 4 { if t.Local(0) == i { continue }; t.Barrier() }", "i nothing, barrier thread"},
 	} {
 		f, effects := known(t, `
 func sum(a, b int32) int32 { return a + b }
@@ -69,7 +73,9 @@ func sign(a int32) int32 {
 
 func set(p *int32) { *p = 1 }
 
-var _ = []any{sum, sign, set}
+func last(x []int32, n int) int32 { return x[len(x)-n] }
+
+var _ = []any{sum, sign, set, last}
 
 //halyard:kernel
 func k(t grid.Thread, p int32, x, y []int32) {
@@ -224,4 +230,48 @@ outer:
 		}
 	}, nil)
 	assert.Equal(t, []facts.Exit{{Beyond: true}, {Beyond: true}, {Breaks: true, Beyond: true}, {}}, got)
+}
+
+// A barrier to which package facts lets the host come once for a block does not vary between the block's threads, and neither does a variable that it computes
+// once. A variable that each phase computes again varies by the thread's place alone.
+func TestDivisionFollowsVariance(t *testing.T) {
+	t.Parallel()
+	again, same := 0, 0
+	for seed := range uint64(60) {
+		k := translate.Randomly(seed+1, 0)
+		p, err := translate.Checked(translate.RandomHead + k.Text)
+		require.NoError(t, err)
+		made, err := build.Program(p.Package)
+		require.NoError(t, err)
+		effects := map[*ir.Function]*facts.Effects{}
+		for _, f := range made.Functions {
+			effects[f] = facts.EffectsOf(f, effects)
+			if !f.Kernel {
+				continue
+			}
+			// Without a Go text each variable could be computed before its statement.
+			d := facts.Divide([]*ir.Function{f}, effects, facts.Source{
+				Value: func(token.Pos) (any, bool) { return nil, true }, Names: func(any) []token.Pos { return nil }, Cut: func(token.Pos) bool { return true }}, true)
+			varies := facts.VarianceOf(f, effects, nil)
+			if d.Refused == nil {
+				for s, by := range varies.Barriers {
+					assert.LessOrEqual(t, by, facts.Block, "a barrier at %d\n%s", s.Pos, f)
+				}
+			}
+			for _, v := range f.Vars {
+				if v.Value == nil || v.Value.Op == ir.Const {
+					continue
+				}
+				switch d.Class(v.Pos) {
+				case facts.Same:
+					same++
+					assert.LessOrEqual(t, varies.Values[v.Value.ID], facts.Block, "%s\n%s", v.Name, f)
+				case facts.Again:
+					again++
+				}
+			}
+		}
+	}
+	assert.Positive(t, same)
+	assert.Positive(t, again)
 }

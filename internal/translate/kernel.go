@@ -47,6 +47,8 @@ type function struct {
 	together bool        // it has barriers or shared memory
 	noRow    *load.Error // why it has no function for a row of threads
 
+	instances []*ir.Function // of the first kernel: the kernels for all types of the list
+
 	made    *ir.Function
 	effects map[*ir.Function]*facts.Effects
 	needs   facts.Needs
@@ -79,7 +81,7 @@ func (p *Package) kernels(program *ir.Program) (all []*function) {
 			if first == nil {
 				first = f
 			}
-			f.first = first
+			f.first, first.instances = first, append(first.instances, made)
 			uses := effects[made]
 			f.together = uses.Barriers || uses.Shared || p.hasBarrier(decl.Body) // the representation leaves out barriers at the end
 			params := sig.Params()

@@ -7,17 +7,20 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/lanes"
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
-// phases returns the function of the generated file that runs a block of a kernel with barriers on the host. A phase is the code between
-// two barriers, and runs for one thread after the other. A variable that a thread needs in a later phase is kept in an array, or computed
-// again if it depends only on the thread's place. A loop around barriers runs once for the block, so its head must be the same for all
-// threads. A kernel that cannot be divided is refused, with the line and what to write instead: then phases returns nil.
+// phases returns the function of the generated file that runs a block of a kernel with barriers on the host. A phase is the code between two barriers, and runs
+// for one thread after the other. A variable that a thread needs in a later phase is kept in an array, or computed again if it depends only on the thread's place.
+// A loop or an if around barriers runs once for the block. Package facts divides the kernel; this file cuts the text. A kernel that cannot be divided is refused,
+// with the line and what to write instead: then phases returns nil.
 func (w *rowWriter) phases() *rows {
 	w.own = func(c *ast.CallExpr) bool {
 		_, _, ok := w.threadCall(c)
@@ -41,94 +44,97 @@ func (w *rowWriter) phases() *rows {
 	var all []*phase
 	for _, together := range [...]bool{true, false} {
 		w.refused = nil
-		ph = &phaseWriter{
-			rowWriter: w, text: text, together: together, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{}, wholes: map[types.Object]ast.Expr{},
-			in: map[types.Object]*phase{}, rows: map[types.Object]string{}, partly: map[ast.Stmt]bool{},
-		}
-		if !ph.params() {
-			return nil
-		}
-		if all, ok = ph.split(w.p.list(w.f.decl), true); ok {
+		if ph, all = w.divided(text, together); w.refused == nil {
 			if v := ph.clash(); v != nil {
 				defer w.rename(v)()
 				*w = *w.p.writerOf(w.f)
 				return w.phases()
 			}
+			if ph.share() {
+				break
+			}
 		}
-		if ok && ph.leaves() && ph.share() {
-			break
-		} else if !together {
+		if !together {
 			return nil
 		}
 	}
+	return ph.function(all)
+}
 
-	ph.block, ph.kept = w.fresh("b"), w.fresh("kept")
+// function returns the function of the generated file.
+func (ph *phaseWriter) function(all []*phase) *rows {
+	ph.block, ph.kept = ph.fresh("b"), ph.fresh("kept")
 	for d, name := range [...]string{"x", "y", "z"} {
-		ph.local[d], ph.first[d] = w.fresh("t"+name), w.fresh("first"+strings.ToUpper(name))
+		ph.local[d], ph.first[d] = ph.fresh("t"+name), ph.fresh("first"+strings.ToUpper(name))
 	}
-	ph.label = w.fresh("threads")
-	name := w.called("Phases")
-	params, args := w.parameters()
-	plain, kept, typed, pool := args, "", w.p.typeParams(w.f), ""
-	var b strings.Builder
+	ph.label = ph.fresh("threads")
+	name := ph.called("Phases")
+	params, args := ph.parameters()
+	plain, kept, typed, pool := args, "", ph.p.typeParams(ph.f), ""
+	var b, body strings.Builder
 	if len(ph.keeps) > 0 {
-		kept = w.p.free("kept", name+"Kept")
+		kept, pool = ph.p.free("kept", name+"Kept"), ph.p.free("pool", name+"Pool")
 		fmt.Fprintf(&b, "// %s holds what the threads of a block of %s keep for later phases, a slice for each variable.\ntype %[1]s%[3]s struct {\n",
-			kept, w.f.decl.Name.Name, typed)
+			kept, ph.f.decl.Name.Name, typed)
 		for _, v := range ph.keeps {
-			ph.rows[v] = w.fresh(v.Name() + "s")
-			fmt.Fprintf(&b, "%s []%s\n", v.Name(), w.p.typeName(v.Type()))
+			ph.rows[v] = ph.fresh(v.Name() + "s")
+			fmt.Fprintf(&b, "%s []%s\n", v.Name(), ph.p.typeName(keptAs(v)))
 		}
-		if pool = ph.pool(name); typed == "" {
-			fmt.Fprintf(&b, "}\n\nvar %s grid.Pool[%s]\n\n", pool, kept)
+		b.WriteString("}\n\n")
+		if typed == "" {
+			fmt.Fprintf(&b, "var %s grid.Pool[%s]\n\n", pool, kept)
 		} else {
-			b.WriteString("}\n\n")
-			params = fmt.Sprintf(", %s *grid.Pool[%s%s]%s", pool, kept, explicitArgs(w.f), params)
+			params = fmt.Sprintf(", %s *grid.Pool[%s%s]%s", pool, kept, explicitArgs(ph.f), params)
 		}
 	}
-	fmt.Fprintf(&b, "// %s runs %s for a block: the code between two barriers runs for one thread after the other.\n//\n//go:noinline\n", name, w.f.decl.Name.Name)
+	fmt.Fprintf(&b, "// %s runs %s for a block: the code between two barriers runs for one thread after the other.\n//\n//go:noinline\n", name, ph.f.decl.Name.Name)
 	fmt.Fprintf(&b, "func %s%s(%s *kernel.Block%s) {\n", name, typed, ph.block, params)
-	var loops strings.Builder
-	if !ph.write(&loops, all) {
+	if ph.write(&body, all); ph.lost {
 		return nil
 	}
+	ph.begin(&b, pool)
+	b.WriteString(body.String())
+	if len(ph.keeps) > 0 {
+		fmt.Fprintf(&b, "%s.Give(%s)\n", pool, ph.held)
+	}
+	b.WriteString("}\n")
+	return &rows{name: name, args: args, plain: plain, kept: kept, imports: ph.imports, text: b.String(), parts: ph.parts, noVectors: ph.noVectors}
+}
+
+// begin writes what comes before the phases.
+func (ph *phaseWriter) begin(b *strings.Builder, pool string) {
 	for d := range 3 {
 		if ph.global[d] {
-			fmt.Fprintf(&b, "%s := int(%s.Index[%d]) * int(%[2]s.Size[%[3]d])\n", ph.first[d], ph.block, d)
+			fmt.Fprintf(b, "%s := int(%s.Index[%d]) * int(%[2]s.Size[%[3]d])\n", ph.first[d], ph.block, d)
 		}
 	}
 	for _, v := range ph.shared {
-		memory := w.fresh(v.Name())
-		fmt.Fprintf(&b, "var %s %s\n%s := &%[1]s\n", memory, w.p.typeName(v.Type().Underlying().(*types.Pointer).Elem()), v.Name())
+		memory := ph.fresh(v.Name())
+		fmt.Fprintf(b, "var %s %s\n%s := &%[1]s\n", memory, ph.p.typeName(v.Type().Underlying().(*types.Pointer).Elem()), v.Name())
 	}
 	if len(ph.keeps) > 0 {
-		held, threads := w.fresh("held"), w.fresh("threads")
-		fmt.Fprintf(&b, "%s := %s.Take(1)\n%s := &(*%[1]s)[0]\n", held, ph.pool(name), ph.kept)
-		fmt.Fprintf(&b, "%s := int(%s.Size[0]) * int(%[2]s.Size[1]) * int(%[2]s.Size[2])\n", threads, ph.block)
+		ph.held = ph.fresh("held")
+		threads := ph.fresh("threads")
+		fmt.Fprintf(b, "%s := %s.Take(1)\n%s := &(*%[1]s)[0]\n", ph.held, pool, ph.kept)
+		fmt.Fprintf(b, "%s := int(%s.Size[0]) * int(%[2]s.Size[1]) * int(%[2]s.Size[2])\n", threads, ph.block)
 		for _, v := range ph.keeps {
-			fmt.Fprintf(&b, "if len(%s.%s) < %s {\n%[1]s.%[2]s = make([]%[4]s, %[3]s)\n}\n", ph.kept, v.Name(), threads, w.p.typeName(v.Type()))
+			fmt.Fprintf(b, "if len(%s.%s) < %s {\n%[1]s.%[2]s = make([]%[4]s, %[3]s)\n}\n", ph.kept, v.Name(), threads, ph.p.typeName(keptAs(v)))
 		}
-		fmt.Fprintf(&b, "%s%s.Give(%s)\n", loops.String(), ph.pool(name), held)
-	} else {
-		b.WriteString(loops.String())
 	}
-	b.WriteString("}\n")
-	return &rows{name: name, args: args, plain: plain, kept: kept, imports: w.imports, text: b.String(), parts: ph.parts, noVectors: ph.noVectors}
 }
 
-// phase is a list of statements without a barrier, or a loop that contains phases.
+// phase is what the threads do between two barriers, or a loop or an if that contains phases.
 type phase struct {
+	*facts.Phase
 	same     []definition // definitions, before the statements, of variables that are the same for all threads
 	stmts    []ast.Stmt
 	runs     [][]ast.Stmt          // the statements in groups; between two groups a statement is left out
 	gap      bool                  // the last statement was left out
 	declares map[types.Object]bool // variables that the statements declare, and that later phases may use
 
-	loop   ast.Stmt
-	inside []*phase
-	last   bool    // it is the kernel's last phase
-	rounds *rounds // not nil for a loop whose rounds the threads may take together; inside is then one round, or the whole loop
-	alone  bool    // it has no vectors: it is the whole loop, for threads that cannot take the rounds together
+	inside, other []*phase // of a loop or an if. The threads may take the rounds of a loop together: then inside is one round, and the whole loop
+	rounds        *rounds  // not nil for a loop whose rounds the threads may take together, and for one round of it
+	alone         bool     // it has no vectors: it is the whole loop, for threads that cannot take the rounds together
 }
 
 // definition is a part of a statement that declares variables, or a statement that declares constants or types.
@@ -148,26 +154,29 @@ func (w *rowWriter) no(pos token.Pos, format string, args ...any) bool {
 
 func (w *rowWriter) line(pos token.Pos) int { return w.p.Fset.Position(pos).Line }
 
+// phaseWriter writes the phases into which package facts divides a kernel.
 type phaseWriter struct {
 	*rowWriter
-	text     *printed
-	together bool // the threads of a block may take a loop's rounds together
-	shared   []types.Object
-	same     map[types.Object]bool     // variables that are the same for all threads
-	again    map[types.Object]ast.Expr // variables that each phase computes again, with their values
-	order    []types.Object            // the keys of again, in the order of their declarations
-	in       map[types.Object]*phase   // maps each variable that a phase declares to that phase
-	keeps    []types.Object            // variables of in that other phases use
-	all      []*phase                  // all phases except loops
-	counted  map[types.Object]bool     // see heads
-	wholes   map[types.Object]ast.Expr // slices that are the same for all threads, with what they are of
-	loads    bool                      // settledInt also takes elements of memory that the kernel does not write
-	partly   map[ast.Stmt]bool         // definitions of which some variables are in same or again
+	*facts.Division
+	text    *printed
+	objects map[token.Pos]types.Object // the kernel's variables, by where they are declared
+	defined map[token.Pos]ast.Expr     // the values of variables that can be computed before the statements that declare them
+	cuts    map[token.Pos]bool         // where statements begin with which a phase can begin
+	shared  []types.Object
+	same    map[types.Object]bool     // variables that are the same for all threads
+	again   map[types.Object]ast.Expr // variables that each phase computes again, with their values
+	order   []types.Object            // the keys of again, in the order of their declarations
+	in      map[types.Object]*phase   // maps each variable that a phase declares to that phase
+	keeps   []types.Object            // variables of in that other phases use
+	all     []*phase                  // all phases that have statements
+	partly  map[ast.Node]bool         // definitions of which some variables are in same or again
+	jumps   map[ast.Node]string       // what replaces a continue
+	lost    bool                      // the text of something was not found, which is a bug of halyard kernels
 
-	block, kept, label string
-	rows               map[types.Object]string // the names, in a phase, of the values that a row of threads keeps
-	local, first       [3]string
-	global             [3]bool // whether first is needed
+	block, kept, held, label string
+	rows                     map[types.Object]string // the names, in a phase, of the values that a row of threads keeps
+	local, first             [3]string
+	global                   [3]bool // whether first is needed
 
 	// of phases as vectors
 	parts     []*lanes.Vectors
@@ -175,8 +184,6 @@ type phaseWriter struct {
 	inParts   bool        // the text that is written is that of a part
 	passed    [][2]string // numbers that the part takes: their names, and the texts of a phase
 }
-
-func (ph *phaseWriter) pool(name string) string { return ph.p.free("pool", name+"Pool") }
 
 // threadCall returns the method and the dimension of a call such as t.Local(0). For t.Barrier the
 // dimension is 0.
@@ -199,261 +206,216 @@ func (w *rowWriter) threadCall(c *ast.CallExpr) (method string, dim int, ok bool
 	return s.Sel.Name, int(d), exact && d >= 0 && d <= 2
 }
 
-// params notes the parameters, which are the same for all threads. It reports false if the kernel changes one: then each thread would
-// need its own.
-func (ph *phaseWriter) params() bool {
-	for _, v := range ph.rowWriter.params {
-		if v == nil || v == ph.thread || v.Name() == "_" {
-			continue
-		}
-		if ph.writes[v] {
-			return ph.no(ph.assigned(v), "a kernel with barriers or shared memory cannot change the parameter %s; use a variable for it", v.Name())
-		}
-		ph.same[v] = true
+// divided divides the kernel at its barriers. If it cannot be divided, the reason is in w.refused.
+func (w *rowWriter) divided(text *printed, together bool) (*phaseWriter, []*phase) {
+	ph := &phaseWriter{
+		rowWriter: w, text: text, objects: map[token.Pos]types.Object{}, defined: map[token.Pos]ast.Expr{}, cuts: map[token.Pos]bool{}, same: map[types.Object]bool{},
+		again: map[types.Object]ast.Expr{}, in: map[types.Object]*phase{}, rows: map[types.Object]string{}, partly: map[ast.Node]bool{}, jumps: map[ast.Node]string{},
 	}
-	return true
-}
-
-// assigned returns where a variable is assigned to, for the first time.
-func (ph *phaseWriter) assigned(v types.Object) token.Pos {
-	i := slices.IndexFunc(ph.written, func(c change) bool { return c.v == v })
-	if i < 0 {
-		return v.Pos()
-	}
-	return ph.written[i].pos
-}
-
-// split divides a list of statements into phases.
-func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) {
-	now := &phase{declares: map[types.Object]bool{}}
-	end := func() {
-		if len(now.stmts) > 0 || len(now.same) > 0 {
-			all, ph.all = append(all, now), append(ph.all, now)
-		}
-		now = &phase{declares: map[types.Object]bool{}}
-	}
-	for _, s := range list {
-		if ph.p.isBarrier(s) {
-			end()
-			continue
-		}
-		if ph.p.hasBarrier(s) {
-			end()
-			loop := &phase{loop: s}
-			inside, ok := ph.loop(s)
-			if !ok {
-				return nil, false
-			}
-			loop.inside = inside
-			all = append(all, loop)
-			continue
-		}
-		// Threads that have returned take no rounds: after a return the loop stays in the kernel's last phase.
-		if r := ph.roundsOf(s); r != nil && ph.together && !slices.ContainsFunc(now.stmts, returns) {
-			end()
-			round := &phase{stmts: r.loop.Body.List, runs: [][]ast.Stmt{r.loop.Body.List}, declares: map[types.Object]bool{}, rounds: r}
-			whole := &phase{stmts: []ast.Stmt{s}, runs: [][]ast.Stmt{{s}}, declares: map[types.Object]bool{}, alone: true}
-			all, ph.all = append(all, &phase{rounds: r, inside: []*phase{round, whole}}), append(ph.all, whole, round)
-			continue
-		}
-		if ph.loaded(s) && !slices.ContainsFunc(now.stmts, returns) { // it is read for the block, after what all threads do before
-			end()
-		}
-		if !ph.declare(now, s) {
-			return nil, false
-		}
-	}
-	end()
-	if top && len(all) > 0 && all[len(all)-1].loop == nil && all[len(all)-1].rounds == nil {
-		all[len(all)-1].last = true
-	}
-	return all, true
-}
-
-// heads returns the variables that loops around barriers are counted with.
-func (ph *phaseWriter) heads() map[types.Object]bool {
-	if ph.counted != nil {
-		return ph.counted
-	}
-	ph.counted = map[types.Object]bool{}
-	note := func(n ast.Node) {
-		for _, v := range ph.usedIn(n) {
-			ph.counted[v] = true
-		}
-	}
-	ast.Inspect(ph.f.decl.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.ForStmt:
-			if ph.p.hasBarrier(n) && n.Cond != nil {
-				note(n.Cond)
-				if n.Init != nil {
-					note(n.Init)
-				}
-			}
-		case *ast.RangeStmt:
-			if ph.p.hasBarrier(n) {
-				note(n.X)
-			}
+	ast.Inspect(w.f.decl, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && w.p.Info.Defs[id] != nil {
+			ph.objects[id.Pos()] = w.p.Info.Defs[id]
 		}
 		return true
 	})
-	return ph.counted
-}
-
-// loaded reports whether a statement declares such a variable, with a value from memory.
-func (ph *phaseWriter) loaded(s ast.Stmt) (found bool) {
-	a, ok := s.(*ast.AssignStmt)
-	if !ok || a.Tok != token.DEFINE || !slices.ContainsFunc(a.Lhs, func(l ast.Expr) bool { return ph.heads()[defined(ph.p.Info, l)] }) {
-		return false
-	}
-	for _, e := range a.Rhs {
-		ast.Inspect(e, func(n ast.Node) bool {
-			x, ok := n.(*ast.IndexExpr)
-			found = found || ok && ph.stays(x.X)
-			return !found
-		})
-	}
-	return found
-}
-
-// constant reports whether an expression is a slice that is a parameter, or a part of one, and that the kernel does not write.
-func (ph *phaseWriter) constant(e ast.Expr) bool {
-	id, ok := ast.Unparen(e).(*ast.Ident)
-	if !ok {
-		return false
-	}
-	if whole := ph.wholes[ph.p.Info.ObjectOf(id)]; whole != nil {
-		return ph.stays(whole)
-	}
-	i := slices.Index(ph.rowWriter.params, ph.p.Info.ObjectOf(id))
-	return i >= 0 && ph.f.params[i].kind == slice && !ph.f.params[i].written && !ph.f.params[i].out
-}
-
-// stays reports whether an expression is such a slice, or an array that is the same for all threads, or a part of one.
-func (ph *phaseWriter) stays(e ast.Expr) bool {
-	if part, ok := ast.Unparen(e).(*ast.SliceExpr); ok {
-		return ph.stays(part.X)
-	}
-	_, isArray := ph.p.Info.TypeOf(e).Underlying().(*types.Array)
-	return ph.constant(e) || isArray && ph.settledInt(e, false)
-}
-
-// declare adds a statement to a phase. It reports false if the statement cannot be part of one.
-func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
-	info := ph.p.Info
-	var ids []*ast.Ident
-	var values []ast.Expr
-	switch s := s.(type) {
-	case *ast.AssignStmt:
-		if s.Tok != token.DEFINE {
-			break
+	list := w.p.list(w.f.decl)
+	ph.define(list)
+	ph.Division = facts.Divide(w.f.instances, w.f.effects, facts.Source{Value: func(at token.Pos) (any, bool) {
+		e, ok := ph.defined[at]
+		return e, ok
+	}, Names: func(e any) (all []token.Pos) {
+		for _, v := range ph.usedIn(e.(ast.Expr)) {
+			all = append(all, v.Pos())
 		}
-		for _, l := range s.Lhs {
-			ids = append(ids, l.(*ast.Ident))
-		}
-		values = s.Rhs
-	case *ast.DeclStmt:
-		g := s.Decl.(*ast.GenDecl)
-		if g.Tok != token.VAR {
-			now.same, now.gap = append(now.same, definition{decl: s}), true
-			for _, spec := range g.Specs {
-				if t, ok := spec.(*ast.TypeSpec); ok {
-					ids = append(ids, t.Name)
-				} else {
-					ids = append(ids, spec.(*ast.ValueSpec).Names...)
-				}
+		return all
+	}, Cut: func(at token.Pos) bool { return ph.cuts[at] }}, together)
+	if r := ph.Refused; r != nil {
+		at := r.At
+		if s := r.Around; s != nil {
+			if loop, ok := s.Syntax.(*ast.RangeStmt); ok && at == s.Pos {
+				at = loop.X.Pos()
 			}
-			for _, id := range ids {
-				if id.Name != "_" {
-					ph.in[info.Defs[id]] = nil // it holds for all phases
-				}
-			}
-			return true
+			r.Text = strings.ReplaceAll(r.Text, "%d", fmt.Sprint(ph.line(s.Pos)))
 		}
-		for _, spec := range g.Specs {
-			v := spec.(*ast.ValueSpec)
-			ids = append(ids, v.Names...)
-			values = append(values, v.Values...)
-		}
-		if len(values) == 1 && len(ids) == 1 && ph.p.Calls(values[0], "Shared") {
-			break
-		}
-		values = nil // the declaration may name a type, so it is left as it is
-	case *ast.LabeledStmt:
-		switch s.Stmt.(type) {
-		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt: // a break or continue of it stays in the phase
-		default:
-			return ph.no(s.Pos(), "a label of a kernel with barriers or shared memory must belong to a loop or a switch")
-		}
+		ph.no(at, "%s", r.Text)
+		return ph, nil
 	}
-	if len(values) == 1 && len(ids) == 1 && ph.p.Calls(values[0], "Shared") {
-		v := info.Defs[ids[0]]
-		if v == nil || ph.writes[v] {
-			return ph.no(s.Pos(), "shared memory must be the value of a variable that does not change")
-		}
-		if declaredInside(v.Type().Underlying().(*types.Pointer).Elem()) {
-			return ph.no(s.Pos(), "the type of %s cannot be declared in the kernel; declare it outside", v.Name())
-		}
-		ph.shared = append(ph.shared, v)
-		ph.same[v] = true
-		now.gap = true
-		return true
-	}
-	if len(values) == len(ids) && len(ids) > 0 {
-		var d definition
-		var same, again []types.Object
-		for i, id := range ids {
-			v := info.Defs[id]
-			ph.loads = len(now.stmts) == 0 && ph.heads()[v]
-			switch {
-			case v == nil || id.Name == "_" || ph.writes[v] || !ph.settledInt(values[i], true):
-			case isSlice(v.Type()) && slices.ContainsFunc(now.stmts, returns): // for a thread that has returned it could panic
-			case ph.settledInt(values[i], false):
-				d.names, d.values, same = append(d.names, id.Name), append(d.values, values[i]), append(same, v)
-				if isSlice(v.Type()) {
-					ph.wholes[v] = values[i]
-				}
-			default:
-				again = append(again, v)
-				ph.order = append(ph.order, v)
-			}
-			ph.loads = false
-		}
-		for i, id := range ids {
-			if v := info.Defs[id]; slices.Contains(again, v) {
-				ph.again[v] = values[i]
-			}
-		}
-		for _, v := range same {
+	for at, v := range ph.objects {
+		if v.Name() != "_" && ph.Class(at) == facts.Same {
 			ph.same[v] = true
 		}
-		if len(d.names) > 0 {
-			now.same = append(now.same, d)
-		}
-		if len(same)+len(again) == len(ids) {
-			now.gap = true
-			return true
-		}
-		ph.partly[s] = len(same)+len(again) > 0
 	}
-	for _, id := range ids {
-		v := info.Defs[id]
-		if id.Name == "_" || v == nil && info.Uses[id] != nil || ph.follows(v) {
+	return ph, ph.lay(list, ph.Phases)
+}
+
+// declares returns the variables that a statement declares, and the value of each, or nil if the value is not an expression that can be written alone.
+func declares(s ast.Stmt) (ids []*ast.Ident, values []ast.Expr) {
+	add := func(names []*ast.Ident, list []ast.Expr, typ ast.Expr) {
+		if len(list) != len(names) || typ != nil { // a type may not be that of the expression
+			list = make([]ast.Expr, len(names))
+		}
+		ids, values = append(ids, names...), append(values, list...)
+	}
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		if s.Tok == token.DEFINE {
+			var names []*ast.Ident
+			for _, l := range s.Lhs {
+				names = append(names, l.(*ast.Ident))
+			}
+			add(names, s.Rhs, nil)
+		}
+	case *ast.DeclStmt:
+		for _, spec := range s.Decl.(*ast.GenDecl).Specs {
+			switch v := spec.(type) {
+			case *ast.ValueSpec:
+				add(v.Names, v.Values, v.Type)
+			case *ast.TypeSpec:
+				add([]*ast.Ident{v.Name}, nil, nil)
+			}
+		}
+	}
+	return ids, values
+}
+
+// define notes the values of the variables that statements declare, and those in the heads and bodies of loops and ifs around barriers.
+func (ph *phaseWriter) define(list []ast.Stmt) {
+	for _, s := range list {
+		ids, values := declares(s)
+		for i, id := range ids {
+			if values[i] != nil {
+				ph.defined[id.Pos()] = values[i]
+			}
+		}
+		if s = unlabelled(s); s != nil {
+			ph.cuts[s.Pos()] = true
+		}
+		init, body, other := bodies(s)
+		if body == nil || !ph.p.hasBarrier(s) {
 			continue
 		}
-		if v == nil {
-			return ph.no(id.Pos(), "%s cannot be declared in a kernel with barriers or shared memory", id.Name)
+		if r, ok := s.(*ast.RangeStmt); ok {
+			for _, e := range []ast.Expr{r.Key, r.Value} {
+				if e != nil {
+					ph.defined[e.Pos()] = nil
+				}
+			}
 		}
-		now.declares[v] = true
-		ph.in[v] = now
+		ph.define(slices.Concat([]ast.Stmt{init}, body.List, other))
 	}
+}
+
+func unlabelled(s ast.Stmt) ast.Stmt {
+	if l, ok := s.(*ast.LabeledStmt); ok {
+		return l.Stmt
+	}
+	return s
+}
+
+// bodies returns the statement before the condition of a loop or an if, its body, and the statements of its else.
+func bodies(s ast.Stmt) (init ast.Stmt, body *ast.BlockStmt, other []ast.Stmt) {
+	switch s := s.(type) {
+	case *ast.ForStmt:
+		return s.Init, s.Body, nil
+	case *ast.RangeStmt:
+		return nil, s.Body, nil
+	case *ast.IfStmt:
+		if b, ok := s.Else.(*ast.BlockStmt); ok {
+			other = b.List
+		} else if s.Else != nil {
+			other = []ast.Stmt{s.Else}
+		}
+		return s.Init, s.Body, other
+	}
+	return nil, nil, nil
+}
+
+// lay lays statements out in the phases of a division.
+func (ph *phaseWriter) lay(list []ast.Stmt, found []*facts.Phase) (all []*phase) {
+	var now *phase
+	begin := func() {
+		now = &phase{Phase: found[0], declares: map[types.Object]bool{}}
+		all, ph.all, found = append(all, now), append(ph.all, now), found[1:]
+	}
+	for begin(); len(list) > 0; list = list[1:] {
+		s := unlabelled(list[0])
+		for len(found) > 0 && found[0].At <= s.Pos() {
+			begin()
+		}
+		_, body, other := bodies(s)
+		switch {
+		case ph.p.isBarrier(s):
+		case now.Around != nil && now.At == s.Pos():
+			if now.inside = ph.lay(body.List, now.Inside); now.Else != nil {
+				now.other = ph.lay(other, now.Else)
+			}
+		case now.Together != nil:
+			loop := s.(*ast.ForStmt)
+			ids, _ := declares(loop.Init)
+			now.rounds = &rounds{Together: now.Together, loop: loop, v: ph.p.Info.Defs[ids[0]]}
+			round := &phase{Phase: now.Phase, stmts: body.List, runs: [][]ast.Stmt{body.List}, rounds: now.rounds}
+			whole := &phase{Phase: now.Phase, stmts: []ast.Stmt{s}, runs: [][]ast.Stmt{{s}}, alone: true}
+			now.inside, ph.all = []*phase{round, whole}, append(ph.all, whole, round)
+		case ph.p.hasBarrier(s): // a statement that the representation does not have, such as a block
+			ast.Inspect(s, func(n ast.Node) bool {
+				if b, ok := n.(ast.Stmt); ok && ph.p.isBarrier(b) {
+					ph.no(b.Pos(), facts.Divergent, ph.line(list[0].Pos()))
+				}
+				return true
+			})
+		default:
+			ph.declare(now, list[0])
+		}
+	}
+	return all
+}
+
+// declare adds a statement to a phase. Variables that are the same for all threads, or are computed again, are left out of it.
+func (ph *phaseWriter) declare(now *phase, s ast.Stmt) {
+	ids, values := declares(s)
+	decl, isDecl := s.(*ast.DeclStmt)
+	holds := isDecl && decl.Decl.(*ast.GenDecl).Tok != token.VAR // for all phases
+	if holds {
+		now.same = append(now.same, definition{decl: decl})
+	}
+	left, defined := 0, 0 // how many variables stay in the statement; how many definitions the phase has with that of the statement
+	for i, id := range ids {
+		v, class := ph.p.Info.Defs[id], ph.Class(id.Pos())
+		switch {
+		case v == nil || v.Name() == "_":
+			left++
+		case holds:
+			ph.in[v] = nil
+		case class == facts.Same && ph.Var(v.Pos()).Local != nil:
+			if declaredInside(v.Type().Underlying().(*types.Pointer).Elem()) {
+				ph.no(s.Pos(), "the type of %s cannot be declared in the kernel; declare it outside", ph.authored(v))
+			}
+			ph.shared = append(ph.shared, v)
+		case class == facts.Same:
+			if defined == 0 || isDecl { // a value of a declaration may use the variable before
+				now.same = append(now.same, definition{})
+			}
+			defined = len(now.same)
+			last := &now.same[defined-1]
+			last.names, last.values = append(last.names, v.Name()), append(last.values, values[i])
+		case class == facts.Again:
+			ph.again[v], ph.order = values[i], append(ph.order, v)
+		default:
+			left++
+			now.declares[v], ph.in[v] = true, now
+		}
+	}
+	if holds || left == 0 && len(ids) > 0 {
+		now.gap = true
+		return
+	}
+	ph.partly[s] = left < len(ids)
 	if n := len(now.runs); n == 0 || now.gap {
 		now.runs = append(now.runs, []ast.Stmt{s})
 	} else {
 		now.runs[n-1] = append(now.runs[n-1], s)
 	}
 	now.stmts, now.gap = append(now.stmts, s), false
-	return true
 }
 
 // follows reports whether a variable is computed before the threads run, or again in each phase.
@@ -464,19 +426,37 @@ func isSlice(t types.Type) bool {
 	return ok
 }
 
+// keptAs returns the type as which a variable is kept. A structure that the kernel declares is kept as a structure without a name.
+func keptAs(v types.Object) types.Type {
+	if s, ok := v.Type().Underlying().(*types.Struct); ok && declaredInside(v.Type()) {
+		return s
+	}
+	return v.Type()
+}
+
 // typeStands reports whether a type can be written outside the function.
 func (ph *phaseWriter) typeStands(t types.Type) bool {
+	stands := true
 	switch t := t.(type) {
 	case *types.Basic, *types.TypeParam:
-		return true
 	case *types.Array:
 		return ph.typeStands(t.Elem())
-	case *types.Named:
-		return t.Obj().Pkg() == ph.p.Types && t.Obj().Parent() == ph.p.Types.Scope() && t.TypeArgs().Len() == 0
-	case *types.Alias:
-		return t.Obj().Pkg() == ph.p.Types && t.Obj().Parent() == ph.p.Types.Scope() && t.TypeArgs().Len() == 0
+	case *types.Struct:
+		for f := range t.Fields() {
+			stands = stands && ph.typeStands(f.Type())
+		}
+	case interface { // a type with a name
+		Obj() *types.TypeName
+		TypeArgs() *types.TypeList
+	}:
+		stands = t.Obj().Pkg() == ph.p.Types && t.Obj().Parent() == ph.p.Types.Scope()
+		for a := range t.TypeArgs().Types() {
+			stands = stands && ph.typeStands(a)
+		}
+	default:
+		return false
 	}
-	return false
+	return stands
 }
 
 // declaredInside reports whether a type consists of one that a function declares.
@@ -488,207 +468,6 @@ func declaredInside(t types.Type) bool {
 	case interface{ Obj() *types.TypeName }:
 		pkg := t.Obj().Pkg()
 		return pkg != nil && t.Obj().Parent() != pkg.Scope()
-	}
-	return false
-}
-
-// leastAndMost are Go's functions min and max.
-var leastAndMost = []types.Object{types.Universe.Lookup("min"), types.Universe.Lookup("max")}
-
-// settledInt reports whether an expression has the same value for all threads or, if places is set, a value that depends only on the thread's place.
-// An expression that uses floating-point arithmetic or memory is not settled, unless it is a constant.
-func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
-	info := ph.p.Info
-	_, open := types.Unalias(info.TypeOf(e)).(*types.TypeParam)
-	if n, ok := numberOf(info.TypeOf(e)); (open || ok && n.float) && info.Types[e].Value == nil {
-		return false // Go may round it differently in another function
-	}
-	if info.Types[e].Value != nil {
-		return true
-	}
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		return ph.settledInt(e.X, places)
-	case *ast.Ident:
-		v := info.ObjectOf(e)
-		if _, isPointer := v.Type().Underlying().(*types.Pointer); isPointer {
-			return false
-		}
-		return ph.same[v] || places && ph.again[v] != nil
-	case *ast.SelectorExpr:
-		s := info.Selections[e]
-		return s != nil && s.Kind() == types.FieldVal && !s.Indirect() && ph.settledInt(e.X, places)
-	case *ast.IndexExpr:
-		return ph.loads && ph.stays(e.X) && ph.settledInt(e.Index, false)
-	case *ast.SliceExpr:
-		id, _ := ast.Unparen(e.X).(*ast.Ident)
-		if !slices.Contains(ph.shared, info.ObjectOf(id)) && !ph.settledInt(e.X, places) {
-			return false
-		}
-		return !slices.ContainsFunc([]ast.Expr{e.Low, e.High, e.Max}, func(b ast.Expr) bool { return b != nil && !ph.settledInt(b, places) })
-	case *ast.UnaryExpr:
-		return (e.Op == token.SUB || e.Op == token.ADD || e.Op == token.XOR || e.Op == token.NOT) && ph.settledInt(e.X, places)
-	case *ast.BinaryExpr:
-		switch e.Op {
-		case token.QUO, token.REM, token.SHL, token.SHR:
-			by := info.Types[e.Y].Value
-			shift := e.Op == token.SHL || e.Op == token.SHR
-			if (by == nil || by.Kind() != constant.Int || constant.Sign(by) <= 0) && (shift || !ph.counts(e.Y)) {
-				return false // the divisor may be zero, or the shift count negative
-			}
-		case token.EQL, token.NEQ:
-			if _, ok := numberOf(info.TypeOf(e.X)); !ok {
-				return false
-			}
-		}
-		return ph.settledInt(e.X, places) && ph.settledInt(e.Y, places)
-	case *ast.CallExpr:
-		if method, _, ok := ph.threadCall(e); ok {
-			switch method {
-			case "Size", "Block", "Blocks":
-				return true
-			case "Local", "Global":
-				return places
-			}
-			return false
-		}
-		if m, _ := ph.p.matrixSize(e); m != nil {
-			return ph.same[m]
-		}
-		if id, _ := ast.Unparen(e.Fun).(*ast.Ident); slices.Contains(leastAndMost, info.ObjectOf(id)) {
-			return !slices.ContainsFunc(e.Args, func(a ast.Expr) bool { return !ph.settledInt(a, places) })
-		}
-		if len(e.Args) != 1 {
-			return false
-		}
-		if info.Types[e.Fun].IsType() {
-			_, to := numberOf(info.TypeOf(e))
-			from, number := numberOf(info.TypeOf(e.Args[0]))
-			return to && number && !from.float && ph.settledInt(e.Args[0], places)
-		}
-		name, ok := ast.Unparen(e.Fun).(*ast.Ident)
-		if !ok || info.ObjectOf(name) != types.Universe.Lookup("len") {
-			return false
-		}
-		id, ok := ast.Unparen(e.Args[0]).(*ast.Ident)
-		return ok && ph.same[info.ObjectOf(id)]
-	}
-	return false
-}
-
-// counts reports whether an expression is the number of a block's threads or of the grid's blocks, which is not zero.
-func (ph *phaseWriter) counts(e ast.Expr) bool {
-	c, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	method, _, ok := ph.threadCall(c)
-	return ok && (method == "Size" || method == "Blocks")
-}
-
-// loop divides the body of a loop into phases. It refuses other statements, and a loop that threads may run a different number of times.
-func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
-	info := ph.p.Info
-	ph.loads = true
-	even := func(body *ast.BlockStmt) ([]*phase, bool) {
-		ph.loads = false
-		return ph.split(body.List, false)
-	}
-	uneven := func(pos token.Pos) ([]*phase, bool) {
-		return nil, ph.no(pos, "a loop around a barrier must run as often for all threads, and this one may not: its number of rounds can depend on "+
-			"constants, parameters that are numbers, the sizes of slices and matrices, the size of the grid, the place of the block, and "+
-			"elements of slices that the kernel does not write; "+
-			"pass another number to the kernel")
-	}
-	switch s := s.(type) {
-	case *ast.ForStmt:
-		var own []types.Object
-		if s.Init != nil {
-			init, ok := s.Init.(*ast.AssignStmt)
-			if !ok || init.Tok != token.DEFINE || len(init.Lhs) != len(init.Rhs) {
-				return nil, ph.no(s.Init.Pos(), "a loop around a barrier must begin with variables of its own, as in "+
-					"for i := 0; i < n; i++")
-			}
-			for i, l := range init.Lhs {
-				v := defined(info, l)
-				if v == nil || !ph.settledInt(init.Rhs[i], false) {
-					return uneven(l.Pos())
-				}
-				own = append(own, v)
-			}
-		}
-		for _, c := range ph.written {
-			if slices.Contains(own, c.v) && (s.Post == nil || c.pos < s.Post.Pos() || c.pos >= s.Post.End()) {
-				return uneven(c.pos)
-			}
-		}
-		for _, v := range own {
-			ph.same[v] = true
-		}
-		if s.Cond == nil || !ph.settledInt(s.Cond, false) || !ph.steps(s.Post) {
-			return uneven(s.Pos())
-		}
-		return even(s.Body)
-	case *ast.RangeStmt:
-		if !ph.evenRange(s) {
-			return uneven(s.X.Pos())
-		}
-		for _, e := range []ast.Expr{s.Key, s.Value} {
-			if v := defined(info, e); v != nil && v.Name() != "_" {
-				if ph.writes[v] {
-					return uneven(ph.assigned(v))
-				}
-				ph.same[v] = true
-			}
-		}
-		return even(s.Body)
-	case *ast.LabeledStmt:
-		return nil, ph.no(s.Pos(), "a loop around a barrier cannot have a label")
-	}
-	barrier := s.Pos()
-	ast.Inspect(s, func(n ast.Node) bool {
-		if b, ok := n.(ast.Stmt); ok && ph.p.isBarrier(b) {
-			barrier = b.Pos()
-		}
-		return true
-	})
-	return nil, ph.no(barrier, "t.Barrier must be a statement of the kernel itself, or of a loop that all threads run as often; "+
-		"write it outside of the statement that begins in line %d, and only the other statements inside", ph.line(s.Pos()))
-}
-
-// evenRange reports whether a range has the same rounds for all threads: of a number, or of elements that are integers or that it only counts.
-func (ph *phaseWriter) evenRange(s *ast.RangeStmt) bool {
-	x, info := ast.Unparen(s.X), ph.p.Info
-	if s.Key != nil && s.Tok != token.DEFINE || !ph.settledInt(x, false) {
-		return false
-	}
-	if n, ok := numberOf(info.TypeOf(x)); ok {
-		return !n.float && s.Value == nil
-	}
-	if s.Value == nil {
-		return true
-	}
-	n, ok := numberOf(info.TypeOf(s.Value))
-	return ok && !n.float && ph.stays(x)
-}
-
-// steps reports whether the post statement of a loop does the same for all threads.
-func (ph *phaseWriter) steps(s ast.Stmt) bool {
-	switch s := s.(type) {
-	case nil:
-		return true
-	case *ast.IncDecStmt:
-		return ph.settledInt(s.X, false)
-	case *ast.AssignStmt:
-		if len(s.Lhs) != 1 || len(s.Rhs) != 1 || !ph.settledInt(s.Lhs[0], false) {
-			return false
-		}
-		switch s.Tok {
-		case token.QUO_ASSIGN, token.REM_ASSIGN, token.SHL_ASSIGN, token.SHR_ASSIGN:
-			by := ph.p.Info.Types[s.Rhs[0]].Value
-			return by != nil && by.Kind() == constant.Int && constant.Sign(by) > 0
-		}
-		return ph.settledInt(s.Rhs[0], false)
 	}
 	return false
 }
@@ -706,20 +485,11 @@ func (ph *phaseWriter) clash() (found types.Object) {
 		}
 		named[v.Name()] = v
 	}
-	selected := map[*ast.Ident]bool{}
 	ast.Inspect(ph.f.decl.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			selected[n.Sel] = true
-		case *ast.KeyValueExpr:
-			if id, ok := n.Key.(*ast.Ident); ok {
-				if f, ok := ph.p.Info.Uses[id].(*types.Var); ok && f.IsField() {
-					selected[id] = true
-				}
-			}
-		case *ast.Ident:
-			v, obj := named[n.Name], ph.p.Info.ObjectOf(n)
-			if v != nil && obj != v && !selected[n] && (obj == nil || obj.Pos() < v.Pos() || obj.Pkg() != v.Pkg() || obj.Parent() == ph.p.Types.Scope()) {
+		if id, ok := n.(*ast.Ident); ok && named[id.Name] != nil {
+			v, obj := named[id.Name], ph.p.Info.ObjectOf(id)
+			selected := obj != nil && (obj.Parent() == nil || obj.Pkg() != nil && obj.Pkg() != ph.p.Types) // a field, a method, or what another package has
+			if obj != v && !selected && (obj == nil || obj.Pos() < v.Pos() || obj.Pkg() == nil || obj.Parent() == ph.p.Types.Scope()) {
 				found = v
 			}
 		}
@@ -757,65 +527,6 @@ func (w *rowWriter) rename(v types.Object) (back func()) {
 	return func() { change(now, v) }
 }
 
-// leaves reports whether no statement jumps out of its phase. Only statements of the last phase may
-// return.
-func (ph *phaseWriter) leaves() bool {
-	fine := true
-	var look func(n ast.Node, breaks, continues bool, p *phase)
-	look = func(n ast.Node, breaks, continues bool, p *phase) {
-		ast.Inspect(n, func(c ast.Node) bool {
-			if c == n {
-				return true
-			}
-			switch c := c.(type) {
-			case *ast.ForStmt, *ast.RangeStmt:
-				look(c, true, true, p)
-				return false
-			case *ast.SwitchStmt:
-				look(c, true, continues, p)
-				return false
-			}
-			ph.leaving(c, breaks, continues, p, &fine)
-			return true
-		})
-	}
-	for _, p := range ph.all {
-		for _, s := range p.stmts {
-			switch s.(type) {
-			case *ast.ForStmt, *ast.RangeStmt:
-				look(s, true, true, p)
-			case *ast.SwitchStmt:
-				look(s, true, false, p)
-			default:
-				ph.leaving(s, false, false, p, &fine)
-				look(s, false, false, p)
-			}
-		}
-	}
-	return fine
-}
-
-func (ph *phaseWriter) leaving(n ast.Node, breaks, continues bool, p *phase, fine *bool) {
-	leave := func(verb string) {
-		*fine = ph.no(n.Pos(), "threads that %s here do not come to the barriers that follow, where the others of their block wait for them; "+
-			"put the statements that they leave out into an if, and t.Barrier outside of it", verb)
-	}
-	switch n := n.(type) {
-	case *ast.ReturnStmt:
-		if !p.last {
-			leave("return")
-		}
-	case *ast.BranchStmt:
-		switch {
-		case n.Tok == token.GOTO:
-			leave("go to a label")
-		case n.Label != nil: // the labelled loop or switch is in the phase
-		case n.Tok == token.BREAK && !breaks, n.Tok == token.CONTINUE && !continues:
-			leave(n.Tok.String())
-		}
-	}
-}
-
 // share notes the variables that are used in another phase than the one that declares them. It refuses one whose type cannot be written
 // there.
 func (ph *phaseWriter) share() bool {
@@ -832,12 +543,23 @@ func (ph *phaseWriter) share() bool {
 			return ph.no(v.Pos(), "a slice that depends on more than the thread's place, or that is of an array of the thread, cannot be kept "+
 				"for the code after a barrier; keep where it begins and ends, and write x[i:j] there again")
 		}
-		if !ph.typeStands(v.Type()) {
+		if !ph.typeStands(keptAs(v)) {
 			return ph.no(v.Pos(), "the type of %s cannot be kept for the code after a barrier; use a number, an array, or a type that this "+
-				"package declares", v.Name())
+				"package declares", ph.authored(v))
 		}
 	}
 	return true
+}
+
+// authored returns the name that a variable has for its author, before a function with barriers was written into the kernel.
+func (ph *phaseWriter) authored(v types.Object) string {
+	at := ph.p.Fset.Position(v.Pos())
+	for id := range ph.p.Written().Info.Defs {
+		if p := ph.p.Fset.Position(id.Pos()); p.Line == at.Line && p.Column == at.Column && filepath.Base(p.Filename) == filepath.Base(at.Filename) {
+			return id.Name
+		}
+	}
+	return strings.TrimRight(v.Name(), "_")
 }
 
 // used returns the variables that the statements of a phase use.
@@ -848,13 +570,11 @@ func (ph *phaseWriter) used(p *phase) (all []types.Object) {
 	return all
 }
 
-// usedIn returns the variables in a node, in the order of the text.
+// usedIn returns the variables in a node, in the order of the text. Only the text has all names of a value that several variables have.
 func (ph *phaseWriter) usedIn(n ast.Node) (all []types.Object) {
 	ast.Inspect(n, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			if v := ph.p.Info.ObjectOf(id); v != nil {
-				all = append(all, v)
-			}
+		if id, ok := n.(*ast.Ident); ok && ph.p.Info.ObjectOf(id) != nil {
+			all = append(all, ph.p.Info.ObjectOf(id))
 		}
 		return true
 	})
@@ -862,78 +582,65 @@ func (ph *phaseWriter) usedIn(n ast.Node) (all []types.Object) {
 }
 
 // write writes the text of phases.
-func (ph *phaseWriter) write(b *strings.Builder, all []*phase) bool {
+func (ph *phaseWriter) write(b *strings.Builder, all []*phase) {
 	for _, p := range all {
-		if p.rounds != nil {
-			if !ph.writeRounds(b, p) {
-				return false
-			}
-			continue
-		}
-		if p.loop != nil {
-			if !ph.writeLoop(b, p) {
-				return false
-			}
-			continue
-		}
 		for _, d := range p.same {
+			names := strings.Join(d.names, ", ")
 			if d.decl != nil {
 				n := ph.text.twin(d.decl)
 				fmt.Fprintf(b, "%s\n", ph.text.text[ph.text.at(n.Pos()):ph.text.at(n.End())])
 				continue
 			}
-			values, ok := ph.values(d.values)
-			if !ok {
-				return false
-			}
-			names := strings.Join(d.names, ", ")
-			fmt.Fprintf(b, "%s := %s\n%s = %s\n", names, values, strings.TrimSuffix(strings.Repeat("_, ", len(d.names)), ", "), names)
+			fmt.Fprintf(b, "%s := %s\n%s = %[1]s\n", names, ph.values(d.values...), strings.TrimSuffix(strings.Repeat("_, ", len(d.names)), ", "))
 		}
-		if len(p.stmts) > 0 && !ph.writePhase(b, p) {
-			return false
+		switch {
+		case p.rounds != nil:
+			ph.writeRounds(b, p)
+		case p.Around != nil:
+			ph.writeAround(b, p)
+		case len(p.stmts) > 0:
+			ph.writePhase(b, p)
 		}
 	}
-	return true
 }
 
-func (ph *phaseWriter) writeLoop(b *strings.Builder, p *phase) bool {
-	n := ph.text.twin(p.loop)
-	var body *ast.BlockStmt
-	switch n := n.(type) {
-	case *ast.ForStmt:
-		body = n.Body
-	case *ast.RangeStmt:
-		body = n.Body
-	default:
-		return false
-	}
-	head, ok := ph.text.cut(ph.text.at(n.Pos()), ph.text.at(body.Lbrace)+1, ph.change)
-	if !ok {
-		return false
-	}
-	fmt.Fprintf(b, "%s\n%s\n", head, backHere)
-	if !ph.write(b, p.inside) {
-		return false
+// writeAround writes a loop or an if around phases.
+func (ph *phaseWriter) writeAround(b *strings.Builder, p *phase) {
+	n := ph.text.twin(p.Around.Syntax.(ast.Node)).(ast.Stmt)
+	_, body, _ := bodies(n)
+	fmt.Fprintf(b, "%s\n%s\n", ph.between(n.Pos(), body.Lbrace+1), backHere)
+	ph.write(b, p.inside)
+	if p.other != nil {
+		fmt.Fprintf(b, "} else {\n%s\n", backHere)
+		ph.write(b, p.other)
 	}
 	fmt.Fprintf(b, "}\n%s\n", backHere)
-	return true
+}
+
+// source returns the text from the beginning of a node to the end of another one, as it is in the phases.
+func (ph *phaseWriter) source(from, to ast.Node) string {
+	first, last := ph.text.twin(from), ph.text.twin(to)
+	if first == nil || last == nil {
+		ph.lost = true
+		return ""
+	}
+	return ph.between(first.Pos(), last.End())
+}
+
+// between returns the text between two positions, as it is in the phases.
+func (ph *phaseWriter) between(from, to token.Pos) string {
+	text, ok := ph.text.cut(ph.text.at(from), ph.text.at(to), ph.change)
+	ph.lost = ph.lost || !ok
+	return text
 }
 
 // values returns the text of expressions, with commas between them.
-func (ph *phaseWriter) values(list []ast.Expr) (string, bool) {
+func (ph *phaseWriter) values(list ...ast.Expr) string {
 	var all []string
 	for _, e := range list {
-		n := ph.text.twin(ast.Unparen(e))
-		if n == nil {
-			return "", false
-		}
-		text, ok := ph.text.cut(ph.text.at(n.Pos()), ph.text.at(n.End()), ph.change)
-		if !ok {
-			return "", false
-		}
-		all = append(all, text)
+		all = append(all, ph.source(ast.Unparen(e), ast.Unparen(e)))
 	}
-	return strings.Join(all, ", "), true
+	return strings.Join(all, ", ")
 }
 
 // change replaces calls of the thread's methods, and return statements.
@@ -958,61 +665,54 @@ func (ph *phaseWriter) change(was, now ast.Node) []edit {
 		}
 	case *ast.ReturnStmt:
 		return []edit{ph.text.replace(now, "continue "+ph.label)}
-	case *ast.AssignStmt: // some of the variables that it defines have their values from elsewhere
-		to, ok := now.(*ast.AssignStmt)
-		if !ok || !ph.partly[n] {
-			break
+	case *ast.BranchStmt:
+		if to := ph.jumps[n]; to != "" {
+			return []edit{ph.text.replace(now, to)}
 		}
-		var edits []edit
-		left := false
-		for i, l := range n.Lhs {
-			v := defined(ph.p.Info, l)
-			if v != nil && ph.follows(v) {
-				edits = append(edits, ph.text.replace(to.Lhs[i], "_"))
-			}
-			left = left || v != nil && v.Name() != "_" && !ph.follows(v)
+	case *ast.AssignStmt, *ast.DeclStmt: // some of the variables that it defines may have their values from elsewhere
+		if ph.partly[n] {
+			return ph.left(n.(ast.Stmt), now.(ast.Stmt))
 		}
-		if edits != nil && !left {
-			edits = append(edits, edit{ph.text.at(to.TokPos), ph.text.at(to.TokPos) + len(":="), "="})
-		}
-		return edits
 	}
 	return nil
 }
 
-// writePhase writes the loops over the threads around the statements of a phase.
-func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
-	var load, store, rows []string
-	loads, stores := ph.keptIn(p)
-	for _, v := range loads {
-		load = append(load, v.Name(), fmt.Sprintf("%s[%s]", ph.rows[v], ph.local[0]))
-	}
-	for _, v := range stores {
-		store = append(store, fmt.Sprintf("%s[%s]", ph.rows[v], ph.local[0]), v.Name())
-	}
-	for _, v := range ph.keeps {
-		if slices.Contains(loads, v) || slices.Contains(stores, v) {
-			rows = append(rows, fmt.Sprintf("%s := %s.%s[%%s:][:%%s]\n", ph.rows[v], ph.kept, v.Name()))
+// left replaces the variables in a definition that have their values from elsewhere.
+func (ph *phaseWriter) left(was, now ast.Stmt) (edits []edit) {
+	left := false
+	ids, _ := declares(was)
+	to, _ := declares(now)
+	for i, id := range ids {
+		v := ph.p.Info.Defs[id]
+		if v != nil && ph.follows(v) {
+			edits = append(edits, ph.text.replace(to[i], "_"))
 		}
+		left = left || v != nil && v.Name() != "_" && !ph.follows(v)
 	}
-	end, only, ok := ph.end(p)
-	if !ok {
-		return false
+	if a, ok := now.(*ast.AssignStmt); ok && edits != nil && !left {
+		edits = append(edits, edit{ph.text.at(a.TokPos), ph.text.at(a.TokPos) + len(":="), "="})
 	}
-	list, runs := p.stmts, p.runs
+	return edits
+}
+
+// writePhase writes the loops over the threads around the statements of a phase.
+func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) {
+	load, store, rows := ph.rowsOf(p)
+	end, only := ph.end(p)
+	list, made := p.stmts, p.List
 	if only != nil {
-		list, runs = only.Body.List, nil
+		list, made = only.Syntax.(*ast.IfStmt).Body.List, only.Then.List
 	}
-	label := ""
-	if slices.ContainsFunc(p.stmts, returns) {
-		label = ph.label + ":\n"
+	next := ""
+	if len(p.Continues) > 0 {
+		next = ph.fresh("next")
 	}
-	moved, ok := ph.moved(list)
-	if !ok {
-		return false
+	for _, s := range p.Continues {
+		ph.jumps[s.Syntax.(ast.Node)] = "goto " + next
 	}
-	if len(rows) > 0 || p.rounds != nil {
-		moved = nil
+	var moved *move
+	if len(rows) == 0 && p.rounds == nil {
+		moved = ph.moved(list, made)
 	}
 	var v *lanes.Vectors
 	var args string
@@ -1035,52 +735,66 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 	case moved != nil:
 		to, from := ph.fresh("to"), ph.fresh("from")
 		fmt.Fprintf(b, "%s, %s := 0, 0\n{\n%s := 0\n_, _, _ = %[3]s, %s, %s\n", to, from, ph.local[0], ph.local[1], ph.local[2])
-		if !ph.writeAgain(b, list...) {
-			return false
-		}
+		ph.writeAgain(b, list...)
 		fmt.Fprintf(b, "%s, %s = %s, %s\n}\n", to, from, moved.to, moved.from)
 		fmt.Fprintf(b, "if !grid.Copies(%s, %s, %s, %s, %s) {\n", moved.dst, to, moved.src, from, end)
 	}
-	fmt.Fprintf(b, "%sfor %s := range %s {\n_, _, _ = %[2]s, %[4]s, %[5]s\n", label, ph.local[0], end, ph.local[1], ph.local[2])
+	if p.Returns {
+		fmt.Fprintf(b, "%s:\n", ph.label)
+	}
+	fmt.Fprintf(b, "for %s := range %s {\n_, _, _ = %[1]s, %[3]s, %[4]s\n", ph.local[0], end, ph.local[1], ph.local[2])
 	if r := p.rounds; r != nil {
-		fmt.Fprintf(b, "%s := %s + %s\n_ = %[1]s\n", r.v.Name(), r.round, ph.local[0])
+		fmt.Fprintf(b, "%s\n_ = %s\n", r.begin(ph.local[0]), r.v.Name())
 	}
-	if !ph.writeAgain(b, list...) {
-		return false
-	}
+	ph.writeAgain(b, list...)
 	ph.pairs(b, load, ":=")
-	if p.rounds != nil || only != nil {
-		b.WriteString("{\n") // what the loop's body declares may have the names of variables outside of it
-	}
-	if only != nil {
-		n := ph.text.twin(only).(*ast.IfStmt)
-		body, ok := ph.text.cut(ph.text.at(n.Body.Lbrace)+1, ph.text.at(n.Body.Rbrace), ph.change)
-		if !ok {
-			return false
-		}
-		fmt.Fprintf(b, "%s\n", body)
-	}
-	for _, run := range runs {
-		first, last := ph.text.twin(run[0]), ph.text.twin(run[len(run)-1])
-		if first == nil || last == nil {
-			return false
-		}
-		body, ok := ph.text.cut(ph.text.at(first.Pos()), ph.text.at(last.End()), ph.change)
-		if !ok {
-			return false
-		}
-		fmt.Fprintf(b, "%s\n", body)
-	}
-	if p.rounds != nil || only != nil {
-		b.WriteString("}\n")
-	}
+	ph.writeBody(b, p, only, next)
 	fmt.Fprintf(b, "%s\n", backHere)
 	ph.pairs(b, store, "=")
 	if v != nil || moved != nil {
 		b.WriteString("}\n")
 	}
 	b.WriteString("}\n}\n}\n")
-	return true
+}
+
+// writeBody writes the statements of a phase, or those in its one if. The label next is behind them if it is not "".
+func (ph *phaseWriter) writeBody(b *strings.Builder, p *phase, only *ir.Stmt, next string) {
+	apart := p.rounds != nil || only != nil || next != ""
+	if apart {
+		b.WriteString("{\n") // what the statements declare may have the names of variables outside of them
+	}
+	if only != nil {
+		body := ph.text.twin(only.Syntax.(ast.Node)).(*ast.IfStmt).Body
+		fmt.Fprintf(b, "%s\n", ph.between(body.Lbrace+1, body.Rbrace))
+	} else {
+		for _, run := range p.runs {
+			fmt.Fprintf(b, "%s\n", ph.source(run[0], run[len(run)-1]))
+		}
+	}
+	if apart {
+		b.WriteString("}\n")
+	}
+	if next != "" {
+		fmt.Fprintf(b, "%s:\n", next)
+	}
+}
+
+// rowsOf returns pairs of texts that take what threads keep from the rows of a phase, pairs that put it there, and the definitions of the rows.
+func (ph *phaseWriter) rowsOf(p *phase) (load, store, rows []string) {
+	loads, stores := ph.keptIn(p)
+	for _, v := range ph.keeps {
+		element := fmt.Sprintf("%s[%s]", ph.rows[v], ph.local[0])
+		if slices.Contains(loads, v) {
+			load = append(load, v.Name(), element)
+		}
+		if slices.Contains(stores, v) {
+			store = append(store, element, v.Name())
+		}
+		if slices.Contains(loads, v) || slices.Contains(stores, v) {
+			rows = append(rows, fmt.Sprintf("%s := %s.%s[%%s:][:%%s]\n", ph.rows[v], ph.kept, v.Name()))
+		}
+	}
+	return load, store, rows
 }
 
 // keptIn returns the variables that the threads keep from phase to phase, and that a phase takes from there and puts there.
@@ -1093,21 +807,11 @@ func (ph *phaseWriter) keptIn(p *phase) (load, store []types.Object) {
 		if !p.declares[v] {
 			load = append(load, v)
 		}
-		if (p.declares[v] || ph.changes(p, v)) && !p.last {
+		if (p.declares[v] || p.Changes(ph.Var(v.Pos()))) && !p.Last {
 			store = append(store, v)
 		}
 	}
 	return load, store
-}
-
-// returns reports whether a statement contains a return.
-func returns(s ast.Stmt) (found bool) {
-	ast.Inspect(s, func(n ast.Node) bool {
-		_, is := n.(*ast.ReturnStmt)
-		found = found || is
-		return !found
-	})
-	return found
 }
 
 // pairs writes an assignment to every other of the texts, of the text that follows.
@@ -1120,47 +824,33 @@ func (ph *phaseWriter) pairs(b *strings.Builder, list []string, op string) {
 	}
 }
 
-// needsAgain returns the variables that statements or expressions use, and that are computed again in each phase.
+// needsAgain returns the variables that statements use, and that are computed again in each phase.
 func (ph *phaseWriter) needsAgain(list ...ast.Stmt) (needed []types.Object) {
-	again := map[types.Object]bool{}
-	var need func(e ast.Node)
-	need = func(e ast.Node) {
-		ast.Inspect(e, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				if v := ph.p.Info.Uses[id]; v != nil && ph.again[v] != nil && !again[v] {
-					again[v] = true
-					need(ph.again[v])
-				}
+	uses := map[types.Object]bool{}
+	use := func(n ast.Node) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok { // not one that only defines it
+				uses[ph.p.Info.Uses[id]] = true
 			}
 			return true
 		})
 	}
 	for _, s := range list {
-		need(s)
+		use(s)
 	}
-	for _, v := range ph.order {
-		if again[v] {
+	for _, v := range slices.Backward(ph.order) {
+		if uses[v] {
+			use(ph.again[v])
 			needed = append(needed, v)
 		}
 	}
+	slices.Reverse(needed)
 	return needed
 }
 
 // writeAgain writes the definitions of these variables.
-func (ph *phaseWriter) writeAgain(b *strings.Builder, list ...ast.Stmt) bool {
+func (ph *phaseWriter) writeAgain(b *strings.Builder, list ...ast.Stmt) {
 	for _, v := range ph.needsAgain(list...) {
-		value, ok := ph.values([]ast.Expr{ph.again[v]})
-		if !ok {
-			return false
-		}
-		fmt.Fprintf(b, "%s := %s\n", v.Name(), value)
+		fmt.Fprintf(b, "%s := %s\n", v.Name(), ph.values(ph.again[v]))
 	}
-	return true
-}
-
-// changes reports whether a phase assigns to a variable.
-func (ph *phaseWriter) changes(p *phase, v types.Object) bool {
-	return slices.ContainsFunc(ph.written, func(c change) bool {
-		return c.v == v && slices.ContainsFunc(p.stmts, func(s ast.Stmt) bool { return s.Pos() <= c.pos && c.pos < s.End() })
-	})
 }

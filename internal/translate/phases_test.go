@@ -57,16 +57,36 @@ var phaseKernels = []struct{ name, body string }{
 	{"callsHide", "s := grid.Shared[[64]int32](t)\nsum, d_, lo := n, int32(1), S{Add: n}\nlo.shift(t, s, 100)\nlo.shift(t, s, 1<<(n+2))\nd_ += largest[int32](t, s, int32(t.Local(0))*n-7)\nsum, d_ = borders(t, s, sum*d_, int(n))\nspread(t, s, &sum)\ngrid.AtomicAdd(&y[t.Global(0)], sum+d_*lo.Add)"},
 	{"callsInALine", "thrice(t); y[t.Global(0)] = n; thrice(t) ; y[t.Global(0)]++"},
 	{"callsEnd", "s := grid.Shared[[64]int32](t)\ns[t.Local(0)] = n\nwait(t)\ny[t.Global(0)] = s[(t.Local(0)+1)%t.Size(0)]\nwait(t)"},
+	{"conditionals", "s := grid.Shared[[64]int32](t)\nme, sum := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0)+t.Local(0), n\nfor k := range 4 {\n\tif k&1 == 0 && (n < 2 || threeTimes(n) > 5) {\n\t\ts[me] = sum + int32(k)\n\t\tt.Barrier()\n\t\tm := s[(me+1)%(t.Size(0)*t.Size(1)*t.Size(2))]\n\t\tt.Barrier()\n\t\tsum = sum*3 + m\n\t} else if v := t.Block(0) * k; v > 2 {\n\t\tsum += int32(v)\n\t\tt.Barrier()\n\t\ts[me] = 1 + sum\n\t} else {\n\t\tsum--\n\t}\n}\nif len(x) > 100 {\n\tt.Barrier()\n\tsum = 5\n}\ngrid.AtomicAdd(&y[t.Global(0)], sum+s[me])"},
+	{"conditionalLoaded", "s := grid.Shared[[64]int32](t)\nme := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0)+t.Local(0)\ns[me] = n\nv := x[t.Block(0)]\nif v > 2 {\n\tt.Barrier()\n\ts[me] += v\n} else {\n\tsum := s[me]\n\twait(t)\n\tsum = halved(t, s, sum)\n\ts[me] += sum\n}\nt.Barrier()\ngrid.AtomicAdd(&y[t.Global(0)], s[t.Size(0)-1]+v)"},
+	{"goesOn", "s := grid.Shared[[64]int32](t)\nme, sum := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0)+t.Local(0), n\nall:\nfor k := range 5 {\n\ts[me] = sum\n\tt.Barrier()\n\tv := s[(me+1)%(t.Size(0)*t.Size(1)*t.Size(2))]\n\tt.Barrier()\n\tsum += v\n\tif me == k {\n\t\tcontinue\n\t}\n\tfor j := range 3 {\n\t\tif sum := sum + int32(j); sum&7 == 3 {\n\t\t\tcontinue all\n\t\t}\n\t\tsum += int32(j * k)\n\t}\n\tsum *= 3\n}\ngrid.AtomicAdd(&y[t.Global(0)], sum)"},
+	{"goesOnAlone", "for range 2 {\n\tt.Barrier()\n\tif t.Local(0) == 1 {\n\t\tcontinue\n\t}\n\tgrid.AtomicAdd(&y[t.Global(0)], 1)\n}"},
+	{"roundsOfCalls", "s := grid.Shared[[64]int32](t)\nme, sum := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0)+t.Local(0), n\nm, f := int(threeTimes(n))/4, float32(n)*0.75\nfor k := 0; k < m && threeTimes(int32(k)) < 20 && k < int(f); k++ {\n\ts[me] = sum\n\tt.Barrier()\n\tsum += s[me/2]\n\tt.Barrier()\n}\nfor k := first(x); k < threeTimes(n); k += 3 {\n\tt.Barrier()\n\tsum += k\n}\ngrid.AtomicAdd(&y[t.Global(0)], sum)"},
+	{"typesKept", "type own struct{ a, b int32 }\nme := t.Local(0)\na, b, c := struct{ k [2]int32 }{[2]int32{n, int32(me)}}, held[int32]{n + int32(me)}, own{n, int32(me)}\nt.Barrier()\nc = own{c.b + b.v, c.a}\nt.Barrier()\ngrid.AtomicAdd(&y[t.Global(0)], a.k[0]*3+a.k[1]+b.v+c.a*5+c.b)"},
+	{"vars", "s := grid.Shared[[64]int32](t)\nvar w, me int32 = n + 1, int32(t.Local(0))\nvar (\n\th = t.Size(0)\n\tv = x[0]\n)\nvar q, z int64 = 5, int64(v)\ns[t.Local(0)] = w + me\nt.Barrier()\ny[t.Global(0)] = s[(int(me)+1)%h] + w + v + int32(q+z)"},
+	{"lengths", "s := grid.Shared[[64]int32](t)\nown := [3]int32{n, int32(t.Local(0)), 1}\nk, m := len(own), len(own[1:])\nown[0]++\nz := s[int(n)-1:]\nfor i := t.Local(0); i < len(x); i += t.Size(0) {\n\town[2] += x[i]\n}\nsum := n\nfor i := t.Local(0); i < len(x); i += t.Size(0) {\n\tsum += x[i] + x[len(own)]\n}\nz[t.Local(0)%9] = n\nt.Barrier()\ny[t.Global(0)] = own[0]*5 + int32(k+m+len(z)) + own[2] + sum"},
+	{"namedInts", "type place int\ns := grid.Shared[[64]int32](t)\nme, last := place(t.Local(0)), place(len(x))\nsum := n\nfor i := me; i < last; i += place(t.Size(0)) {\n\tsum += x[i]\n}\nfor i := t.Local(0); len(x) > i; i += int(last) - len(x) + t.Size(0) {\n\tsum += x[i] * 3\n}\nif me < last-4 {\n\ts[me] = sum\n}\nt.Barrier()\ny[t.Global(0)] = s[me]"},
+	{"unused", "for v := range 2 {\n\t_ = v\n\tif t.Local(0) < 3 {\n\t\tgrid.AtomicAdd(&y[t.Global(0)], n)\n\t}\n\tt.Barrier()\n}"},
+	{"blocks", "s := grid.Shared[[64]int32](t)\nme, sum := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0)+t.Local(0), n\nt.Barrier()\n{\n\tme := t.Local(0) / 2\n\tfor i := t.Local(0); i < len(x); i += t.Size(0) {\n\t\tsum += x[i] + int32(me)\n\t}\n}\nt.Barrier()\n{\n\th := me\n\tif t.Local(0) < 3 {\n\t\ts[h] = sum\n\t}\n}\nt.Barrier()\n{\n\ts[me] = s[me] + 1\n\tk := 3\n\tif me < k {\n\t\tsum++\n\t}\n}\nfor i, m := 0, len(x)-6; i < m; i++ {\n\tt.Barrier()\n\tsum += int32(m)\n}\ngrid.AtomicAdd(&y[t.Global(0)], sum+s[me])"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
 
 // rowsOnly are kernels whose threads change an element that they find by t.Local(0) or t.Global(0) alone: in a block of several rows they would
 // race, and threads that run together lose a change now and then.
-var rowsOnly = map[string]bool{"halves": true, "inner": true, "labels": true, "between": true, "guards": true, "wide": true, "callsInALine": true}
+var rowsOnly = map[string]bool{"halves": true, "inner": true, "labels": true, "between": true, "guards": true, "wide": true, "callsInALine": true, "lengths": true, "vars": true, "roundsOfCalls": true}
 
 // undivided are kernels whose barriers cannot be divided into phases: where each is refused, and what the refusal says.
 var undivided = []struct{ name, body, says string }{
-	{"conditional", "if n > 3 {\n\t‹t.Barrier()\n}\ny[t.Global(0)] = 1", "write it outside of the statement that begins in line 2, and only the other statements inside"},
+	{"conditional", "if t.Local(0) > 3 {\n\t‹t.Barrier()\n}\ny[t.Global(0)] = 1", "write it outside of the statement that begins in line 2, and only the other statements inside"},
+	{"conditionalElement", "if y[0] > 3 {\n\t‹t.Barrier()\n}\ny[t.Global(0)] = 1", "run alike, because its condition depends only on constants, parameters and the like"},
+	{"conditionalKept", "v := y[0]\nt.Barrier()\nif n > 2 {\n\ty[1] = 1\n} else if v > 3 {\n\t‹t.Barrier()\n}\ny[t.Global(0)] = 1", "write it outside of the statement that begins in line 6"},
+	{"conditionalInit", "if k := 3; n > 2 {\n\t‹t.Barrier()\n\tk += t.Local(0)\n\ty[k] = 1\n}", "write it outside of the statement that begins in line 2"},
+	{"conditionalCall", "if n > 2 && first(y) > 5 {\n\t‹t.Barrier()\n\ty[0] = 1\n}", "write it outside of the statement that begins in line 2"},
+	{"conditionalReturn", "if n > 2 {\n\tt.Barrier()\n\t‹return\n}\ny[t.Global(0)] = 1", "threads that return here"},
+	{"conditionalNext", "for range 3 {\n\tif n > 2 {\n\t\tt.Barrier()\n\t\t‹continue\n\t}\n\ty[t.Global(0)] = 1\n}", "threads that continue here"},
+	{"nextOfOuter", "all:\nfor range 3 {\n\tfor range 2 {\n\t\tt.Barrier()\n\t\tif y[0] > 3 {\n\t\t\t‹continue all\n\t\t}\n\t}\n}", "threads that continue here"},
+	{"roundsOfWrittenCall", "‹for k := 0; k < int(first(y)); k++ {\n\tt.Barrier()\n\ty[0] = 1\n}", "and functions of these"},
+	{"roundsOfTwo", "a, b := two(n)\n‹for k := int32(0); k < a; k++ {\n\tt.Barrier()\n\ty[0] = b\n}", "its number of rounds can depend on"},
 	{"switched", "switch n {\ncase 3:\n\t‹t.Barrier()\n}", "write it outside of the statement that begins in line 2"},
 	{"block", "{\n\t‹t.Barrier()\n}", "write it outside of the statement that begins in line 2"},
 	{"loaded", "‹for k := int32(0); k < y[0]; k++ {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1", "its number of rounds can depend on"},
@@ -83,21 +103,20 @@ var undivided = []struct{ name, body, says string }{
 	{"breaks", "for k := 0; k < 3; k++ {\n\tt.Barrier()\n\tif k == int(n) {\n\t\t‹break\n\t}\n}\ny[t.Global(0)] = 1", "threads that break here do not come to the barriers that follow"},
 	{"goesOn", "for k := 0; k < 3; k++ {\n\tif k == int(n) {\n\t\t‹continue\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1", "threads that continue here"},
 	{"returns", "if n > 3 {\n\t‹return\n}\nt.Barrier()\ny[0] = n", "threads that return here do not come to the barriers that follow, where the others of their block wait for them; put the statements that they leave out into an if"},
-	{"labelled", "‹all:\nfor k := 0; k < 3; k++ {\n\tfor range 2 {\n\t\tif n > 100 {\n\t\t\tcontinue all\n\t\t}\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1", "a loop around a barrier cannot have a label"},
+	{"labelled", "all:\nfor k := 0; k < 3; k++ {\n\tfor range 2 {\n\t\tif n > 100 {\n\t\t\t‹continue all\n\t\t}\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1", "threads that continue here do not come to the barriers that follow"},
 	{"parameter", "t.Barrier()\n‹n++\nt.Barrier()\ny[t.Global(0)] = n", "cannot change the parameter n; use a variable for it"},
 	{"passed", "t.Barrier()\nhelp(‹t, y)", "pass what the function needs of it, such as t.Global(0)"},
 	{"passedToHelper", "wait(t)\nhelp(‹t, y)", "pass what the function needs of it"},
-	{"calledInIf", "if n > 3 {\n\t‹wait(t)\n}\ny[t.Global(0)] = 1", "wait has a barrier, to which all threads of the block must come, so its call must be a statement of the kernel itself, or of a loop that all threads run as often; write it outside of the statement that begins in line 2"},
 	{"calledInSwitch", "switch n {\ncase 3:\n\t‹wait(t)\n}", "write it outside of the statement that begins in line 2"},
 	{"calledInBlock", "for range 3 {\n\t{\n\t\t‹wait(t)\n\t}\n}", "write it outside of the statement that begins in line 3"},
-	{"calledInLabel", "‹all:\nfor range 3 {\n\tfor range 2 {\n\t\tif n > 9 {\n\t\t\tcontinue all\n\t\t}\n\t}\n\twait(t)\n}", "a loop around a barrier cannot have a label"},
+	{"calledInLabel", "all:\nfor range 3 {\n\tfor range 2 {\n\t\tif n > 9 {\n\t\t\t‹continue all\n\t\t}\n\t}\n\twait(t)\n}", "threads that continue here do not come to the barriers that follow"},
 	{"calledInExpression", "s := grid.Shared[[64]int32](t)\ny[0] = 1 + ‹halved(t, s, n)", "its call must be a statement of its own, such as v := halved(..)"},
 	{"calledInHead", "s := grid.Shared[[64]int32](t)\nfor k := ‹halved(t, s, n); k < 9; k++ {\n}", "its call must be a statement of its own"},
 	{"calledTwice", "s := grid.Shared[[64]int32](t)\na, b := ‹halved(t, s, n), 3\ny[a] = int32(b)", "its call must be a statement of its own"},
 	{"calledUnevenly", "‹for k := 0; k < t.Local(0); k++ {\n\twait(t)\n}", "a loop around a barrier must run as often for all threads"},
 	{"calledAfterReturn", "if n > 3 {\n\t‹return\n}\nwait(t)\ny[0] = n", "threads that return here do not come to the barriers that follow"},
 	{"partPassed", "s := grid.Shared[[2][64]int32](t)\nhalved(t, ‹&s[1], n)", "halved has a barrier, so this argument must be a variable or a parameter, or the address of one"},
-	{"otherMeaning", "two := n\n‹usesTwo(t, y)\ny[0] = two", "usesTwo uses the name two in k.go:17, which means something else here; rename what is here"},
+	{"otherMeaning", "two := n\n‹usesTwo(t, y)\ny[0] = two", "usesTwo uses the name two in k.go:23, which means something else here; rename what is here"},
 	{"local", "type own struct{ a int32 }\n‹s := grid.Shared[[8]own](t)\nt.Barrier()\ny[t.Global(0)] = s[0].a", "cannot be declared in the kernel; declare it outside"},
 	{"alone", "‹t.Size(0)\nt.Barrier()\ny[t.Global(0)] = 1", "remove the call"},
 	{"grids", "‹grid := n\nt.Barrier()\ny[t.Global(0)] = grid", "rename this"},
@@ -140,6 +159,12 @@ func (s *S) grow() { s.Add += 5 }
 func grow(n *int32) { *n += 4 }
 
 func two(n int32) (int32, int32) { return n + 1, n * 2 }
+
+func threeTimes(n int32) int32 { return n * 3 }
+
+func first(y []int32) int32 { return y[0] }
+
+type held[T any] struct{ v T }
 
 func help(t grid.Thread, y []int32) { y[t.Global(0)] = 1 }
 
@@ -503,4 +528,62 @@ func TestSlicesBehindBarriers(t *testing.T) {
 		require.NoError(t, err, part)
 		assert.Equal(t, vectors, strings.Contains(string(made.SIMD), "z []float32"), "%s\n%s", part, made.Loops[0].Why)
 	}
+}
+
+// The code of a generic kernel is written once, so it is divided as all types of its list allow: what a float rounds is not computed twice, and what may panic
+// for an integer is not computed in another order.
+func TestGenericKernelsAreDividedForAllTypes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		types          string
+		kept, together bool
+	}{{"int32 uint32", false, false}, {"int32 float32", true, false}, {"float32 int32", true, false}, {"float32 float64", true, true}} {
+		made, err := translated(t, `package p
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+type number interface { int32 | uint32 | float32 | float64 }
+
+//halyard:kernel `+c.types+`
+func k[T number](t grid.Thread, n, d T, x, y []T) {
+	twice, sum := n * 2, T(0)
+	for i := t.Local(0); i < len(x); i += t.Size(0) {
+		sum += x[i] / d
+	}
+	t.Barrier()
+	y[t.Global(0)] = sum + twice
+}
+`)
+		require.NoError(t, err)
+		assert.Equal(t, c.kept, strings.Contains(string(made.Go), "twice []T"), c.types)
+		assert.Equal(t, c.together, strings.Contains(string(made.Go), "grid.Within"), c.types)
+	}
+}
+
+// The name of a variable whose type cannot be kept is the one that its author gave to it, also in a function that is written into the kernel.
+func TestVariablesThatCannotBeKeptHaveTheirNames(t *testing.T) {
+	t.Parallel()
+	_, err := translated(t, `package p
+
+import (
+	"time"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+//halyard:kernel
+func k(t grid.Thread, y []int32) {
+	v := y[0]
+	later(t, y, v)
+}
+
+func later(t grid.Thread, y []int32, p int32) {
+	v := time.Duration(y[1])
+	v++
+	t.Barrier()
+	y[0] = int32(v) + p
+}
+`)
+	assert.ErrorContains(t, err, "k.go:16:2: the type of v cannot be kept")
+	assert.NotContains(t, err.Error(), "v_")
 }

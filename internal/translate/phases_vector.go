@@ -123,16 +123,12 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 	place := ph.thread.Name() + ".Global(0)"
 	if p.rounds != nil {
 		line(begin)
-		fmt.Fprintf(&body, "%s := %s + %s\n", p.rounds.v.Name(), p.rounds.round, place)
+		body.WriteString(p.rounds.begin(place) + "\n")
 	}
 	again := ph.needsAgain(p.stmts...)
 	for _, v := range again {
-		value, ok := ph.values([]ast.Expr{ph.again[v]})
-		if !ok {
-			return nil, nil, false
-		}
 		line(begin)
-		fmt.Fprintf(&body, "%s := %s\n", v.Name(), value)
+		fmt.Fprintf(&body, "%s := %s\n", v.Name(), ph.values(ph.again[v]))
 	}
 	load, store := ph.keptIn(p)
 	for _, v := range load {
@@ -143,15 +139,7 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 		body.WriteString("{\n")
 	}
 	for _, run := range p.runs {
-		first, last := ph.text.twin(run[0]), ph.text.twin(run[len(run)-1])
-		if first == nil || last == nil {
-			return nil, nil, false
-		}
-		text, ok := ph.text.cut(ph.text.at(first.Pos()), ph.text.at(last.End()), ph.change)
-		if !ok {
-			return nil, nil, false
-		}
-		body.WriteString(text + "\n")
+		body.WriteString(ph.source(run[0], run[len(run)-1]) + "\n")
 	}
 	if p.rounds != nil {
 		body.WriteString("}\n")

@@ -177,7 +177,8 @@ var refused = []struct{ text, want string }{
 	{"//top func k(t grid.Thread, y []int32) { n := t.Local(0)\nmeet(t, n); y[0] = 1 }\nfunc meet(t grid.Thread, n int) { part(t, n) }\nfunc part(t grid.Thread, n int) {\n‹for range n { t.Barrier() }; t.Barrier() }", "; the call is in k.go:"},
 	{"//top func k(t grid.Thread, y []int32) { y[0] = meet(t,\n‹meet(t, 1)) }\nfunc meet(t grid.Thread, n int32) int32 { t.Barrier(); return n }", "meet has a barrier, so its call must be a statement of its own, such as v := meet(..)"},
 	{"//top func k(t grid.Thread, y []int32) { y[0] = both(t) }\nfunc meet(t grid.Thread, n int32) int32 { t.Barrier(); return n }\nfunc both(t grid.Thread) int32 { return 1 +\n‹meet(t, 1) }", "its call must be a statement of its own"},
-	{"//top func k(t grid.Thread, y []int32) { if y[0] > 1 { y[1] = 1 } else { for range 3 {\n‹meet(t) } } }\nfunc meet(t grid.Thread) { t.Barrier() }", "meet has a barrier, to which all threads of the block must come"},
+	{"//top func k(t grid.Thread, y []int32) { if y[0] > 1 { y[1] = 1 } else { for range 3 { meet(t) } } }\nfunc meet(t grid.Thread) {\n‹t.Barrier() }", "t.Barrier must be a statement of the kernel itself, or of a loop or an if"},
+	{"//top func k(t grid.Thread, y []int32) { switch { case len(y) > 1: for range 3 {\n‹meet(t) } } }\nfunc meet(t grid.Thread) { t.Barrier() }", "meet has a barrier, to which all threads of the block must come"},
 	{"//top func k(t grid.Thread, y []int32) { meet(t); y[0] = 1 }\nfunc meet(t grid.Thread) { t.Barrier(); nothing(t) }", "undefined: nothing"},
 	{"//top func k(t grid.Thread, y []int32) { meet(t, y); y[0] = 1 }\n//halyard:kernel\nfunc meet(t grid.Thread, y []int32) { y[1] = 1; t.Barrier(); y[0] = 1 }", "meet is a kernel, and a kernel cannot call a kernel"},
 	{"//top func k(t grid.Thread, y []int32) {\n‹y[meet(t)] = meet(t) }\nfunc meet(t grid.Thread) int32 { t.Barrier(); return 1 }", "its call must be a statement of its own"},
@@ -287,6 +288,11 @@ func TestAllRefusalsAreReported(t *testing.T) {
 	_, err = translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\ta, b := grid.Shared[[4]int32](t), grid.Shared[[4]int32](t)\n\ta[0] = b[0]\n}\n")
 	require.ErrorAs(t, err, &all)
 	require.Len(t, all, 1)
+	for _, declared := range []string{"s := ", "var s = "} {
+		_, err = translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\t"+declared+"grid.Shared[int32](t)\n\t*s = y[0]\n}\n")
+		require.ErrorAs(t, err, &all)
+		require.Len(t, all, 1, "%v", err)
+	}
 }
 
 // Whatever the text is, the translator translates it or reports what is wrong. What has a representation keeps its rules.

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 
@@ -95,4 +96,10 @@ func (p *Package) open(decl *ast.FuncDecl) (at token.Pos) {
 		return true
 	})
 	return at
+}
+
+// positive reports whether an expression is a positive constant.
+func positive(info *types.Info, e ast.Expr) bool {
+	v := info.Types[e].Value
+	return v != nil && v.Kind() == constant.Int && constant.Sign(v) > 0
 }

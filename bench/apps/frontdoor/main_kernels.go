@@ -1021,7 +1021,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		tx, ty, tz := 0, 0, 0 // of the first thread
 		_, _, _ = tx, ty, tz
 		me := tx
-		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+me, end, int(group)
+		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+me, end, int(64)
 		from, to := round, stop
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
@@ -1687,7 +1687,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		tx, ty, tz := 0, 0, 0 // of the first thread
 		_, _, _ = tx, ty, tz
 		me := tx
-		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+me, end, int(group)
+		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+me, end, int(64)
 		from, to := round, stop
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))

@@ -490,7 +490,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		tx, ty, tz := 0, 0, 0 // of the first thread
 		_, _, _ = tx, ty, tz
 		me := tx
-		round, stop, step := me, n, int(block)
+		round, stop, step := me, n, int(64)
 		from, to := round, stop
 		from, to = grid.Within(from, to, +(row), len(a))
 		from, to = grid.Within(from, to, +(row), len(b))
@@ -633,7 +633,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		tx, ty, tz := 0, 0, 0 // of the first thread
 		_, _, _ = tx, ty, tz
 		me := tx
-		round, stop, step := me, len(sums), int(block)
+		round, stop, step := me, len(sums), int(64)
 		from, to := round, stop
 		from, to = grid.Within(from, to, 0, len(sums))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b.Size[0] >= 16 && b.Size[0] <= 4096 {

@@ -210,3 +210,51 @@ func types[T grid.Number](t grid.Thread, x []T, y []float32) {
 	results[0] = p.both()
 	results.add(f.number())
 }
+
+// rounds returns how many rounds a block takes.
+func rounds(count []int32, block int) int { return int(count[block]) % 4 }
+
+// chooses has barriers under conditions that are the same for all threads of a block, and in a loop whose number of rounds a function returns. Threads go on
+// with the next round after its last barrier.
+//
+//halyard:kernel
+func chooses(t grid.Thread, most int32, count []int32, x []float32, y []float32) {
+	s := grid.Shared[[width]float32](t)
+	me, v := t.Local(0), x[t.Global(0)]
+	kind := count[t.Block(0)]
+	if kind > 2 {
+		v = sum(t, s, v)
+		t.Barrier()
+	} else if by := int(kind); kind > 0 && most != 3 {
+		s[me] = v
+		t.Barrier()
+		v += s[(me+by)%width]
+		t.Barrier()
+	} else {
+		v *= 2
+	}
+all:
+	for k := 0; k < rounds(count, t.Block(0)); k++ {
+		s[me] = v
+		t.Barrier()
+		next := s[(me+1)%width]
+		if k%2 == 1 {
+			t.Barrier()
+			s[me] += 1
+			t.Barrier()
+			next += s[me/2]
+		}
+		t.Barrier()
+		if me%3 == k {
+			continue
+		}
+		for d := range 3 {
+			if me%5 == d+k {
+				continue all
+			}
+			v += float32(d)
+		}
+		v = next - v
+	}
+	y[t.Global(0)] = v
+}

@@ -80,7 +80,18 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { types[float32](t, x, y) })
 	}),
-}, Indexes: []string{"kernels.go:35", "kernels.go:23", "kernels.go:14", "kernels.go:40", "kernels.go:68", "kernels.go:72", "kernels.go:47", "kernels.go:52", "kernels.go:55", "kernels.go:58", "kernels.go:74", "kernels.go:115", "kernels.go:88", "kernels.go:89", "kernels.go:116", "kernels.go:117", "kernels.go:137", "kernels.go:125", "kernels.go:127", "kernels.go:143", "kernels.go:181", "kernels.go:205", "kernels.go:206", "kernels.go:154", "kernels.go:156", "kernels.go:209", "kernels.go:210"}, Kernels: map[string]kernel.Written{
+	"chooses": kernel.Go(func(blk *kernel.Block) {
+		most := kernel.Number[int32](blk, 0)
+		count := kernel.Slice[int32](blk, 1)
+		x := kernel.Slice[float32](blk, 3)
+		y := kernel.Slice[float32](blk, 5)
+		if grid.InPhases() {
+			choosesPhases(blk, most, count, x, y)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { chooses(t, most, count, x, y) })
+	}),
+}, Indexes: []string{"kernels.go:35", "kernels.go:23", "kernels.go:14", "kernels.go:40", "kernels.go:68", "kernels.go:72", "kernels.go:47", "kernels.go:52", "kernels.go:55", "kernels.go:58", "kernels.go:74", "kernels.go:115", "kernels.go:88", "kernels.go:89", "kernels.go:116", "kernels.go:117", "kernels.go:137", "kernels.go:125", "kernels.go:127", "kernels.go:143", "kernels.go:181", "kernels.go:205", "kernels.go:206", "kernels.go:154", "kernels.go:156", "kernels.go:209", "kernels.go:210", "kernels.go:215", "kernels.go:223", "kernels.go:224", "kernels.go:229", "kernels.go:231", "kernels.go:238", "kernels.go:240", "kernels.go:243", "kernels.go:245", "kernels.go:259"}, Kernels: map[string]kernel.Written{
 	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
 	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 1,
@@ -95,9 +106,12 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
 	"types[float32]": {Code: "k_types_float32", Params: []string{"x", "len(x)", "y", "len(y)"}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
+	"chooses": {Code: "k_chooses", Params: []string{"most", "count", "len(count)", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:237",
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: choosesFootprint}},
 }, Format: 2, Sources: []string{
 	"./ any,bool,false,float32,int,int32,len,true,uint32 waits",
 	"kernels.go above 4d685d8df90b17fd",
+	"kernels.go chooses da61294a7f63c1c2",
 	"kernels.go flag e4a8bb4fd3cfe83b",
 	"kernels.go flag.number 4093df0501699ac9",
 	"kernels.go halves 70820897af41c26c",
@@ -110,6 +124,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 	"kernels.go pair df71ddaac0176afb",
 	"kernels.go pair.both 1e52742028db0b1a",
 	"kernels.go rotate 4b059564bb0ecd98",
+	"kernels.go rounds 98536ca5ccd80287",
 	"kernels.go scan 2afe101ce96516e9",
 	"kernels.go scans b85efa9082e61ead",
 	"kernels.go settle 3a08b5b453c63e6e",
@@ -602,6 +617,92 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 	f_add(h_y, h_y_n, v_3, v_4, v_5, v_7 GO_PASS);
 }
 #endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 0
+FUNCTION i64 f_rounds(const GLOBAL i32 *h_count, i64 h_count_n, i64 h_block GO_FAULTS) {
+	return (i64)GO_ONCE(h_count[GO_AT(h_block, h_count_n, 27)]) % 4;
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 0
+KERNEL void k_chooses(i32 h_most, const GLOBAL i32 *h_count, i64 h_count_n, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
+	LOCAL T_64_f32 h_s;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_s.a[v_i / 1] = v_zero;
+		}
+		BARRIER();
+	}
+	i64 h_me = (i64)THREAD(0);
+	f32 h_v = h_x[GO_AT((i64)INDEX(0), h_x_n, 28)];
+	i32 h_kind = h_count[GO_AT((i64)BLOCK(0), h_count_n, 29)];
+	if (h_kind > 2) {
+		f32 h_v_ = h_v;
+		BARRIER();
+		GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 1)]) = h_v_;
+		i64 h_d_ = 32;
+		GO_ORDERED for (; h_d_ > 0; h_d_ = h_d_ / 2) {
+			BARRIER();
+			if ((i64)THREAD(0) < h_d_) {
+				GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + (u64)h_d_), 64, 2)]);
+			}
+		}
+		BARRIER();
+		h_v = GO_ONCE(h_s.a[0]);
+		BARRIER();
+	} else {
+		i64 h_by = (i64)h_kind;
+		if (h_kind > 0 && h_most != 3) {
+			GO_ONCE(h_s.a[GO_AT(h_me, 64, 30)]) = h_v;
+			BARRIER();
+			h_v = h_v + GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me + (u64)h_by) % 64, 64, 31)]);
+			BARRIER();
+		} else {
+			h_v = h_v * 2.0f;
+		}
+	}
+	i64 h_k = 0;
+	u8 v_4 = 1;
+	GO_ORDERED for (;;) {
+		if (!v_4) {
+			h_k += 1;
+		}
+		v_4 = 0;
+		i64 v_3 = f_rounds(h_count, h_count_n, (i64)BLOCK(0) GO_PASS);
+		if (!(h_k < v_3)) break;
+		{
+			GO_ONCE(h_s.a[GO_AT(h_me, 64, 32)]) = h_v;
+			BARRIER();
+			f32 h_next = GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me + 1) % 64, 64, 33)]);
+			if (h_k % 2 == 1) {
+				BARRIER();
+				GO_ONCE(h_s.a[GO_AT(h_me, 64, 34)]) = GO_ONCE(h_s.a[GO_AT(h_me, 64, 34)]) + 1.0f;
+				BARRIER();
+				h_next = h_next + GO_ONCE(h_s.a[GO_AT(h_me / 2, 64, 35)]);
+			}
+			BARRIER();
+			if (h_me % 3 == h_k) {
+				continue;
+			}
+			if (GO_EACH) {
+				GO_ORDERED for (i64 h_d = 0; h_d < 3; h_d++) {
+					if (h_me % 5 == (i64)((u64)h_d + (u64)h_k)) {
+						goto v_next_2;
+					}
+					h_v = h_v + GO_F32(h_d);
+				}
+			}
+			h_v = h_next - h_v;
+		}
+		v_next_2:;
+	}
+	h_y[GO_AT((i64)INDEX(0), h_y_n, 36)] = h_v;
+	GO_LOOPED
+}
+#endif
 `})
 
 var (
@@ -612,6 +713,7 @@ var (
 	turnsKernel         = kernels.Kernel("turns")
 	types_int32Kernel   = kernels.Kernel("types[int32]")
 	types_float32Kernel = kernels.Kernel("types[float32]")
+	choosesKernel       = kernels.Kernel("chooses")
 	scans_int32Pool     grid.Pool[scansPhasesKept[int32]]
 	scans_uint64Pool    grid.Pool[scansPhasesKept[uint64]]
 	types_int32Pool     grid.Pool[typesPhasesKept[int32]]
@@ -706,6 +808,20 @@ func TypesOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x
 	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
+// Chooses launches chooses on a queue, on the grid of q.Over or q.Grid.
+func Chooses(q kernel.Queue, most int32, count kernel.Vector[int32], x kernel.Vector[float32], y kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("chooses", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ChoosesOn(ctx, s, over, most, count, x, y)
+	}
+}
+
+// ChoosesOn launches chooses on a stream.
+func ChoosesOn(ctx context.Context, s *hal.Stream, over hal.Grid, most int32, count kernel.Vector[int32], x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return choosesKernel.Launch(ctx, s, over, kernel.Value(most), kernel.In(count), kernel.Value(int64(kernel.Len(count))), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+}
+
 // sumsFootprint is the Footprint.Of of sums.
 func sumsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Blocks(box, 0)
@@ -752,6 +868,15 @@ func types_int32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	span := i.Span(v[3])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
 	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
+// choosesFootprint is the Footprint.Of of chooses.
+func choosesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Places(box, 0)
+	span := at.Span(v[6])
+	touch[0] = kernel.Touch{Read: grid.Blocks(box, 0).Span(v[2])}
+	touch[1] = kernel.Touch{Read: at.Span(v[4])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
 }
 
 // sumsPhasesKept holds what the threads of a block of sums keep for later phases, a slice for each variable.
@@ -804,7 +929,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:37
 					v_ := v + d
-//line waits_kernels.go:808
+//line waits_kernels.go:933
 					vs[tx] = v
 					v_s[tx] = v_
 				}
@@ -822,14 +947,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v_
 //line kernels.go:23
 					s[tx] = v_
-//line waits_kernels.go:826
+//line waits_kernels.go:951
 				}
 			}
 		}
 	}
 //line kernels.go:11
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:833
+//line waits_kernels.go:958
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -840,13 +965,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:14
 							s[tx] += s[tx+d_]
 						}
-//line waits_kernels.go:844
+//line waits_kernels.go:969
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:850
+//line waits_kernels.go:975
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -863,7 +988,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:38
 					v__ := v * v
-//line waits_kernels.go:867
+//line waits_kernels.go:992
 					totals[tx] = total
 					v__s[tx] = v__
 				}
@@ -881,14 +1006,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v__
 //line kernels.go:23
 					s[tx] = v__
-//line waits_kernels.go:885
+//line waits_kernels.go:1010
 				}
 			}
 		}
 	}
 //line kernels.go:11
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:892
+//line waits_kernels.go:1017
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
@@ -899,13 +1024,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:14
 							s[tx] += s[tx+d__]
 						}
-//line waits_kernels.go:903
+//line waits_kernels.go:1028
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:909
+//line waits_kernels.go:1034
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -919,7 +1044,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:923
+//line waits_kernels.go:1048
 			}
 		}
 	}
@@ -982,7 +1107,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 				_, _, _ = tx, ty, tz
 //line kernels.go:69
 				first, last := T(0), T(0)
-//line waits_kernels.go:986
+//line waits_kernels.go:1111
 				firsts[tx] = first
 				lasts[tx] = last
 			}
@@ -990,7 +1115,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 	}
 //line kernels.go:70
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:994
+//line waits_kernels.go:1119
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1012,7 +1137,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all_ T
 //line kernels.go:47
 					s[me_] = v_
-//line waits_kernels.go:1016
+//line waits_kernels.go:1141
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1020,7 +1145,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:49
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:1024
+//line waits_kernels.go:1149
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -1033,7 +1158,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:1037
+//line waits_kernels.go:1162
 						befores[tx] = before
 					}
 				}
@@ -1049,12 +1174,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before
 //line kernels.go:55
 						s[me_] += before
-//line waits_kernels.go:1053
+//line waits_kernels.go:1178
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1058
+//line waits_kernels.go:1183
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -1069,7 +1194,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all_
 //line kernels.go:58
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:1073
+//line waits_kernels.go:1198
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1107,7 +1232,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all__ T
 //line kernels.go:47
 					s[me__] = v__
-//line waits_kernels.go:1111
+//line waits_kernels.go:1236
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
@@ -1116,7 +1241,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:49
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:1120
+//line waits_kernels.go:1245
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -1129,7 +1254,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:1133
+//line waits_kernels.go:1258
 						before_s[tx] = before_
 					}
 				}
@@ -1145,12 +1270,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before_
 //line kernels.go:55
 						s[me__] += before_
-//line waits_kernels.go:1149
+//line waits_kernels.go:1274
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1154
+//line waits_kernels.go:1279
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -1165,7 +1290,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:58
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:1169
+//line waits_kernels.go:1294
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -1187,13 +1312,13 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:75
 					_, last = upTo_, all__
-//line waits_kernels.go:1191
+//line waits_kernels.go:1316
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1197
+//line waits_kernels.go:1322
 	scansPhasesPool.Give(held)
 }
 
@@ -1234,7 +1359,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 
 //line kernels.go:116
 					var swaps_ int32
-//line waits_kernels.go:1238
+//line waits_kernels.go:1363
 					swaps_s[tx] = swaps_
 				}
 			}
@@ -1242,10 +1367,10 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 	}
 //line kernels.go:97
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:1246
+//line waits_kernels.go:1371
 //line kernels.go:98
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:1249
+//line waits_kernels.go:1374
 			size_ := size
 			_ = size_
 			d_ := d
@@ -1258,7 +1383,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_, _, _ = tx, ty, tz
 //line kernels.go:86
 						swaps__ := false
-//line waits_kernels.go:1262
+//line waits_kernels.go:1387
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -1287,16 +1412,16 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						if swapped_ {
 							swaps_++
 						}
-//line waits_kernels.go:1291
+//line waits_kernels.go:1416
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1298
+//line waits_kernels.go:1423
 	}
-//line waits_kernels.go:1300
+//line waits_kernels.go:1425
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -1310,7 +1435,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 //line kernels.go:116
 					swaps[at] = swaps_
 					y[at] = k[tx]
-//line waits_kernels.go:1314
+//line waits_kernels.go:1439
 				}
 			}
 		}
@@ -1360,7 +1485,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_, _, _ = tx, ty, tz
 //line kernels.go:137
 					v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:1364
+//line waits_kernels.go:1489
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1369,7 +1494,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 	}
 //line kernels.go:138
 	for r := range 3 {
-//line waits_kernels.go:1373
+//line waits_kernels.go:1498
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -1386,7 +1511,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by_ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:1390
+//line waits_kernels.go:1515
 					by_s[tx] = by_
 				}
 			}
@@ -1408,7 +1533,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					(v) = s[(tx+by_)%width]
 					(n) += int32(by_)
-//line waits_kernels.go:1412
+//line waits_kernels.go:1537
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1430,7 +1555,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by__ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:1434
+//line waits_kernels.go:1559
 					by__s[tx] = by__
 				}
 			}
@@ -1452,7 +1577,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:127
 					(v) = s[(tx+by__)%width]
 					(n) += int32(by__)
-//line waits_kernels.go:1456
+//line waits_kernels.go:1581
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1469,14 +1594,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						_ = v
 //line kernels.go:141
 						v += float32(r)
-//line waits_kernels.go:1473
+//line waits_kernels.go:1598
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1480
+//line waits_kernels.go:1605
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1491,7 +1616,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 //line kernels.go:143
 					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:1495
+//line waits_kernels.go:1620
 				}
 			}
 		}
@@ -1582,7 +1707,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list := [2]T{v / 2, v / 4}
 //line kernels.go:163
 				copied := [2][2]T{1: list}
-//line waits_kernels.go:1586
+//line waits_kernels.go:1711
 				vs[tx] = v
 				copieds[tx] = copied
 			}
@@ -1609,7 +1734,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list_ := b_.v
 //line kernels.go:163
 				copied_ := [2]T{1: list_}
-//line waits_kernels.go:1613
+//line waits_kernels.go:1738
 				a_s[tx] = a_
 				copied_s[tx] = copied_
 			}
@@ -1643,7 +1768,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list___ := [2]uint32{v_ / 2, v_ / 4}
 //line kernels.go:163
 				copied__ := [2][2]uint32{1: list___}
-//line waits_kernels.go:1647
+//line waits_kernels.go:1772
 				as[tx] = a
 				v_s[tx] = v_
 				copied__s[tx] = copied__
@@ -1671,7 +1796,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list____ := b__.v
 //line kernels.go:163
 				copied___ := [2]uint32{1: list____}
-//line waits_kernels.go:1675
+//line waits_kernels.go:1800
 				a__s[tx] = a__
 				copied___s[tx] = copied___
 			}
@@ -1704,7 +1829,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 //line kernels.go:153
 				sums_ := [2]float32{p_[1], p_.both()}
 				s[tx] = sums_[0]
-//line waits_kernels.go:1708
+//line waits_kernels.go:1833
 				sums_s[tx] = sums_
 			}
 		}
@@ -1720,7 +1845,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = sums_
 //line kernels.go:156
 				next := [2]float32{s[(tx+1)%width], sums_[1]}
-//line waits_kernels.go:1724
+//line waits_kernels.go:1849
 				nexts[tx] = next
 			}
 		}
@@ -1742,7 +1867,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 
 //line kernels.go:208
 				v__ := p.both()
-//line waits_kernels.go:1746
+//line waits_kernels.go:1871
 				ps[tx] = p
 				v__s[tx] = v__
 			}
@@ -1756,33 +1881,345 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 			for tx := range count_______ {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
+				results := numbered(y[i : i+1])
 				p := ps[tx]
 				_ = p
 				v__ := v__s[tx]
 				_ = v__
 //line kernels.go:208
 				f := flag(v__ > limit)
-				results := numbered(y[i : i+1])
+//line kernels.go:210
 				results[0] = p.both()
 				results.add(f.number())
-//line waits_kernels.go:1769
+//line waits_kernels.go:1895
 			}
 		}
 	}
 	typesPhasesPool.Give(held)
 }
 
+// choosesPhasesKept holds what the threads of a block of chooses keep for later phases, a slice for each variable.
+type choosesPhasesKept struct {
+	v    []float32
+	v_   []float32
+	next []float32
+}
+
+var choosesPhasesPool grid.Pool[choosesPhasesKept]
+
+// choosesPhases runs chooses for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []float32) {
+	firstX := int(b.Index[0]) * int(b.Size[0])
+	var s_ [64]float32
+	s := &s_
+	held := choosesPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.v) < threads_ {
+		kept.v = make([]float32, threads_)
+	}
+	if len(kept.v_) < threads_ {
+		kept.v_ = make([]float32, threads_)
+	}
+	if len(kept.next) < threads_ {
+		kept.next = make([]float32, threads_)
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count_ := int(b.Size[0])
+			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			if choosesPhase1Vectors == nil || !choosesPhase1Vectors(firstX, x, vs, count_) {
+				for tx := range count_ {
+					_, _, _ = tx, ty, tz
+//line kernels.go:223
+					_, v := tx, x[(firstX+tx)]
+//line waits_kernels.go:1939
+					vs[tx] = v
+				}
+			}
+		}
+	}
+	kind := count[int(b.Index[0])]
+	_ = kind
+//line kernels.go:225
+	if kind > 2 {
+//line waits_kernels.go:1949
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count__ := int(b.Size[0])
+				vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+				v_s := kept.v_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+				if choosesPhase2Vectors == nil || !choosesPhase2Vectors(vs, v_s, count__) {
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						v := vs[tx]
+						_ = v
+//line kernels.go:226
+						v_ := v
+//line waits_kernels.go:1962
+						v_s[tx] = v_
+					}
+				}
+			}
+		}
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count___ := int(b.Size[0])
+				v_s := kept.v_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
+				if choosesPhase3Vectors == nil || !choosesPhase3Vectors(grid.Lent(s[:]), v_s, count___) {
+					for tx := range count___ {
+						_, _, _ = tx, ty, tz
+						v_ := v_s[tx]
+						_ = v_
+//line kernels.go:23
+						s[tx] = v_
+//line waits_kernels.go:1979
+					}
+				}
+			}
+		}
+//line kernels.go:11
+		for d_ := width / 2; d_ > 0; d_ /= 2 {
+//line waits_kernels.go:1986
+			for tz := range int(b.Size[2]) {
+				for ty := range int(b.Size[1]) {
+					count____ := min(int(b.Size[0]), max((d_)-0, 0))
+					if choosesPhase4Vectors == nil || !choosesPhase4Vectors(d_, grid.Lent(s[:]), count____) {
+						for tx := range count____ {
+							_, _, _ = tx, ty, tz
+							{
+//line kernels.go:14
+								s[tx] += s[tx+d_]
+							}
+//line waits_kernels.go:1997
+						}
+					}
+				}
+			}
+		}
+//line waits_kernels.go:2003
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count_____ := int(b.Size[0])
+				vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
+				if choosesPhase5Vectors == nil || !choosesPhase5Vectors(grid.Lent(s[:]), vs, count_____) {
+					for tx := range count_____ {
+						_, _, _ = tx, ty, tz
+						v := vs[tx]
+						_ = v
+//line kernels.go:226
+						v = s[0]
+//line waits_kernels.go:2015
+						vs[tx] = v
+					}
+				}
+			}
+		}
+	} else {
+//line waits_kernels.go:2022
+//line kernels.go:228
+		if by := int(kind); kind > 0 && most != 3 {
+//line waits_kernels.go:2025
+			for tz := range int(b.Size[2]) {
+				for ty := range int(b.Size[1]) {
+					count______ := int(b.Size[0])
+					vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count______]
+					if choosesPhase6Vectors == nil || !choosesPhase6Vectors(grid.Lent(s[:]), vs, count______) {
+						for tx := range count______ {
+							_, _, _ = tx, ty, tz
+							me := tx
+							v := vs[tx]
+							_ = v
+//line kernels.go:229
+							s[me] = v
+//line waits_kernels.go:2038
+						}
+					}
+				}
+			}
+			for tz := range int(b.Size[2]) {
+				for ty := range int(b.Size[1]) {
+					count_______ := int(b.Size[0])
+					vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_______]
+					for tx := range count_______ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						v := vs[tx]
+						_ = v
+//line kernels.go:231
+						v += s[(me+by)%width]
+//line waits_kernels.go:2054
+						vs[tx] = v
+					}
+				}
+			}
+		} else {
+//line waits_kernels.go:2060
+			for tz := range int(b.Size[2]) {
+				for ty := range int(b.Size[1]) {
+					count________ := int(b.Size[0])
+					vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count________]
+					if choosesPhase7Vectors == nil || !choosesPhase7Vectors(vs, count________) {
+						for tx := range count________ {
+							_, _, _ = tx, ty, tz
+							v := vs[tx]
+							_ = v
+//line kernels.go:234
+							v *= 2
+//line waits_kernels.go:2072
+							vs[tx] = v
+						}
+					}
+				}
+			}
+		}
+//line waits_kernels.go:2079
+	}
+//line waits_kernels.go:2081
+//line kernels.go:237
+	for k := 0; k < rounds(count, int(b.Index[0])); k++ {
+//line waits_kernels.go:2084
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count_________ := int(b.Size[0])
+				vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_________]
+				if choosesPhase8Vectors == nil || !choosesPhase8Vectors(grid.Lent(s[:]), vs, count_________) {
+					for tx := range count_________ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						v := vs[tx]
+						_ = v
+//line kernels.go:238
+						s[me] = v
+//line waits_kernels.go:2097
+					}
+				}
+			}
+		}
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count__________ := int(b.Size[0])
+				nexts := kept.next[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__________]
+				for tx := range count__________ {
+					_, _, _ = tx, ty, tz
+					me := tx
+//line kernels.go:240
+					next := s[(me+1)%width]
+//line waits_kernels.go:2111
+					nexts[tx] = next
+				}
+			}
+		}
+//line kernels.go:241
+		if k%2 == 1 {
+//line waits_kernels.go:2118
+			for tz := range int(b.Size[2]) {
+				for ty := range int(b.Size[1]) {
+					count___________ := int(b.Size[0])
+					if choosesPhase9Vectors == nil || !choosesPhase9Vectors(grid.Lent(s[:]), count___________) {
+						for tx := range count___________ {
+							_, _, _ = tx, ty, tz
+							me := tx
+//line kernels.go:243
+							s[me] += 1
+//line waits_kernels.go:2128
+						}
+					}
+				}
+			}
+			for tz := range int(b.Size[2]) {
+				for ty := range int(b.Size[1]) {
+					count____________ := int(b.Size[0])
+					nexts := kept.next[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count____________]
+					for tx := range count____________ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						next := nexts[tx]
+						_ = next
+//line kernels.go:245
+						next += s[me/2]
+//line waits_kernels.go:2144
+						nexts[tx] = next
+					}
+				}
+			}
+		}
+//line waits_kernels.go:2150
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count_____________ := int(b.Size[0])
+				vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____________]
+				nexts := kept.next[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____________]
+				for tx := range count_____________ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					v := vs[tx]
+					_ = v
+					next := nexts[tx]
+					_ = next
+					{
+//line kernels.go:248
+						if me%3 == k {
+							goto next_
+						}
+						for d := range 3 {
+							if me%5 == d+k {
+								goto next_
+							}
+							v += float32(d)
+						}
+						v = next - v
+					}
+				next_:
+//line waits_kernels.go:2177
+					vs[tx] = v
+				}
+			}
+		}
+	}
+//line waits_kernels.go:2183
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count______________ := int(b.Size[0])
+			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count______________]
+			if choosesPhase10Vectors == nil || !choosesPhase10Vectors(firstX, y, vs, count______________) {
+				for tx := range count______________ {
+					_, _, _ = tx, ty, tz
+					v := vs[tx]
+					_ = v
+//line kernels.go:259
+					y[(firstX + tx)] = v
+//line waits_kernels.go:2195
+				}
+			}
+		}
+	}
+	choosesPhasesPool.Give(held)
+}
+
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in waits_kernels_simd.go.
 var (
-	sumsPhase1Vectors  func(int, float32, []float32, []float32, []float32, int) bool
-	sumsPhase2Vectors  func([]float32, []float32, int) bool
-	sumsPhase3Vectors  func(int, []float32, int) bool
-	sumsPhase4Vectors  func([]float32, []float32, []float32, []float32, int) bool
-	sumsPhase5Vectors  func([]float32, []float32, int) bool
-	sumsPhase6Vectors  func(int, []float32, int) bool
-	sortsPhase1Vectors func(int, []uint32, []uint32, []int32, int) bool
-	sortsPhase2Vectors func(int, []int32, []uint32, []uint32, []int32, int) bool
-	turnsPhase1Vectors func(int, []float32, []float32, []int32, int) bool
-	turnsPhase2Vectors func(int, []float32, int) bool
-	turnsPhase3Vectors func(int, []float32, []int32, []float32, []int32, int) bool
+	sumsPhase1Vectors     func(int, float32, []float32, []float32, []float32, int) bool
+	sumsPhase2Vectors     func([]float32, []float32, int) bool
+	sumsPhase3Vectors     func(int, []float32, int) bool
+	sumsPhase4Vectors     func([]float32, []float32, []float32, []float32, int) bool
+	sumsPhase5Vectors     func([]float32, []float32, int) bool
+	sumsPhase6Vectors     func(int, []float32, int) bool
+	sortsPhase1Vectors    func(int, []uint32, []uint32, []int32, int) bool
+	sortsPhase2Vectors    func(int, []int32, []uint32, []uint32, []int32, int) bool
+	turnsPhase1Vectors    func(int, []float32, []float32, []int32, int) bool
+	turnsPhase2Vectors    func(int, []float32, int) bool
+	turnsPhase3Vectors    func(int, []float32, []int32, []float32, []int32, int) bool
+	choosesPhase1Vectors  func(int, []float32, []float32, int) bool
+	choosesPhase2Vectors  func([]float32, []float32, int) bool
+	choosesPhase3Vectors  func([]float32, []float32, int) bool
+	choosesPhase4Vectors  func(int, []float32, int) bool
+	choosesPhase5Vectors  func([]float32, []float32, int) bool
+	choosesPhase6Vectors  func([]float32, []float32, int) bool
+	choosesPhase7Vectors  func([]float32, int) bool
+	choosesPhase8Vectors  func([]float32, []float32, int) bool
+	choosesPhase9Vectors  func([]float32, int) bool
+	choosesPhase10Vectors func(int, []float32, []float32, int) bool
 )

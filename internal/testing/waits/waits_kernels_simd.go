@@ -23,9 +23,19 @@ func init() {
 		turnsPhase1Vectors = turnsPhase1Lanes
 		turnsPhase2Vectors = turnsPhase2Lanes
 		turnsPhase3Vectors = turnsPhase3Lanes
+		choosesPhase1Vectors = choosesPhase1Lanes
+		choosesPhase2Vectors = choosesPhase2Lanes
+		choosesPhase3Vectors = choosesPhase3Lanes
+		choosesPhase4Vectors = choosesPhase4Lanes
+		choosesPhase5Vectors = choosesPhase5Lanes
+		choosesPhase6Vectors = choosesPhase6Lanes
+		choosesPhase8Vectors = choosesPhase8Lanes
+		choosesPhase9Vectors = choosesPhase9Lanes
+		choosesPhase10Vectors = choosesPhase10Lanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		sumsPhase4Vectors = sumsPhase4Lanes
+		choosesPhase7Vectors = choosesPhase7Lanes
 	}
 }
 
@@ -56,7 +66,7 @@ func sumsPhase1Lanes(firstX int, d float32, x []float32, vs []float32, v_s []flo
 		lanes.Store(v, &vs1[at])
 //line kernels.go:37
 		lanes.Store(v_, &v_s2[at])
-//line waits_kernels_simd.go:60
+//line waits_kernels_simd.go:70
 	}
 	return true
 }
@@ -77,7 +87,7 @@ func sumsPhase2Lanes(s []float32, v_s []float32, count int) bool {
 		v_ := lanes.Load[simd.Float32s](&v_s0[at])
 //line kernels.go:23
 		lanes.Store(v_, &s1[at])
-//line waits_kernels_simd.go:81
+//line waits_kernels_simd.go:91
 	}
 	return true
 }
@@ -127,7 +137,7 @@ func sumsPhase4Lanes(s []float32, vs []float32, totals []float32, v__s []float32
 		lanes.Store(all1, &totals1[at])
 //line kernels.go:38
 		lanes.Store(v__, &v__s2[at])
-//line waits_kernels_simd.go:131
+//line waits_kernels_simd.go:141
 	}
 	return true
 }
@@ -148,7 +158,7 @@ func sumsPhase5Lanes(s []float32, v__s []float32, count int) bool {
 		v__ := lanes.Load[simd.Float32s](&v__s0[at])
 //line kernels.go:23
 		lanes.Store(v__, &s1[at])
-//line waits_kernels_simd.go:152
+//line waits_kernels_simd.go:162
 	}
 	return true
 }
@@ -223,7 +233,7 @@ func sortsPhase2Lanes(firstX int, swaps []int32, y []uint32, k []uint32, swaps_s
 //line kernels.go:116
 		lanes.Store(swaps_, &swaps1[at])
 		lanes.Store(lanes.Load[simd.Uint32s](&k2[at]), &y3[at])
-//line waits_kernels_simd.go:227
+//line waits_kernels_simd.go:237
 	}
 	return true
 }
@@ -249,7 +259,7 @@ func turnsPhase1Lanes(firstX int, x []float32, vs []float32, ns []int32, count i
 		lanes.Store(v, &vs1[at])
 //line kernels.go:137
 		lanes.Store(c1, &ns2[at])
-//line waits_kernels_simd.go:253
+//line waits_kernels_simd.go:263
 	}
 	return true
 }
@@ -271,7 +281,7 @@ func turnsPhase2Lanes(r int, vs []float32, count int) bool {
 		v = v.Add(all0)
 //line kernels.go:141
 		lanes.Store(v, &vs0[at])
-//line waits_kernels_simd.go:275
+//line waits_kernels_simd.go:285
 	}
 	return true
 }

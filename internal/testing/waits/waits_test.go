@@ -95,6 +95,21 @@ func TestFunctionsWithBarriers(t *testing.T) {
 	})
 }
 
+// A kernel with barriers in conditions that are the same for all threads of a block is, on each device, what it is as Go.
+func TestConditionalBarriers(t *testing.T) {
+	count, x := []int32{3, 1, 0, 2, 7}, numbers[float32](blocks*width)
+	for _, most := range []int32{2, 3} {
+		want := make([]float32, len(x))
+		together(func(t grid.Thread) { chooses(t, most, count, x, want) })
+		everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+			y := halyard.New[float32](q, len(x))
+			Chooses(q.Grid(hal.Blocks(blocks).Of(width)), most, halyard.From(q, count), halyard.From(q, x), y)
+			supported(t, q)
+			check(t, want, y)
+		})
+	}
+}
+
 func typed[T interface{ int32 | float32 }](t *testing.T, g hal.Grid) {
 	x, want := numbers[T](blocks*width), make([]float32, blocks*width)
 	together(func(t grid.Thread) { types(t, x, want) })

@@ -471,6 +471,7 @@ func (f *function) declareShared() {
 		}
 		f.p.try(func() {
 			obj := f.info().Defs[id]
+			f.vars[obj] = nil // if it is refused here, then not again where it is declared
 			t := f.substitute(obj.Type())
 			p, ok := t.Underlying().(*types.Pointer)
 			if !ok {

@@ -11,18 +11,7 @@ import (
 )
 
 // expr returns the value of an expression.
-func (f *values) expr(e ast.Expr) *ir.Value {
-	if v := f.info().Types[e].Value; v != nil {
-		return f.constant(v, f.typeOf(e), e.Pos())
-	}
-	v := f.expression(e)
-	if !v.Bound {
-		if v.Pos = e.Pos(); v.Syntax == nil {
-			v.Syntax = e
-		}
-	}
-	return v
-}
+func (f *values) expr(e ast.Expr) *ir.Value { return f.exprAs(e, nil) }
 
 func (f *values) expression(e ast.Expr) *ir.Value {
 	switch e := e.(type) {
@@ -60,12 +49,20 @@ func (f *values) expression(e ast.Expr) *ir.Value {
 	return nil
 }
 
-// exprAs returns the value of an expression. A constant gets the type t.
-func (f *values) exprAs(e ast.Expr, t types.Type) *ir.Value {
-	if v := f.info().Types[e].Value; v != nil {
-		return f.constant(v, t, e.Pos())
+// exprAs returns the value of an expression. A constant gets the type t, or its own type if t is nil.
+func (f *values) exprAs(e ast.Expr, t types.Type) (v *ir.Value) {
+	if c := f.info().Types[e].Value; c != nil {
+		if t == nil {
+			t = f.typeOf(e)
+		}
+		v = f.constant(c, t, e.Pos())
+	} else {
+		v = f.expression(e)
 	}
-	return f.expr(e)
+	if !v.Bound {
+		v.Pos, v.Syntax = e.Pos(), e
+	}
+	return v
 }
 
 // constant returns a constant of a type.

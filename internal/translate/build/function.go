@@ -72,6 +72,7 @@ func (p *program) function(obj *types.Func, args []types.Type, forms []form, pos
 
 // finish adds the function to the program, and checks that a kernel writes each grid.Out.
 func (f *function) finish() {
+	f.made.Vars = f.declared()
 	f.p.made.Functions = append(f.p.made.Functions, f.made)
 	effects := facts.EffectsOf(f.made, f.p.effects)
 	f.p.effects[f.made] = effects
@@ -81,6 +82,22 @@ func (f *function) finish() {
 			f.broken = true
 		}
 	}
+}
+
+// declared returns the variables of the Go function, without its grid.Thread and without those of the package.
+func (f *function) declared() (all []*ir.Var) {
+	for obj, v := range f.vars {
+		if v == nil || v.kind == thread || obj.Parent() == f.p.pkg.Types.Scope() {
+			continue
+		}
+		w := &ir.Var{Name: obj.Name(), Pos: obj.Pos(), Param: v.param, Local: v.local, Value: v.is}
+		if v.part != nil {
+			w.Of, w.Part = v.part.of, []*ir.Value{v.part.from, v.part.len, v.part.cap}
+		}
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b *ir.Var) int { return int(a.Pos - b.Pos) })
+	return all
 }
 
 // signature declares parameters and results.

@@ -88,8 +88,8 @@ func (f *function) assign(s *ast.AssignStmt) {
 	}
 	if len(s.Rhs) == 1 && f.p.pkg.Calls(s.Rhs[0], "Shared") {
 		if id, ok := s.Lhs[0].(*ast.Ident); ok && s.Tok == token.DEFINE {
-			if v := f.vars[f.info().Defs[id]]; v != nil && v.kind == shared {
-				return // declareShared has declared it
+			if v, ok := f.vars[f.info().Defs[id]]; ok && (v == nil || v.kind == shared) {
+				return // declareShared has declared or refused it
 			}
 		}
 		f.refuseShared(ast.Unparen(s.Rhs[0]).(*ast.CallExpr))
@@ -216,7 +216,7 @@ func (f *function) declaration(d ast.Decl) {
 
 func (f *function) variables(v *ast.ValueSpec) {
 	if len(v.Values) == 1 && f.p.pkg.Calls(v.Values[0], "Shared") {
-		if w := f.vars[f.info().Defs[v.Names[0]]]; w != nil && w.kind == shared {
+		if w, ok := f.vars[f.info().Defs[v.Names[0]]]; ok && (w == nil || w.kind == shared) {
 			return
 		}
 		f.refuseShared(ast.Unparen(v.Values[0]).(*ast.CallExpr))

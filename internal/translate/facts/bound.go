@@ -239,10 +239,17 @@ func countingOf(s, before *ir.Stmt) (c counting, ok bool) {
 		return c, true
 	}
 	l, v := Stepped(s)
-	if l == nil || s.Value == nil || !s.Value.Op.Compares() || s.Head != nil && len(s.Head.List) > 0 || Loaded(s.Value.Args[0]) != l {
+	if l == nil || s.Value == nil || !s.Value.Op.Compares() || s.Head != nil && len(s.Head.List) > 0 {
 		return c, false
 	}
-	c = counting{of: l, t: l.Type, op: v.Op, by: v.Args[1], compares: s.Value.Op, end: s.Value.Args[1]}
+	x, op, end := s.Value.Args[0], s.Value.Op, s.Value.Args[1]
+	if Loaded(end) == l {
+		x, op, end = end, Mirrored(op), x
+	}
+	if Loaded(x) != l {
+		return c, false
+	}
+	c = counting{of: l, t: l.Type, op: v.Op, by: v.Args[1], compares: op, end: end}
 	if n, isConstant := Constant(c.by); isConstant {
 		c.by, c.fixed = nil, n
 	}

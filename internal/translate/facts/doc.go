@@ -5,6 +5,8 @@
 //   - varies.go: between which threads a value differs, and which threads come to a barrier or leave a loop before others.
 //   - flow.go: how a statement is left from inside, and which chains of else-ifs are long. value.go has questions about a single value.
 //   - needs.go: where a function uses what not every device has.
+//   - phases.go divides a kernel at its barriers into phases. settled.go finds the variables that are the same for all threads of a block, and those that each
+//     phase can compute again. together.go finds phases whose loop over the threads can be shorter or can use memory more evenly.
 //   - filled.go: which shared memory is written before any thread can read it.
 //   - reach.go, reach_statement.go and reach_value.go follow a kernel, with all that it calls, as one thread. The result is a list of the accesses of slices.
 //     Each has its index, as a sum of products of the launch's arguments and the thread's places, and the conditions that hold there. sum.go has these sums.

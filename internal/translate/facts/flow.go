@@ -1,6 +1,10 @@
 package facts
 
-import "github.com/go-halyard/halyard/internal/translate/ir"
+import (
+	"go/token"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
 
 // Exit says how a statement is left from inside.
 type Exit struct {
@@ -33,18 +37,24 @@ func Stepped(loop *ir.Stmt) (l *ir.Local, becomes *ir.Value) {
 		return nil, nil
 	}
 	l, becomes = Stored(loop.Step.List[0]), loop.Step.List[0].Value
-	if l == nil || becomes.Bound || len(becomes.Args) != 2 || Loaded(becomes.Args[0]) != l || changes(loop.Head, l) || changes(loop.Then, l) {
+	if l == nil || becomes.Bound || len(becomes.Args) != 2 || Loaded(becomes.Args[0]) != l || changed(loop.Head, l).IsValid() || changed(loop.Then, l).IsValid() {
 		return nil, nil
 	}
 	return l, becomes
 }
 
-// changes reports whether statements store to a local, or pass its address.
-func changes(r *ir.Region, l *ir.Local) (found bool) {
-	r.Visit(func(s *ir.Stmt) { found = found || s.Do == ir.Store && s.Place.Local == l }, func(v *ir.Value) {
-		found = found || v.Op == ir.Address && v.Place.Local == l
+// changed returns where statements store to a local, or pass its address, for the first time. If they do not, the position is not valid.
+func changed(r *ir.Region, l *ir.Local) (at token.Pos) {
+	r.Visit(func(s *ir.Stmt) {
+		if !at.IsValid() && s.Do == ir.Store && s.Place.Local == l {
+			at = s.Pos
+		}
+	}, func(v *ir.Value) {
+		if !at.IsValid() && (v.Op == ir.Address || v.Op == ir.Atomic) && v.Place.Local == l {
+			at = v.Pos
+		}
 	})
-	return found
+	return at
 }
 
 // MostLadder limits how many conditions are nested, each in the else of the one before. Longer chains are printed without nesting, because drivers limit the

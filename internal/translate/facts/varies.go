@@ -1,6 +1,10 @@
 package facts
 
-import "github.com/go-halyard/halyard/internal/translate/ir"
+import (
+	"slices"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
 
 // Varies says between which threads a value may differ.
 type Varies uint8
@@ -29,17 +33,17 @@ type Variance struct {
 	args    []Varies // nil for a kernel
 	changed bool
 
-	// These say what leaving varies by, as some threads may have left and others not. The map left is about a break or continue of the loop or switch, ended is
-	// about a return inside it, and returned is about any return.
-	left, ended map[*ir.Stmt]Varies
-	returned    Varies
+	// These say what leaving varies by, as some threads may have left and others not. The map left is about a break of the loop or switch, skipped is about a
+	// continue in the round before a statement, ended is about a return inside the loop or switch, and returned is about any return.
+	left, skipped, ended map[*ir.Stmt]Varies
+	returned             Varies
 }
 
 // VarianceOf returns what varies in a function. The slice args says what the function's arguments vary by; for a kernel it is nil.
 func VarianceOf(f *ir.Function, effects map[*ir.Function]*Effects, args []Varies) *Variance {
 	v := &Variance{
 		Values: make([]Varies, f.NumValues()), Locals: make([]Varies, len(f.Locals)), Barriers: map[*ir.Stmt]Varies{},
-		effects: effects, args: args, f: f, left: map[*ir.Stmt]Varies{}, ended: map[*ir.Stmt]Varies{},
+		effects: effects, args: args, f: f, left: map[*ir.Stmt]Varies{}, skipped: map[*ir.Stmt]Varies{}, ended: map[*ir.Stmt]Varies{},
 	}
 	for v.changed = true; v.changed; { // a store further below in a loop may also make a local vary, so this repeats until nothing changes
 		v.changed, v.returned = false, Nothing
@@ -64,7 +68,7 @@ func (v *Variance) region(r *ir.Region, by Varies, around []*ir.Stmt) {
 	for _, s := range r.List {
 		run := by
 		for _, a := range around {
-			run = max(run, v.left[a]) // some threads have left early
+			run = max(run, v.left[a], v.skipped[a]) // some threads have left early
 		}
 		v.statement(s, run, around)
 	}
@@ -96,10 +100,13 @@ func (v *Variance) statement(s *ir.Stmt, by Varies, around []*ir.Stmt) {
 		for _, c := range s.Clauses {
 			v.region(c.Body, by, append(around, s))
 		}
-	case ir.Break, ir.Continue:
-		at := v.left[s.Target]
-		v.raise(&at, by)
-		v.left[s.Target] = at
+	case ir.Break:
+		v.leave(s.Target, by)
+	case ir.Continue:
+		v.skipped[s.Target] = max(v.skipped[s.Target], by)
+		for _, a := range around[slices.Index(around, s.Target)+1:] { // inside of it
+			v.leave(a, by)
+		}
 	case ir.Barrier:
 		by = max(by, v.returned)
 		for _, a := range around {
@@ -119,6 +126,13 @@ func (v *Variance) statement(s *ir.Stmt, by Varies, around []*ir.Stmt) {
 	}
 }
 
+// leave notes that threads leave a loop or switch, and by what that varies.
+func (v *Variance) leave(s *ir.Stmt, by Varies) {
+	at := v.left[s]
+	v.raise(&at, by)
+	v.left[s] = at
+}
+
 // loop goes through a loop. If threads take different numbers of rounds, a variable that the loop changes may differ between the threads after the loop.
 func (v *Variance) loop(s *ir.Stmt, by Varies, around []*ir.Stmt) {
 	by = max(by, v.left[s])
@@ -130,11 +144,12 @@ func (v *Variance) loop(s *ir.Stmt, by Varies, around []*ir.Stmt) {
 	v.region(s.Head, by, around)
 	if s.Value != nil {
 		cond := v.value(s.Value)
-		at := v.left[s]
-		v.raise(&at, cond)
-		v.left[s], by = at, max(by, cond)
+		v.leave(s, cond)
+		by = max(by, cond)
 	}
+	v.skipped[s] = Nothing
 	v.region(s.Then, by, around)
+	v.skipped[s] = Nothing
 	v.region(s.Step, by, around)
 }
 
@@ -191,7 +206,9 @@ func (v *Variance) memory(p *ir.Place) Varies {
 		return v.Locals[p.Local.Index]
 	case p.Space() == ir.Constant:
 		return Nothing
-	case p.Local == nil && p.Space() == ir.Global && v.args == nil && !v.effects[v.f].Params[p.Param.Index].Written:
+	case p.Local == nil && v.args != nil:
+		return v.args[p.Param.Index]
+	case p.Local == nil && p.Space() == ir.Global && !v.effects[v.f].Params[p.Param.Index].Written:
 		return Nothing
 	}
 	return Thread
@@ -208,7 +225,7 @@ func (v *Variance) call(x *ir.Value) Varies {
 				v.raise(&v.Locals[l.Index], Thread)
 			}
 		case a.Type.Memory():
-			args[i] = Thread
+			args[i] = v.memory(a.Param.At())
 		default:
 			args[i] = v.value(a)
 		}

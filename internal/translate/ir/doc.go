@@ -67,6 +67,6 @@
 //   - A function of package math on a float32 is three operations, as in Go: a conversion to float64, the function, and a conversion back. A printer may
 //     recognize the three operations and call one function on float32.
 //
-// Two kinds of refusals are not in package build. The code that writes the generated file refuses names that are not possible in that file. The file phases.go
-// of package translate refuses barriers that not all threads reach, since this needs to know what varies between threads.
+// Two kinds of refusals are not in package build. The code that writes the generated file refuses names that are not possible in that file. Package facts
+// refuses barriers that not all threads reach, where it divides a kernel at its barriers.
 package ir

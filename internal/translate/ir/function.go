@@ -16,6 +16,7 @@ type Function struct {
 	Params  []*Param
 	Results []*Type
 	Locals  []*Local
+	Vars    []*Var // of the Go function, in the order of their positions
 	Body    *Region
 	Syntax  any // the *ast.FuncDecl from which it was built
 
@@ -41,6 +42,17 @@ type Local struct {
 	Index int    // among the function's locals
 	Table *Table // of a local in Constant
 	Pos   token.Pos
+}
+
+// Var is a variable of the Go function, which may be a parameter. Its fields say what represents it here.
+type Var struct {
+	Name  string
+	Pos   token.Pos // where Go declares it
+	Param *Param
+	Local *Local   // if it changes, or is shared memory
+	Value *Value   // if it does not change. Several variables may have one value
+	Of    *Place   // of a slice: the place of all elements
+	Part  []*Value // of a slice: where it begins there, its length, and its capacity
 }
 
 // Table is a variable of a Go package that nothing changes. All functions that read it have a local for the same Table.

@@ -167,16 +167,9 @@ func (x *expander) list(from *copied, list []ast.Stmt) (edits []edit) {
 		if l, ok := s.(*ast.LabeledStmt); ok {
 			s = l.Stmt
 		}
-		var body *ast.BlockStmt
-		switch s := s.(type) {
-		case *ast.ForStmt:
-			body = s.Body
-		case *ast.RangeStmt:
-			body = s.Body
-		}
-		c := x.call(s)
-		x.noCalls(s, c, body)
-		if body != nil {
+		c, all := x.call(s), bodies(s)
+		x.noCalls(s, c, all)
+		for _, body := range all {
 			edits = append(edits, x.list(from, body.List)...)
 		}
 		if c != nil {
@@ -186,17 +179,34 @@ func (x *expander) list(from *copied, list []ast.Stmt) (edits []edit) {
 	return edits
 }
 
-// noCalls refuses the calls of functions with barriers in a statement, except for the call that is passed, and for calls in the body of a loop.
-func (x *expander) noCalls(s ast.Stmt, except *ast.CallExpr, body *ast.BlockStmt) {
+// bodies returns the blocks of a loop, or of an if with its elses.
+func bodies(s ast.Stmt) []*ast.BlockStmt {
+	switch s := s.(type) {
+	case *ast.ForStmt:
+		return []*ast.BlockStmt{s.Body}
+	case *ast.RangeStmt:
+		return []*ast.BlockStmt{s.Body}
+	case *ast.IfStmt:
+		all := []*ast.BlockStmt{s.Body}
+		if b, ok := s.Else.(*ast.BlockStmt); ok {
+			return append(all, b)
+		}
+		return append(all, bodies(s.Else)...)
+	}
+	return nil
+}
+
+// noCalls refuses the calls of functions with barriers in a statement, except for the call that is passed, and for calls in the blocks of a loop or an if.
+func (x *expander) noCalls(s ast.Stmt, except *ast.CallExpr, bodies []*ast.BlockStmt) {
 	ast.Inspect(s, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit, *ast.DeferStmt, *ast.GoStmt: // package build refuses these
 			return false
 		case *ast.BlockStmt:
-			return n != body
+			return !slices.Contains(bodies, n)
 		case ast.Stmt:
-			if c := x.call(n); c != nil && n != s && body == nil {
-				x.refuse(c.Pos(), "%s has a barrier, to which all threads of the block must come, so its call must be a statement of the kernel itself, or of a loop that all threads run as often; "+
+			if c := x.call(n); c != nil && n != s && bodies == nil {
+				x.refuse(c.Pos(), "%s has a barrier, to which all threads of the block must come, so its call must be a statement of the kernel itself, or of a loop or an if that all threads run alike; "+
 					"write it outside of the statement that begins in line %d, and only the other statements inside", x.p.called(c).Name(), x.p.Fset.Position(s.Pos()).Line)
 				return false
 			}

@@ -16,7 +16,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[float32](blk, 0)
 		sums := kernel.Slice[float32](blk, 2)
 		if grid.InPhases() {
-			totalPhases[float32](blk, x, sums)
+			totalPhases[float32](blk, &total_float32Pool, x, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total[float32](t, x, sums) })
@@ -25,7 +25,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[float64](blk, 0)
 		sums := kernel.Slice[float64](blk, 2)
 		if grid.InPhases() {
-			totalPhases[float64](blk, x, sums)
+			totalPhases[float64](blk, &total_float64Pool, x, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total[float64](t, x, sums) })
@@ -34,7 +34,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[int32](blk, 0)
 		sums := kernel.Slice[int32](blk, 2)
 		if grid.InPhases() {
-			totalPhases[int32](blk, x, sums)
+			totalPhases[int32](blk, &total_int32Pool, x, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total[int32](t, x, sums) })
@@ -43,7 +43,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[int64](blk, 0)
 		sums := kernel.Slice[int64](blk, 2)
 		if grid.InPhases() {
-			totalPhases[int64](blk, x, sums)
+			totalPhases[int64](blk, &total_int64Pool, x, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total[int64](t, x, sums) })
@@ -52,7 +52,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[uint32](blk, 0)
 		sums := kernel.Slice[uint32](blk, 2)
 		if grid.InPhases() {
-			totalPhases[uint32](blk, x, sums)
+			totalPhases[uint32](blk, &total_uint32Pool, x, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total[uint32](t, x, sums) })
@@ -61,7 +61,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[uint64](blk, 0)
 		sums := kernel.Slice[uint64](blk, 2)
 		if grid.InPhases() {
-			totalPhases[uint64](blk, x, sums)
+			totalPhases[uint64](blk, &total_uint64Pool, x, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total[uint64](t, x, sums) })
@@ -1873,6 +1873,12 @@ var (
 	count_uint64Kernel    = kernels.Kernel("count[uint64]")
 	scatter_uint32Kernel  = kernels.Kernel("scatter[uint32]")
 	scatter_uint64Kernel  = kernels.Kernel("scatter[uint64]")
+	total_float32Pool     grid.Pool[totalPhasesKept[float32]]
+	total_float64Pool     grid.Pool[totalPhasesKept[float64]]
+	total_int32Pool       grid.Pool[totalPhasesKept[int32]]
+	total_int64Pool       grid.Pool[totalPhasesKept[int64]]
+	total_uint32Pool      grid.Pool[totalPhasesKept[uint32]]
+	total_uint64Pool      grid.Pool[totalPhasesKept[uint64]]
 	scan_float32Pool      grid.Pool[scanPhasesKept[float32]]
 	scan_float64Pool      grid.Pool[scanPhasesKept[float64]]
 	scan_int32Pool        grid.Pool[scanPhasesKept[int32]]
@@ -2091,32 +2097,107 @@ func scatter_uint32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	touch[4] = kernel.Touch{Write: at4.When(at3).Span(v[12])}
 }
 
+// totalPhasesKept holds what the threads of a block of total keep for later phases, a slice for each variable.
+type totalPhasesKept[T grid.Number] struct {
+	sum []T
+}
+
 // totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func totalPhases[T grid.Number](b *kernel.Block, x []T, sums grid.Out[T]) {
+func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhasesKept[T]], x []T, sums grid.Out[T]) {
 	var part_ [256]T
 	part := &part_
+	held := totalPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.sum) < threads__ {
+		kept.sum = make([]T, threads__)
+	}
 	from := int(b.Index[0]) * chunk
 	_ = from
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			count := int(b.Size[0])
+			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
-				me := tx
 //line kernels.go:24
 				sum := T(0)
-				for i := from + me; i < min(from+chunk, len(x)); i += threads {
-					sum += x[i]
+//line chunks_kernels.go:2128
+				sums_[tx] = sum
+			}
+		}
+	}
+	{
+		tx, ty, tz := 0, 0, 0 // of the first thread
+		_, _, _ = tx, ty, tz
+		me := tx
+		round, stop, step := from+me, min(from+chunk, len(x)), int(256)
+		from_, to := round, stop
+		from_, to = grid.Within(from_, to, 0, len(x))
+		if from_ == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b.Size[0] >= 16 && b.Size[0] <= 4096 {
+			for ; round < stop; round += step {
+				left := stop - round
+				for tz := range int(b.Size[2]) {
+					for ty := range int(b.Size[1]) {
+						count_ := min(int(b.Size[0]), left)
+						sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+						for tx := range count_ {
+							_, _, _ = tx, ty, tz
+							i := round + tx
+							_ = i
+							sum := sums_[tx]
+							_ = sum
+							{
+//line kernels.go:26
+								sum += x[i]
+							}
+//line chunks_kernels.go:2157
+							sums_[tx] = sum
+						}
+					}
 				}
+			}
+		} else {
+			for tz := range int(b.Size[2]) {
+				for ty := range int(b.Size[1]) {
+					count__ := int(b.Size[0])
+					sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						sum := sums_[tx]
+						_ = sum
+//line kernels.go:25
+						for i := from + me; i < min(from+chunk, len(x)); i += threads {
+							sum += x[i]
+						}
+//line chunks_kernels.go:2177
+						sums_[tx] = sum
+					}
+				}
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count___ := int(b.Size[0])
+			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				sum := sums_[tx]
+				_ = sum
+//line kernels.go:28
 				part[me] = sum
-//line chunks_kernels.go:2114
+//line chunks_kernels.go:2195
 			}
 		}
 	}
 //line kernels.go:29
 	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2120
+//line chunks_kernels.go:2201
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -2126,12 +2207,12 @@ func totalPhases[T grid.Number](b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:32
 						part[me] += part[me+half]
 					}
-//line chunks_kernels.go:2130
+//line chunks_kernels.go:2211
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2135
+//line chunks_kernels.go:2216
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -2141,10 +2222,11 @@ func totalPhases[T grid.Number](b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line chunks_kernels.go:2145
+//line chunks_kernels.go:2226
 			}
 		}
 	}
+	totalPhasesPool.Give(held)
 }
 
 // extremePhases runs extreme for a block: the code between two barriers runs for one thread after the other.
@@ -2174,13 +2256,13 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					}
 				}
 				best[me], where[me] = v, index
-//line chunks_kernels.go:2178
+//line chunks_kernels.go:2260
 			}
 		}
 	}
 //line kernels.go:58
 	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2184
+//line chunks_kernels.go:2266
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -2190,12 +2272,12 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line chunks_kernels.go:2194
+//line chunks_kernels.go:2276
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2199
+//line chunks_kernels.go:2281
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -2205,7 +2287,7 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line chunks_kernels.go:2209
+//line chunks_kernels.go:2291
 			}
 		}
 	}
@@ -2241,7 +2323,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line chunks_kernels.go:2245
+//line chunks_kernels.go:2327
 			}
 		}
 	}
@@ -2256,13 +2338,13 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 					own += tile[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2260
+//line chunks_kernels.go:2342
 			}
 		}
 	}
 //line kernels.go:102
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2266
+//line chunks_kernels.go:2348
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -2275,7 +2357,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 					if me >= step {
 						more = part[me-step]
 					}
-//line chunks_kernels.go:2279
+//line chunks_kernels.go:2361
 					mores[tx] = more
 				}
 			}
@@ -2291,12 +2373,12 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 					_ = more
 //line kernels.go:109
 					part[me] += more
-//line chunks_kernels.go:2295
+//line chunks_kernels.go:2377
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2300
+//line chunks_kernels.go:2382
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -2320,7 +2402,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 						tile[i] = sum
 					}
 				}
-//line chunks_kernels.go:2324
+//line chunks_kernels.go:2406
 			}
 		}
 	}
@@ -2333,7 +2415,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line chunks_kernels.go:2337
+//line chunks_kernels.go:2419
 			}
 		}
 	}
@@ -2357,7 +2439,7 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift, sign, negative)], 1)
 				}
-//line chunks_kernels.go:2361
+//line chunks_kernels.go:2443
 			}
 		}
 	}
@@ -2370,7 +2452,7 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 //line kernels.go:146
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line chunks_kernels.go:2374
+//line chunks_kernels.go:2456
 			}
 		}
 	}
@@ -2414,7 +2496,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift, sign, negative)*threads+me]++
 				}
-//line chunks_kernels.go:2418
+//line chunks_kernels.go:2500
 			}
 		}
 	}
@@ -2431,14 +2513,14 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 					own += table[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2435
+//line chunks_kernels.go:2517
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:178
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2442
+//line chunks_kernels.go:2524
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -2452,7 +2534,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 						if me >= step {
 							more = part[me-step]
 						}
-//line chunks_kernels.go:2456
+//line chunks_kernels.go:2538
 						mores[tx] = more
 					}
 				}
@@ -2470,13 +2552,13 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 						_ = more
 //line kernels.go:185
 						part[me] += more
-//line chunks_kernels.go:2474
+//line chunks_kernels.go:2556
 					}
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2480
+//line chunks_kernels.go:2562
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -2493,7 +2575,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 					table[i] = sum
 					sum += n
 				}
-//line chunks_kernels.go:2497
+//line chunks_kernels.go:2579
 			}
 		}
 	}
@@ -2506,7 +2588,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 //line kernels.go:196
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line chunks_kernels.go:2510
+//line chunks_kernels.go:2592
 			}
 		}
 	}
@@ -2527,7 +2609,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 						sortedValues[at] = values[i]
 					}
 				}
-//line chunks_kernels.go:2531
+//line chunks_kernels.go:2613
 			}
 		}
 	}
