@@ -109,7 +109,7 @@ func sumsPhase3Lanes(d_ int, s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:14
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
-//line waits_kernels_simd.go:103
+//line waits_kernels_simd.go:113
 	}
 	return true
 }
@@ -180,7 +180,7 @@ func sumsPhase6Lanes(d__ int, s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:14
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
-//line waits_kernels_simd.go:174
+//line waits_kernels_simd.go:184
 	}
 	return true
 }
@@ -204,7 +204,7 @@ func sortsPhase1Lanes(firstX int, k []uint32, x []uint32, swaps_s []int32, count
 		lanes.Store(lanes.Load[simd.Uint32s](&x0[at]), &k1[at])
 //line kernels.go:96
 		lanes.Store(c1, &swaps_s2[at])
-//line waits_kernels_simd.go:198
+//line waits_kernels_simd.go:208
 	}
 	return true
 }
@@ -313,7 +313,217 @@ func turnsPhase3Lanes(firstX int, y []float32, passed []int32, vs []float32, ns 
 		lanes.Store(v, &y2[at])
 //line kernels.go:143
 		lanes.Store(n, &passed3[at])
-//line waits_kernels_simd.go:307
+//line waits_kernels_simd.go:317
+	}
+	return true
+}
+
+// choosesPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase1Lanes(firstX int, x []float32, vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, firstX, len(x))
+	from, to = grid.Within(from, to, 0, len(vs))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	x0 := x[firstX:][:to]
+	vs1 := vs[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:223
+		v := lanes.Load[simd.Float32s](&x0[at])
+//line kernels.go:223
+		lanes.Store(v, &vs1[at])
+//line waits_kernels_simd.go:338
+	}
+	return true
+}
+
+// choosesPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase2Lanes(vs []float32, v_s []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = grid.Within(from, to, 0, len(v_s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	v_s1 := v_s[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:226
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:226
+		lanes.Store(v, &v_s1[at])
+//line waits_kernels_simd.go:359
+	}
+	return true
+}
+
+// choosesPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase3Lanes(s []float32, v_s []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(v_s))
+	from, to = grid.Within(from, to, 0, len(s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	v_s0 := v_s[0:][:to]
+	s1 := s[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:23
+		v_ := lanes.Load[simd.Float32s](&v_s0[at])
+//line kernels.go:23
+		lanes.Store(v_, &s1[at])
+//line waits_kernels_simd.go:380
+	}
+	return true
+}
+
+// choosesPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase4Lanes(d_ int, s []float32, count int) bool {
+	end := min(count, d_)
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(s))
+	from, to = grid.Within(from, to, d_, len(s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	s0 := s[0:][:to]
+	s1 := s[d_:][:to]
+	if !lanes.Apart(s0, s1) {
+		return false // a thread uses what another one stores
+	}
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:14
+		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
+//line waits_kernels_simd.go:402
+	}
+	return true
+}
+
+// choosesPhase5Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase5Lanes(s []float32, vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || len(s) <= 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	all0 := simd.BroadcastFloat32s(s[0])
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:226
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:226
+		v = all0
+//line kernels.go:25
+		lanes.Store(v, &vs0[at])
+//line waits_kernels_simd.go:424
+	}
+	return true
+}
+
+// choosesPhase6Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase6Lanes(s []float32, vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = grid.Within(from, to, 0, len(s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	s1 := s[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:229
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:229
+		lanes.Store(v, &s1[at])
+//line waits_kernels_simd.go:445
+	}
+	return true
+}
+
+// choosesPhase7Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase7Lanes(vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	c0 := simd.BroadcastFloat32s(2)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:234
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:234
+		v = v.Mul(c0)
+//line kernels.go:234
+		lanes.Store(v, &vs0[at])
+//line waits_kernels_simd.go:467
+	}
+	return true
+}
+
+// choosesPhase8Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase8Lanes(s []float32, vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = grid.Within(from, to, 0, len(s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	s1 := s[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:238
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:238
+		lanes.Store(v, &s1[at])
+//line waits_kernels_simd.go:488
+	}
+	return true
+}
+
+// choosesPhase9Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase9Lanes(s []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(s))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	s0 := s[0:][:to]
+	c0 := simd.BroadcastFloat32s(1)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:243
+		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(c0), &s0[at])
+//line waits_kernels_simd.go:506
+	}
+	return true
+}
+
+// choosesPhase10Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func choosesPhase10Lanes(firstX int, y []float32, vs []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = grid.Within(from, to, firstX, len(y))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	vs0 := vs[0:][:to]
+	y1 := y[firstX:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:259
+		v := lanes.Load[simd.Float32s](&vs0[at])
+//line kernels.go:259
+		lanes.Store(v, &y1[at])
+//line waits_kernels_simd.go:527
 	}
 	return true
 }
