@@ -73,32 +73,27 @@ func (ph *phaseWriter) writeRounds(b *strings.Builder, p *phase) {
 		step = ph.number(r.By)
 	}
 	fmt.Fprintf(b, "%s, %s, %s := %s, %s, int(%s)\n%s, %s := %[1]s, %[2]s\n", r.round, end, each, ph.number(r.From), ph.number(r.End), step, from, to)
-	var within []string
+	var lines, conditions []string
+	once := func(list *[]string, text string) {
+		if !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
 	for _, l := range r.Loads {
 		if !l.Counts {
-			within = append(within, fmt.Sprintf(" && uint64(%s) < uint64(len(%s))", ph.number(l.Terms[0].Value), ph.memory(l.Of)))
+			once(&conditions, fmt.Sprintf(" && uint64(%s) < uint64(len(%s))", ph.number(l.Terms[0].Value), ph.memory(l.Of)))
 			continue
 		}
 		offset := ""
 		for _, t := range l.Terms {
 			offset += fmt.Sprintf(" %s (%s)", map[bool]string{false: "+", true: "-"}[t.Minus], ph.number(t.Value))
 		}
-		within = append(within, fmt.Sprintf("%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", from, to, cmp.Or(offset, "0"), ph.memory(l.Of)))
+		once(&lines, fmt.Sprintf("%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", from, to, cmp.Or(offset, "0"), ph.memory(l.Of)))
 	}
-	within = unique(within)
-	for _, w := range within {
-		if w[0] != ' ' {
-			b.WriteString(w)
-		}
-	}
+	b.WriteString(strings.Join(lines, ""))
 	fmt.Fprintf(b, "if %s == %s && %s == %s && %[2]s >= -%[6]s && %[4]s <= %[6]s && %[5]s > 0 && %[5]s < %[6]s", from, r.round, to, end, each, far)
 	fmt.Fprintf(b, " && %s.Size[0] >= %d && %[1]s.Size[0] <= %[3]d", ph.block, fewestTogether, mostTogether)
-	for _, w := range within {
-		if w[0] == ' ' {
-			b.WriteString(w)
-		}
-	}
-	b.WriteString(" {\n")
+	b.WriteString(strings.Join(conditions, "") + " {\n")
 	if v, args := ph.vectors(p.inside[0]); v != nil {
 		fmt.Fprintf(b, "if %s != nil && %s.Size[1]*%[2]s.Size[2] == 1 {\n%s = %[1]s(%[4]s%[5]s, %[6]s, int(%[2]s.Size[0]))\n}\n", v.Hook, ph.block, r.round, args, end, each)
 	}

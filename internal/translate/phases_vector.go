@@ -179,7 +179,7 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 			continue
 		}
 		a, ok := v.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Array)
-		if !ok || !loadable(a.Elem()) {
+		if !ok || !fixed(a.Elem()) {
 			return nil, nil, false
 		}
 		m.private = append(m.private, v.Name())
@@ -187,7 +187,7 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 	}
 	for _, v := range ph.keeps {
 		if slices.Contains(load, v) || slices.Contains(store, v) {
-			if !loadable(v.Type()) {
+			if !fixed(v.Type()) {
 				return nil, nil, false
 			}
 			m.private = append(m.private, ph.rows[v])
@@ -206,14 +206,4 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 	}
 	decl := &ast.FuncDecl{Name: ast.NewIdent(ph.f.decl.Name.Name), Type: lit.Type, Body: lit.Body}
 	return &function{decl: decl, params: params}, m, true
-}
-
-// loadable reports whether vectors are loaded from elements of a type: a number with as many bits on every processor.
-func loadable(t types.Type) bool {
-	b, ok := t.(*types.Basic)
-	if !ok || b.Kind() == types.Int || b.Kind() == types.Uint {
-		return false
-	}
-	n, ok := numbers[b.Kind()]
-	return ok && !n.truth
 }

@@ -230,10 +230,6 @@ type rowWriter struct {
 	refused     *load.Error // why a kernel with barriers cannot be divided into phases
 
 	row, x, label string
-
-	// of writes.go
-	writes  map[types.Object]bool // variables that are assigned to, or whose address is taken
-	written []change              // the assignments to variables
 }
 
 // fresh returns a name that the kernel does not have.
@@ -269,7 +265,6 @@ func (w *rowWriter) survey() bool {
 	if len(w.params) == 0 || w.params[0] == nil {
 		return false
 	}
-	w.findWrites()
 	w.thread = w.params[0]
 	selected, methods := map[*ast.Ident]bool{}, map[ast.Expr]string{}
 	returns := false
@@ -473,7 +468,7 @@ func (w *rowWriter) unrolled(text *printed, s *ast.RangeStmt, now ast.Node, chan
 	}
 	key, ok1 := s.Key.(*ast.Ident)
 	value, ok2 := s.Value.(*ast.Ident)
-	if _, ok := numberOf(array.Elem()); !ok || !ok1 || !ok2 || value.Name == "_" {
+	if b, ok := array.Elem().Underlying().(*types.Basic); !ok || b.Info()&types.IsComplex != 0 || !ok1 || !ok2 || value.Name == "_" {
 		return nil
 	}
 	plain, size := true, 0

@@ -2,54 +2,16 @@ package translate
 
 import (
 	"go/ast"
-	"go/constant"
 	"go/token"
 	"go/types"
 
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
-// number is what is known of a type of numbers, or of bool.
-type number struct {
-	bits   int // 8 for a bool
-	signed bool
-	float  bool
-	truth  bool // it is a bool
-}
-
-var numbers = map[types.BasicKind]number{
-	types.Bool: {8, false, false, true}, types.UntypedBool: {8, false, false, true},
-	types.Int: {64, true, false, false}, types.Int8: {8, true, false, false}, types.Int16: {16, true, false, false},
-	types.Int32: {32, true, false, false}, types.Int64: {64, true, false, false},
-	types.Uint: {64, false, false, false}, types.Uint8: {8, false, false, false}, types.Uint16: {16, false, false, false},
-	types.Uint32: {32, false, false, false}, types.Uint64: {64, false, false, false},
-	types.Float32: {32, true, true, false}, types.Float64: {64, true, true, false},
-	types.UntypedInt: {64, true, false, false}, types.UntypedRune: {32, true, false, false}, types.UntypedFloat: {64, true, true, false},
-}
-
-// numberOf returns what is known of a type of numbers or bools. It reports false for other types.
-func numberOf(t types.Type) (number, bool) {
-	if b, ok := t.Underlying().(*types.Basic); ok {
-		n, ok := numbers[b.Kind()]
-		return n, ok
-	}
-	return number{}, false
-}
-
-// matrixSize returns the matrix and the method if a call is m.Rows() or m.Cols().
-func (p *Package) matrixSize(e *ast.CallExpr) (m types.Object, method string) {
-	sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
-	if !ok || sel.Sel.Name != "Rows" && sel.Sel.Name != "Cols" {
-		return nil, ""
-	}
-	id, ok := ast.Unparen(sel.X).(*ast.Ident)
-	if !ok {
-		return nil, ""
-	}
-	if m = p.Info.ObjectOf(id); m == nil || load.MatrixOf(m.Type()) == nil {
-		return nil, ""
-	}
-	return m, sel.Sel.Name
+// fixed reports whether a type is one of numbers that have as many bits on every processor, and are no complex numbers.
+func fixed(t types.Type) bool {
+	b, ok := t.(*types.Basic)
+	return ok && b.Info()&(types.IsInteger|types.IsFloat) != 0 && b.Kind() != types.Int && b.Kind() != types.Uint && b.Kind() != types.Uintptr
 }
 
 // isBarrier reports whether a statement is a barrier.
@@ -96,10 +58,4 @@ func (p *Package) open(decl *ast.FuncDecl) (at token.Pos) {
 		return true
 	})
 	return at
-}
-
-// positive reports whether an expression is a positive constant.
-func positive(info *types.Info, e ast.Expr) bool {
-	v := info.Types[e].Value
-	return v != nil && v.Kind() == constant.Int && constant.Sign(v) > 0
 }
