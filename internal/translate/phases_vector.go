@@ -171,8 +171,8 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 		if !ph.same[v] || slices.Contains(passed, v) {
 			continue
 		}
-		if passed = append(passed, v); isSlice(v.Type()) && !slices.Contains(ph.rowWriter.params, v) {
-			return nil, nil, false // it shares its elements with another slice
+		if passed = append(passed, v); isSlice(v.Type()) && !slices.Contains(ph.rowWriter.params, v) || declaredInside(v.Type()) {
+			return nil, nil, false // it shares its elements with another slice, or its type has no name outside of the kernel
 		}
 		if !slices.Contains(ph.shared, v) {
 			pass(v.Name(), v.Type(), v.Name())
