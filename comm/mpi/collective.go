@@ -152,17 +152,19 @@ func (c *communicator) move(r *request, o *driver.Collective) error {
 // memory that the request keeps.
 func (c *communicator) vary(r *request, o *driver.Collective) error {
 	f, t, h := &c.e.lib.call, c.e.lib.typeOf(o.Type), address(&r.slot.handle)
+	var lists [2][]uint64 // the others are ignored
+	if o.Call != driver.Gatherv && (o.Call != driver.Scatterv || c.rank == o.Root) {
+		lists[0] = o.Sends
+	}
+	if o.Call != driver.Scatterv && (o.Call != driver.Gatherv || c.rank == o.Root) {
+		lists[1] = o.Recvs
+	}
 	var err error
-	if r.parts, err = c.e.partsOf(r.op, o.Sends, o.Recvs); err != nil {
+	if r.parts, err = c.partsOf(r.op, lists); err != nil {
 		c.e.recycle(r)
 		return err
 	}
-	at := func(i int) uintptr { // of the lengths and offsets of Sends, then of those of Recvs
-		if i < 2 && o.Sends == nil || i >= 2 && o.Recvs == nil {
-			return 0
-		}
-		return uintptr(r.parts.p) + uintptr(4*i*c.size)
-	}
+	at := func(i int) uintptr { return uintptr(r.parts.p) + uintptr(4*i*c.size) }
 	send, recv := c.buffers(o, true)
 	return c.start(r, func(uintptr) uintptr {
 		switch o.Call {
@@ -177,13 +179,13 @@ func (c *communicator) vary(r *request, o *driver.Collective) error {
 }
 
 // partsOf writes the lengths and the offsets of the parts that are sent, and then those of the parts that are received, as C ints.
-func (e *engine) partsOf(op string, lists ...[]uint64) (m block, err error) {
-	m.n = uint64(16 * max(len(lists[0]), len(lists[1]), 1))
+func (c *communicator) partsOf(op string, lists [2][]uint64) (m block, err error) {
+	e, n := c.e, c.size
+	m.n = uint64(16 * n)
 	if m.p, err = e.memory.alloc(op, m.n); err != nil {
 		return block{}, err
 	}
 	for k, list := range lists {
-		n := len(list)
 		to := unsafe.Slice((*int32)(unsafe.Add(m.p, 8*k*n)), 2*n)
 		sum := uint64(0)
 		for i, count := range list {
