@@ -3,6 +3,7 @@ package mpi
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/internal/comm/driver"
@@ -22,6 +23,44 @@ type inbox struct {
 	slot    *slot      // nil after close
 	posted  []*request // receives without a message, oldest first
 	arrived []arrival  // messages without a receive, oldest first
+}
+
+// inboxes are those whose receives the engine matches.
+type inboxes struct {
+	mu      sync.Mutex
+	list    []*inbox
+	waiting atomic.Int64 // receives without a message
+}
+
+// progress finds messages for all receives. MPI goes on with each operation in each call, and so must the engine: the program may wait for
+// a send whose receiver waits for this rank.
+func (l *inboxes) progress() {
+	if l.waiting.Load() == 0 || !l.mu.TryLock() { // another goroutine does it
+		return
+	}
+	defer l.mu.Unlock()
+	for _, in := range l.list {
+		if !in.mu.TryLock() {
+			continue
+		}
+		for len(in.posted) > 0 && in.step(1) {
+		}
+		in.mu.Unlock()
+	}
+}
+
+func (l *inboxes) add(in *inbox) {
+	l.mu.Lock()
+	l.list = append(l.list, in)
+	l.mu.Unlock()
+}
+
+func (l *inboxes) remove(in *inbox) {
+	l.mu.Lock()
+	if i := slices.Index(l.list, in); i >= 0 {
+		l.list = slices.Delete(l.list, i, i+1)
+	}
+	l.mu.Unlock()
 }
 
 // arrival is a message that MPI_Improbe has found.
@@ -50,6 +89,7 @@ func (e *engine) newInbox(comm uintptr) (*inbox, error) {
 	in := &inbox{e: e, slot: s, matches: e.lib.maker == makerOpenMPI}
 	ask := &s.calls.Ask
 	if in.matches {
+		e.inboxes.add(in)
 		ask.Proc = e.lib.call.Improbe
 		ask.Args = [...]uintptr{uintptr(e.lib.number(anySource)), uintptr(e.lib.number(anyTag)), comm, address(&s.flag), address(&s.found),
 			address(&s.status), 0}
@@ -62,6 +102,7 @@ func (e *engine) newInbox(comm uintptr) (*inbox, error) {
 
 // close ends the inbox, whose communicator is about to be freed. Receives that have no message never get one.
 func (in *inbox) close() {
+	in.e.inboxes.remove(in)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.e.slots.put(in.slot)
@@ -99,6 +140,7 @@ func (in *inbox) post(r *request, p unsafe.Pointer, rounds uintptr) bool {
 		in.receive(r, a, max(rounds, 1))
 	} else {
 		in.posted = append(in.posted, r)
+		in.e.inboxes.waiting.Add(1)
 	}
 	in.mu.Unlock()
 	return i >= 0 || rounds > 0 && in.find(r, rounds)
@@ -108,19 +150,25 @@ func (in *inbox) post(r *request, p unsafe.Pointer, rounds uintptr) bool {
 func (in *inbox) find(r *request, rounds uintptr) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for r.waiting.Load() {
-		a, found, code := in.ask(rounds)
-		if code != 0 {
-			in.remove(r)
-			r.done, r.code = true, code
-			r.waiting.Store(false)
-		}
-		if !found {
-			break
-		}
-		in.take(a, rounds)
+	for r.waiting.Load() && in.step(rounds) {
 	}
 	return !r.waiting.Load()
+}
+
+// step takes one message, and reports whether there was one. If MPI reports an error, as it may after a rank was lost, no receive can be sure of
+// its message, so all of them fail. The inbox is locked.
+func (in *inbox) step(rounds uintptr) bool {
+	a, found, code := in.ask(rounds)
+	if found {
+		in.take(a, rounds)
+	}
+	for code != 0 && len(in.posted) > 0 {
+		r := in.posted[0]
+		in.remove(r)
+		r.done, r.code = true, code
+		r.waiting.Store(false)
+	}
+	return found
 }
 
 // take gives a message to the oldest receive that takes it, or keeps it. The inbox is locked.
@@ -131,7 +179,7 @@ func (in *inbox) take(a arrival, rounds uintptr) {
 		return
 	}
 	r := in.posted[i]
-	in.posted = slices.Delete(in.posted, i, i+1)
+	in.remove(r)
 	in.receive(r, a, rounds)
 }
 
@@ -181,12 +229,14 @@ func (in *inbox) withdraw(r *request) {
 func (in *inbox) remove(r *request) {
 	if i := slices.Index(in.posted, r); i >= 0 {
 		in.posted = slices.Delete(in.posted, i, i+1)
+		in.e.inboxes.waiting.Add(-1)
 	}
 }
 
 // Iprobe asks whether a message has come.
 func (c *communicator) Iprobe(source, tag int) (driver.Status, bool, error) {
 	in := c.inbox
+	c.e.inboxes.progress()
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.matches {

@@ -131,6 +131,7 @@ func (e *engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 		}
 		n = 0
 	}
+	e.inboxes.progress()
 	for i, id := range reqs {
 		if id == 0 {
 			continue
@@ -139,7 +140,7 @@ func (e *engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 		if err != nil {
 			return done, err
 		}
-		if r.waiting.Load() && !r.inbox.find(r, 1) {
+		if r.waiting.Load() {
 			continue
 		}
 		if r.done {
