@@ -155,8 +155,8 @@ func (in *inbox) find(r *request, rounds uintptr) bool {
 	return !r.waiting.Load()
 }
 
-// step takes one message, and reports whether there was one. If MPI reports an error, as it may after a rank was lost, no receive can be sure of
-// its message, so all of them fail. The inbox is locked.
+// step takes one message, and reports whether there was one. If MPI reports an error, as it may after a rank was lost, no receive can be
+// sure of its message, so all of them fail. The inbox is locked.
 func (in *inbox) step(rounds uintptr) bool {
 	a, found, code := in.ask(rounds)
 	if found {
@@ -205,7 +205,7 @@ func (in *inbox) receive(r *request, a arrival, rounds uintptr) {
 		defer e.freeType(t)
 		count, datatype = 1, e.lib.loadHandle(unsafe.Pointer(t))
 	}
-	s.found = a.handle
+	s.found, s.bytes = a.handle, int64(a.bytes)
 	b := &s.calls.Begin
 	b.Proc, b.Args = e.lib.call.Imrecv, [...]uintptr{uintptr(to), count, datatype, address(&s.found), address(&s.handle), 6: 0}
 	r.code, r.done = e.run(r, rounds)

@@ -174,7 +174,7 @@ func (e *engine) run(r *request, rounds uintptr) (code int32, ok bool) {
 	s.flag = 0
 	s.calls.Rounds = rounds
 	s.calls.Finish.Proc = 0
-	if r.receive {
+	if r.receive && r.inbox == nil { // otherwise the length is known
 		s.calls.Finish.Proc = e.lib.call.GetElements
 	}
 	e.enter()

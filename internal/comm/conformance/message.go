@@ -227,6 +227,19 @@ var messageChecks = []Check{
 			}
 		}
 	}},
+	{Name: "ComeWhileOthersAreTested", Rule: "A receive that has begun takes its message while the rank tests other requests.", Ranks: 2,
+		run: func(t *trial) {
+			a := t.area(300000)
+			switch t.rank {
+			case 0:
+				t.wait(t.isend(a, len(a.b), 1, 0)) // a long message waits for its receive
+				t.signal(1, 1)
+			case 1:
+				r := t.irecv(a, 0, 0)
+				t.await(0, 1)
+				t.wait(r)
+			}
+		}},
 	{Name: "AreNotCutSilently", Rule: "A message that is longer than the memory for it is an error of kind ErrTruncated.", Ranks: 2,
 		run: func(t *trial) {
 			t.truncated(func(a *area, n int, err error) {
