@@ -229,14 +229,14 @@ var messageChecks = []Check{
 	}},
 	{Name: "ComeWhileOthersAreTested", Rule: "A receive that has begun takes its message while the rank tests other requests.", Ranks: 2,
 		run: func(t *trial) {
-			a := t.area(300000)
+			a, b := t.area(300000), t.area(300000) // long messages, which wait for their receives
 			switch t.rank {
 			case 0:
-				t.wait(t.isend(a, len(a.b), 1, 0)) // a long message waits for its receive
-				t.signal(1, 1)
+				t.wait(t.isend(a, len(a.b), 1, 0))
+				t.wait(t.irecv(b, 1, 1))
 			case 1:
 				r := t.irecv(a, 0, 0)
-				t.await(0, 1)
+				t.wait(t.isend(b, len(b.b), 0, 1))
 				t.wait(r)
 			}
 		}},
