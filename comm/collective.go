@@ -82,14 +82,45 @@ func (p *collective[T]) reduces(op Op, n int) {
 	}
 }
 
+// parts returns the lengths of the parts of a buffer, one for each rank. Together they have to be as long as the buffer.
+func (p *collective[T]) parts(what string, b *buffer.Buffer[T], counts []int) []uint64 {
+	switch {
+	case p.err != nil:
+		return nil
+	case len(counts) != p.c.size:
+		p.refuse("there are %d lengths of parts to %s, for %d ranks", len(counts), what, p.c.size)
+		return nil
+	}
+	list, left := make([]uint64, len(counts)), b.Len()
+	for i, n := range counts {
+		if n < 0 || n > left {
+			p.refuse("the part to %s of rank %d has %d elements; %d are left", what, i, n, left)
+		}
+		list[i], left = uint64(n), left-n
+	}
+	if left != 0 {
+		p.refuse("the buffer to %s has %d elements more than its parts", what, left)
+	}
+	return list
+}
+
 // run takes the leases, begins the operation, and waits until it has ended.
 func (p *collective[T]) run(ctx context.Context) error {
+	r, err := p.begin(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = r.finally(ctx)
+	return err
+}
+
+func (p *collective[T]) begin(ctx context.Context) (*operation, error) {
 	both := p.send != nil && p.send == p.recv
 	if both && !p.inPlace {
 		p.refuse("the buffer to send and the buffer to receive into are the same")
 	}
 	if p.err != nil {
-		return p.err
+		return nil, p.err
 	}
 	peer := driver.NoPeer
 	if p.a.Call.Rooted() {
@@ -97,7 +128,7 @@ func (p *collective[T]) run(ctx context.Context) error {
 	}
 	r, err := begin(ctx, p.c, p.op, peer, driver.NoTag)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch {
 	case both:
@@ -113,7 +144,7 @@ func (p *collective[T]) run(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return r.refuse(err, false)
+		return nil, r.refuse(err, false)
 	}
 	r.bytes = max(r.sides[0].n, r.sides[1].n)
 	p.a.Send, p.a.Recv = r.sides[0].at(), r.sides[1].at()
@@ -121,10 +152,9 @@ func (p *collective[T]) run(ctx context.Context) error {
 		p.a.Send = p.a.Recv
 	}
 	if err := r.collective(&p.a); err != nil {
-		return err
+		return nil, err
 	}
-	_, err = r.finally(ctx)
-	return err
+	return r, nil
 }
 
 // Bcast gives every rank the elements that b has at the root.
@@ -151,12 +181,28 @@ func Reduce[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Bu
 
 // Allreduce combines the elements of send of all ranks, element by element, into recv of every rank. Both may be the same buffer.
 func Allreduce[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
-	p := newCollective(c, "Allreduce", driver.Allreduce, 0, send, recv).needs(true, true)
+	return allreduce(c, "Allreduce", send, recv, op).run(ctx)
+}
+
+// Iallreduce begins an [Allreduce], so that the program can compute meanwhile. It has to wait for the result; until then the buffers are
+// leased. An engine may go on with the operation only while the program calls it, for example with [Request.Test].
+func Iallreduce[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) (*Request, error) {
+	r, err := allreduce(c, "Iallreduce", send, recv, op).begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := new(Request)
+	q.begun(r)
+	return q, nil
+}
+
+func allreduce[T buffer.Number](c *Comm, name string, send, recv *buffer.Buffer[T], op Op) *collective[T] {
+	p := newCollective(c, name, driver.Allreduce, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, send.Len())
 		p.reduces(op, send.Len())
 	}
-	return p.run(ctx)
+	return p
 }
 
 // Gather puts the elements of send of all ranks into recv of the root, in the order of ranks. send has the same length at every rank. Ranks
@@ -206,4 +252,56 @@ func Alltoall[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.
 		p.a.Count = send.Size() / uint64(c.size)
 	}
 	return p.run(ctx)
+}
+
+// varies makes the operation move parts of different lengths: n elements of this rank, or those that sends and recvs say.
+func (p *collective[T]) varies(n int, sends, recvs []uint64) *collective[T] {
+	p.a.Type, p.a.Count, p.a.Sends, p.a.Recvs = driver.TypeFor[T](), uint64(n), sends, recvs
+	return p
+}
+
+// Gatherv is [Gather] of parts of different lengths. counts has the length of each rank's send; together they fill recv. Ranks other than
+// the root may give a nil recv and nil counts.
+func Gatherv[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
+	p := newCollective(c, "Gatherv", driver.Gatherv, root, send, recv)
+	if p.needs(true, p.err == nil && c.rank == root); p.err != nil {
+		return p.err
+	}
+	var recvs []uint64
+	if c.rank == root {
+		if recvs = p.parts("receive into", recv, counts); p.err == nil {
+			p.length("send", send, counts[root])
+		}
+	}
+	return p.varies(send.Len(), nil, recvs).run(ctx)
+}
+
+// Scatterv is [Scatter] into parts of different lengths. counts has the length of each rank's recv; together they are all of send. Ranks
+// other than the root may give a nil send and nil counts.
+func Scatterv[T buffer.Number](ctx context.Context, c *Comm, send *buffer.Buffer[T], counts []int, recv *buffer.Buffer[T], root int) error {
+	p := newCollective(c, "Scatterv", driver.Scatterv, root, send, recv)
+	if p.needs(p.err == nil && c.rank == root, true); p.err != nil {
+		return p.err
+	}
+	var sends []uint64
+	if c.rank == root {
+		if sends = p.parts("send", send, counts); p.err == nil {
+			p.length("receive into", recv, counts[root])
+		}
+	}
+	return p.varies(recv.Len(), sends, nil).run(ctx)
+}
+
+// Alltoallv is [Alltoall] with parts of different lengths: sends has the length of the part of send for each rank, and recvs that of the
+// part of recv from each rank.
+func Alltoallv[T buffer.Number](ctx context.Context, c *Comm, send *buffer.Buffer[T], sends []int, recv *buffer.Buffer[T], recvs []int) error {
+	p := newCollective(c, "Alltoallv", driver.Alltoallv, 0, send, recv).needs(true, true)
+	if p.err != nil {
+		return p.err
+	}
+	out, in := p.parts("send", send, sends), p.parts("receive into", recv, recvs)
+	if p.err == nil && sends[c.rank] != recvs[c.rank] {
+		p.refuse("rank %d gives itself %d elements, and takes %d", c.rank, sends[c.rank], recvs[c.rank])
+	}
+	return p.varies(0, out, in).run(ctx)
 }

@@ -17,7 +17,7 @@ import (
 
 // ints is a buffer of the values, nil for none.
 func ints(values ...int64) *buffer.Buffer[int64] {
-	if len(values) == 0 {
+	if values == nil {
 		return nil
 	}
 	b, err := buffer.From(values)
@@ -94,6 +94,31 @@ func collectiveOperations(ctx context.Context, c *comm.Comm, place func(b *buffe
 		{"Allreduce in place", nil, []int64{r, 1}, func(ctx context.Context, c *comm.Comm, _, b *buffer.Buffer[int64]) error {
 			return comm.Allreduce(ctx, c, b, b, comm.Sum)
 		}, []int64{3, 3}},
+		{"Iallreduce", []int64{r, 1}, []int64{9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			q, err := comm.Iallreduce(ctx, c, a, b, comm.Sum)
+			if err != nil {
+				return err
+			}
+			if err := a.Close(); !errors.Is(err, coherence.ErrConflict) {
+				return fmt.Errorf("a buffer that an operation under way reads is closed: %w", err)
+			}
+			_, err = q.Wait(ctx)
+			return err
+		}, []int64{3, 3}},
+		{"Gatherv", []int64{r, -r, 7}[:r+1], []int64{9, 9, 9, 9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.Gatherv(ctx, c, a, b, []int{1, 2, 3}, 2)
+		}, at(2, 0, 1, -1, 2, -2, 7)},
+		{"Scatterv", []int64{r, r + 1, r + 2}, []int64{9, 9}[:2-k], func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.Scatterv(ctx, c, a, []int{2, 1, 0}, b, 1)
+		}, [][]int64{{1, 2}, {3}, {}}[k]},
+		{"Alltoallv", [][]int64{{}, {10}, {20, 21}}[k], [][]int64{{9}, {9, 9}, {}}[k], func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			to := [][]int{{0, 0, 0}, {0, 1, 0}, {1, 1, 0}}
+			from := make([]int, 3)
+			for i := range from {
+				from[i] = to[i][k]
+			}
+			return comm.Alltoallv(ctx, c, a, to[k], b, from)
+		}, [][]int64{{20}, {10, 21}, {}}[k]},
 		{"Gather", []int64{r, -r}, []int64{9, 9, 9, 9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
 			return comm.Gather(ctx, c, a, b, 2)
 		}, at(2, 0, 0, 1, -1, 2, -2)},
@@ -162,6 +187,12 @@ func TestCollectiveArgumentsAreRefused(t *testing.T) {
 		"op":                  comm.Allreduce(ctx, c, two, two, comm.Op(99)),
 		"one buffer for both": comm.Alltoall(ctx, c, two, two),
 		"share":               comm.Alltoall(ctx, c, three, ints(1, 2, 3)),
+		"parts":               comm.Gatherv(ctx, c, two, three, []int{2}, 0),
+		"parts too short":     comm.Gatherv(ctx, c, two, three, []int{2, 0}, 0),
+		"parts too long":      comm.Scatterv(ctx, c, three, []int{2, 2}, two, 0),
+		"negative part":       comm.Alltoallv(ctx, c, three, []int{4, -1}, two, []int{1, 1}),
+		"own part":            comm.Alltoallv(ctx, c, three, []int{2, 1}, two, []int{1, 1}),
+		"mine":                comm.Scatterv(ctx, c, three, []int{1, 2}, two, 0),
 		"slice":               comm.AllreduceSlice(ctx, c, []float32{1}, comm.Xor),
 		"slice's root":        comm.BcastSlice(ctx, c, []float32{1}, -1),
 	} {

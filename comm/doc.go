@@ -1,7 +1,7 @@
 // Package comm sends coherent buffers between processes.
 //
-// A [Comm] is a communicator as in MPI: ranks 0 to Size-1, which exchange messages ([Send], [Recv], [Isend], [Irecv], [Sendrecv])
-// and take part in collective operations ([Bcast], [Allreduce] and others). An [Engine] carries the
+// A [Comm] is a communicator as in MPI: ranks 0 to Size-1, which exchange messages ([Send], [Recv], [Isend], [Irecv], [Sendrecv],
+// [Probe]) and take part in collective operations ([Bcast], [Allreduce] and others). An [Engine] carries the
 // messages, and [New] makes a communicator of an engine's ranks. Package conformance/commtest has an engine for tests, whose ranks are
 // goroutines of one process.
 //
@@ -31,7 +31,8 @@
 // operation was to write are lost: until they are written anew or reset, every access that reads one of them fails with an error whose
 // cause is the operation's error. Go slices are unchanged. A call whose arguments are refused changes nothing.
 //
-// Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI. The
+// Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI, and
+// with some libraries write beyond the memory of a rank whose length is shorter. The
 // engine of conformance/commtest compares them: with that engine a program's tests get an error of kind [ErrMismatch]. That the elements of
 // a message have another type than the memory that receives them goes unnoticed.
 //

@@ -7,6 +7,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/internal/comm/driver"
+	"github.com/go-halyard/halyard/internal/nap"
 )
 
 func size[T buffer.Element]() uint64 {
@@ -152,6 +153,48 @@ func Recv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], s
 		return Status{}, err
 	}
 	return r.finally(ctx)
+}
+
+// Probe waits until a message has come that a [Recv] with this source and tag would take, and describes it: Count is its length in elements
+// of T. The message stays, so the program can make a buffer that is long enough. Give Recv the Source and Tag of the Status. Another
+// goroutine that receives on the same communicator may take the message first. If ctx ends before a message has come, the error is of kind
+// [ErrTimeout], and nothing is lost. A message that does not consist of whole elements is an error of kind [ErrMismatch]; it stays, too.
+func Probe[T buffer.Element](ctx context.Context, c *Comm, source, tag int) (Status, error) {
+	const op = "Probe"
+	if err := c.checkSource(op, source, tag); err != nil {
+		return Status{}, err
+	}
+	if err := c.enter(ctx, op); err != nil {
+		return Status{}, err
+	}
+	if source == ProcNull {
+		c.leave(nil)
+		return fromNobody, nil
+	}
+	var w nap.Waiter
+	for {
+		m, found, err := c.d.Iprobe(source, tag)
+		switch {
+		case err != nil:
+			e := broken(op, err)
+			c.leave(e)
+			return Status{}, e
+		case found && m.Bytes%size[T]() != 0:
+			c.leave(nil)
+			return Status{}, partial(op, m)
+		case found:
+			c.leave(nil)
+			return Status{Source: m.Source, Tag: m.Tag, Count: int(m.Bytes / size[T]())}, nil
+		case w.Rest(ctx):
+			c.leave(nil)
+			return Status{}, interrupted(op, ctx, source, tag, 0, w.Since())
+		}
+	}
+}
+
+// partial is the error of a message that does not consist of whole elements.
+func partial(op string, m driver.Status) *Error {
+	return &Error{Op: op, Kind: ErrMismatch, Peer: m.Source, Tag: m.Tag, Bytes: m.Bytes, Detail: "the message does not consist of whole elements"}
 }
 
 // Sendrecv sends the elements of send and receives one message into recv at the same time, so that ranks which do so in a ring do not wait

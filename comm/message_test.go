@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -316,4 +317,97 @@ type counting struct {
 func (e *counting) Alloc(n uint64) (p unsafe.Pointer, err error) {
 	e.allocs++
 	return e.Engine.Alloc(n)
+}
+
+// A probe tells the length of a message, for which the program then makes a buffer.
+func TestProbe(t *testing.T) {
+	for name, opts := range modes {
+		t.Run(name, func(t *testing.T) {
+			run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+				if c.Rank() == 0 {
+					for n := range 3 {
+						if err := comm.SendSlice(ctx, c, numbers(n*2000, n), 1, n); err != nil {
+							return err
+						}
+					}
+					return nil
+				}
+				for n := range 3 {
+					status, err := comm.Probe[float64](ctx, c, comm.AnySource, comm.AnyTag)
+					if err != nil || status != (comm.Status{Source: 0, Tag: n, Count: n * 2000}) {
+						return fmt.Errorf("%+v, %w", status, err)
+					}
+					got := make([]float64, status.Count)
+					if _, err := comm.RecvSlice(ctx, c, got, status.Source, status.Tag); err != nil {
+						return err
+					}
+					if err := same(got, numbers(n*2000, n)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, opts...)
+		})
+	}
+}
+
+// Neither a probe that finds nothing nor one that finds half an element ends the communicator.
+func TestProbesInVain(t *testing.T) {
+	j := commtest.New(2)
+	defer j.Close()
+	ctx, c, other := t.Context(), comm.New(j.Engine(0)), comm.New(j.Engine(1))
+	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+	defer cancel()
+	_, err := comm.Probe[int32](short, c, 1, 0)
+	require.ErrorIs(t, err, comm.ErrTimeout)
+	require.NoError(t, comm.SendSlice(ctx, other, []int32{1, 2, 3}, 0, 0))
+	_, err = comm.Probe[float64](ctx, c, 1, 0)
+	require.ErrorIs(t, err, comm.ErrMismatch)
+	_, err = comm.Probe[float64](ctx, c, 2, 0)
+	require.ErrorIs(t, err, comm.ErrInvalidArgument)
+	s, err := comm.Probe[int32](ctx, c, comm.ProcNull, 0)
+	require.NoError(t, err)
+	require.Equal(t, comm.Status{Source: comm.ProcNull, Tag: comm.AnyTag}, s)
+	s, err = comm.Probe[int32](ctx, c, 1, 0)
+	require.NoError(t, err)
+	require.Equal(t, comm.Status{Source: 1, Count: 3}, s)
+	_, err = comm.RecvSlice(ctx, c, make([]int32, 3), 1, 0)
+	require.NoError(t, err)
+	j.Lose(1)
+	_, err = comm.Probe[int32](ctx, c, 1, 0)
+	require.ErrorIs(t, err, comm.ErrRankLost)
+	require.ErrorIs(t, c.Err(), comm.ErrRankLost)
+}
+
+// Waitany returns each outcome once, whichever comes first, and gives up nothing when its context ends.
+func TestWaitany(t *testing.T) {
+	j := commtest.New(2)
+	defer j.Close()
+	ctx, c, other := t.Context(), comm.New(j.Engine(0)), comm.New(j.Engine(1))
+	var reqs []*comm.Request
+	for tag := range 3 {
+		b := buffered(make([]float64, 2))
+		defer func() { require.NoError(t, b.Close()) }()
+		q, err := comm.Irecv(ctx, c, b, 1, tag)
+		require.NoError(t, err)
+		reqs = append(reqs, q, nil)
+	}
+	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+	defer cancel()
+	i, _, err := comm.Waitany(short, reqs)
+	require.ErrorIs(t, err, comm.ErrTimeout)
+	require.Equal(t, -1, i)
+	require.NoError(t, c.Err())
+	for _, tag := range []int{2, 0, 1} {
+		require.NoError(t, comm.SendSlice(ctx, other, []float64{1}, 0, tag))
+		i, s, err := comm.Waitany(ctx, reqs)
+		require.NoError(t, err)
+		require.Equal(t, 2*tag, i)
+		require.Equal(t, comm.Status{Source: 1, Tag: tag, Count: 1}, s)
+	}
+	i, _, err = comm.Waitany(ctx, reqs)
+	require.NoError(t, err)
+	require.Equal(t, -1, i)
+	_, _, err = comm.Waitany(ctx, []*comm.Request{nil, {}})
+	require.ErrorIs(t, err, comm.ErrInvalidArgument)
 }

@@ -354,9 +354,7 @@ func (r *operation) ask() (ended bool, failure *Error) {
 	if r.tag != driver.NoTag && r.sides[1].writes {
 		m := &r.out[1]
 		if m.Bytes%r.elem != 0 {
-			e := &Error{Op: r.op, Kind: ErrMismatch, Peer: m.Source, Tag: m.Tag, Bytes: m.Bytes}
-			e.Detail = "the message does not consist of whole elements"
-			return true, e
+			return true, partial(r.op, *m)
 		}
 		r.status = Status{Source: m.Source, Tag: m.Tag, Count: int(m.Bytes / r.elem)}
 	}
@@ -397,6 +395,36 @@ func (q *Request) Wait(ctx context.Context) (Status, error) {
 		}
 		r.mu.Unlock()
 	}
+}
+
+// Waitany waits until one of the operations has ended, and returns its index and its outcome. It passes over nil requests, and over those
+// whose end a call has reported before. If none is left, the index is -1, without an error: so a loop gets each outcome once. If ctx ends
+// first, the index is -1 and the error is of kind [ErrTimeout]; all operations go on, and the program still has to wait for them.
+func Waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
+	var w nap.Waiter
+	for {
+		under := false
+		for i, q := range reqs {
+			if q == nil || q.reported() {
+				continue
+			}
+			if status, done, err := q.Test(); done {
+				return i, status, err
+			}
+			under = true
+		}
+		if !under {
+			return -1, Status{}, nil
+		}
+		if w.Rest(ctx) {
+			return -1, Status{}, interrupted("Waitany", ctx, driver.NoPeer, driver.NoTag, 0, w.Since())
+		}
+	}
+}
+
+// reported reports whether a call has returned the outcome.
+func (q *Request) reported() bool {
+	return q.o != nil && q.o.generation.Load() != q.generation && q.ended
 }
 
 // operation returns the operation of the request, locked. If that is over, it returns nil and the outcome's error.

@@ -38,6 +38,9 @@ type calls struct {
 
 	Isend         dl.Proc `sym:"MPI_Isend"`
 	Irecv         dl.Proc `sym:"MPI_Irecv"`
+	Iprobe        dl.Proc `sym:"MPI_Iprobe"`
+	Improbe       dl.Proc `sym:"MPI_Improbe"`
+	Imrecv        dl.Proc `sym:"MPI_Imrecv"`
 	Test          dl.Proc `sym:"MPI_Test"`
 	Testsome      dl.Proc `sym:"MPI_Testsome"`
 	Cancel        dl.Proc `sym:"MPI_Cancel"`
@@ -53,4 +56,7 @@ type calls struct {
 	Iscatter   dl.Proc `sym:"MPI_Iscatter"`
 	Iallgather dl.Proc `sym:"MPI_Iallgather"`
 	Ialltoall  dl.Proc `sym:"MPI_Ialltoall"`
+	Igatherv   dl.Proc `sym:"MPI_Igatherv"`
+	Iscatterv  dl.Proc `sym:"MPI_Iscatterv"`
+	Ialltoallv dl.Proc `sym:"MPI_Ialltoallv"`
 }

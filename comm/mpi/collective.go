@@ -1,10 +1,15 @@
 package mpi
 
-import "github.com/go-halyard/halyard/internal/comm/driver"
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/internal/comm/driver"
+)
 
 var collectiveNames = [...]string{driver.Barrier: "MPI_Ibarrier", driver.Bcast: "MPI_Ibcast", driver.Reduce: "MPI_Ireduce",
 	driver.Allreduce: "MPI_Iallreduce",
-	driver.Gather:    "MPI_Igather", driver.Scatter: "MPI_Iscatter", driver.Allgather: "MPI_Iallgather", driver.Alltoall: "MPI_Ialltoall"}
+	driver.Gather:    "MPI_Igather", driver.Scatter: "MPI_Iscatter", driver.Allgather: "MPI_Iallgather", driver.Alltoall: "MPI_Ialltoall",
+	driver.Gatherv: "MPI_Igatherv", driver.Scatterv: "MPI_Iscatterv", driver.Alltoallv: "MPI_Ialltoallv"}
 
 // Collective begins a collective operation.
 func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
@@ -16,7 +21,7 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 		return 0, driver.Errorf(o.Call.String(), driver.ErrInvalidArgument, "%v of %v is not defined", o.Op, o.Type)
 	}
 	bytes := o.Count
-	if o.Call.Reduces() {
+	if o.Call.Reduces() || o.Call.Varies() {
 		bytes *= o.Type.Size()
 	}
 	r, err := c.e.newRequest(o.Call.String(), collectiveNames[o.Call], peer, driver.NoTag, bytes)
@@ -40,6 +45,8 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 		})
 	case driver.Reduce, driver.Allreduce:
 		err = c.reduce(r, &o)
+	case driver.Gatherv, driver.Scatterv, driver.Alltoallv:
+		err = c.vary(r, &o)
 	default:
 		err = c.move(r, &o)
 	}
@@ -139,6 +146,58 @@ func (c *communicator) move(r *request, o *driver.Collective) error {
 		return c.e.long(r, o.Count, call)
 	}
 	return c.start(r, func(uintptr) uintptr { return call(uintptr(o.Count), lib.handles[typeByte]) })
+}
+
+// vary starts a call that moves parts of different lengths. MPI reads their lengths and offsets until the request is done, so they are in
+// memory that the request keeps.
+func (c *communicator) vary(r *request, o *driver.Collective) error {
+	f, t, h := &c.e.lib.call, c.e.lib.typeOf(o.Type), address(&r.slot.handle)
+	var lists [2][]uint64 // the others are ignored
+	if o.Call != driver.Gatherv && (o.Call != driver.Scatterv || c.rank == o.Root) {
+		lists[0] = o.Sends
+	}
+	if o.Call != driver.Scatterv && (o.Call != driver.Gatherv || c.rank == o.Root) {
+		lists[1] = o.Recvs
+	}
+	var err error
+	if r.parts, err = c.partsOf(r.op, lists); err != nil {
+		c.e.recycle(r)
+		return err
+	}
+	at := func(i int) uintptr { return uintptr(r.parts.p) + uintptr(4*i*c.size) }
+	send, recv := c.buffers(o, true)
+	return c.start(r, func(uintptr) uintptr {
+		switch o.Call {
+		case driver.Gatherv:
+			return f.Igatherv.Call10(send, uintptr(o.Count), t, recv, at(2), at(3), t, uintptr(o.Root), c.handle, h)
+		case driver.Scatterv:
+			return f.Iscatterv.Call10(send, at(0), at(1), t, recv, uintptr(o.Count), t, uintptr(o.Root), c.handle, h)
+		default:
+			return f.Ialltoallv.Call10(send, at(0), at(1), t, recv, at(2), at(3), t, c.handle, h)
+		}
+	})
+}
+
+// partsOf writes the lengths and the offsets of the parts that are sent, and then those of the parts that are received, as C ints.
+func (c *communicator) partsOf(op string, lists [2][]uint64) (m block, err error) {
+	e, n := c.e, c.size
+	m.n = uint64(16 * n)
+	if m.p, err = e.memory.alloc(op, m.n); err != nil {
+		return block{}, err
+	}
+	for k, list := range lists {
+		to := unsafe.Slice((*int32)(unsafe.Add(m.p, 8*k*n)), 2*n)
+		sum := uint64(0)
+		for i, count := range list {
+			to[i], to[n+i] = int32(count), int32(sum)
+			if sum += count; sum > e.maxCount() {
+				e.memory.release(m.p, m.n)
+				return block{}, driver.Errorf(op, driver.ErrUnsupported,
+					"parts of more than %d elements together; MPI counts them in a C int: send them as messages", e.maxCount())
+			}
+		}
+	}
+	return m, nil
 }
 
 func (l *library) typeOf(t driver.Type) uintptr { return l.handles[typeInt8+object(t)] }

@@ -12,6 +12,7 @@ type communicator struct {
 	e          *engine
 	handle     uintptr
 	rank, size int
+	inbox      *inbox
 }
 
 // newComm returns the communicator with a handle of MPI. It makes MPI return the communicator's errors, and not end the process.
@@ -30,7 +31,11 @@ func (e *engine) newComm(op string, handle uintptr) (driver.Comm, error) {
 	if err := e.lib.failure(op, "MPI_Comm_size", int32(c.CommSize.Call2(handle, uintptr(unsafe.Pointer(&size))))); err != nil {
 		return nil, err
 	}
-	return &communicator{e: e, handle: handle, rank: int(rank), size: int(size)}, nil
+	in, err := e.newInbox(handle)
+	if err != nil {
+		return nil, err
+	}
+	return &communicator{e: e, handle: handle, rank: int(rank), size: int(size), inbox: in}, nil
 }
 
 func (c *communicator) Rank() int { return c.rank }
@@ -74,6 +79,7 @@ func (c *communicator) SplitShared(key int) (driver.Comm, error) {
 }
 
 func (c *communicator) Free() error {
+	c.inbox.close()
 	handle := new(uint64)
 	c.e.lib.storeHandle(unsafe.Pointer(handle), c.handle)
 	c.e.enter()
@@ -103,6 +109,10 @@ func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (drive
 		return 0, err
 	}
 	r.receive = true
+	if c.inbox.matches {
+		c.inbox.post(r, p, 0)
+		return r.id(), nil
+	}
 	return c.begin(r, c.e.lib.call.Irecv, p, n, c.source(source), c.tag(tag))
 }
 
@@ -150,7 +160,7 @@ func (c *communicator) PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (dr
 // PromptRecv begins to receive a message and asks whether it has come, in one call from Go to C.
 func (c *communicator) PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, driver.Status, error) {
 	e, lib := c.e, c.e.lib
-	if n > e.maxCount() {
+	if n > e.maxCount() && !c.inbox.matches {
 		id, err := c.Irecv(p, n, source, tag)
 		return id, driver.Status{}, err
 	}
@@ -159,6 +169,12 @@ func (c *communicator) PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (
 		return 0, driver.Status{}, err
 	}
 	r.receive = true
+	if c.inbox.matches {
+		if c.inbox.post(r, p, rounds) && r.done {
+			return 0, e.finish(r, r.code), nil
+		}
+		return r.id(), driver.Status{}, nil
+	}
 	return e.prompt(r, lib.call.Irecv, [...]uintptr{uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(c.source(source)),
 		uintptr(c.tag(tag)), c.handle, address(&r.slot.handle)})
 }

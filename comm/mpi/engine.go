@@ -34,6 +34,7 @@ type engine struct {
 	slots    pool[slot]
 	scratch  pool[scratch]
 	requests requests
+	inboxes  inboxes
 	chunk    atomic.Uintptr // the datatype of chunkBytes bytes, 0 before it is needed
 	chunkMu  sync.Mutex
 	own      [driver.Max + 1][driver.Float32]ownOp // of integers

@@ -77,7 +77,7 @@ func required() bool {
 
 // installed finds the libraries that HALYARD_TEST_MPI names, at least one in each folder. Without one the test is skipped, or fails if
 // HALYARD_REQUIRE has "mpi"; then all three ABIs have to be there.
-func installed(t *testing.T) []installation {
+func installed(t testing.TB) []installation {
 	t.Helper()
 	var found []installation
 	for _, dir := range filepath.SplitList(os.Getenv(envInstalled)) {
@@ -131,13 +131,13 @@ type outcome struct {
 }
 
 // job runs scenarios in n ranks. env is added to the environment.
-func (in installation) job(t *testing.T, n int, names string, env ...string) outcome {
+func (in installation) job(t testing.TB, n int, names string, env ...string) outcome {
 	t.Helper()
 	return in.jobFor(t, time.Minute, n, names, env...)
 }
 
 // jobFor is job, which takes at most limit.
-func (in installation) jobFor(t *testing.T, limit time.Duration, n int, names string, env ...string) outcome {
+func (in installation) jobFor(t testing.TB, limit time.Duration, n int, names string, env ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -20,10 +20,6 @@ const (
 	envAlone   = "HALYARD_MPI_ALONE"
 )
 
-// copying has the environment variables that choose how Open MPI 5 and 4 copy long messages between processes of one machine: see "Known
-// problems" in the package comment. Other libraries ignore them.
-var copying = map[string]string{"OMPI_MCA_smsc": "^cma", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
-
 // library is an MPI library that has been loaded, and whose ABI is known.
 type library struct {
 	call    calls
@@ -57,11 +53,6 @@ func names(l launcher) []string {
 func load(l launcher) (*library, error) {
 	if !canMap {
 		return nil, driver.Errorf("Start", driver.ErrUnavailable, "MPI is not supported on %s", runtime.GOOS)
-	}
-	for name, value := range copying {
-		if os.Getenv(name) == "" {
-			_ = os.Setenv(name, value)
-		}
 	}
 	siglib.Enter() // UCX, which many libraries load, installs signal handlers
 	defer siglib.Leave()

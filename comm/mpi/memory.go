@@ -54,6 +54,20 @@ func (m *memory) release(p unsafe.Pointer, n uint64) {
 	m.free[size] = append(m.free[size], p)
 }
 
+// block is mapped memory; p is nil for none.
+type block struct {
+	p unsafe.Pointer
+	n uint64
+}
+
+// drop releases a block.
+func (m *memory) drop(b *block) {
+	if b.p != nil {
+		m.release(b.p, b.n)
+		*b = block{}
+	}
+}
+
 // slot is the memory of a request that C uses: what MPI writes to while the request is under way, and the arguments of calls. It is mapped
 // memory.
 type slot struct {
@@ -62,6 +76,7 @@ type slot struct {
 	_      int32
 	status [32]byte
 	bytes  int64
+	found  uint64 // the handle of a message that MPI_Improbe has found
 	calls  dl.Sequence
 }
 

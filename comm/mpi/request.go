@@ -27,6 +27,15 @@ type request struct {
 	done bool // it was done when it began: Test reports code
 	code int32
 
+	parts block // the lengths of the parts of a collective operation
+
+	// Of a receive whose message the engine finds: see match.go.
+	inbox     *inbox
+	room      unsafe.Pointer // the memory for the message
+	waiting   atomic.Bool    // no message has been found
+	withdrawn bool           // it was cancelled before one was found
+	spare     block          // the message, if it is longer than the memory for it
+
 	pieces []*request // further requests, if it took several calls of MPI: all have to be done
 	failed *driver.Error
 }
@@ -84,6 +93,7 @@ func (e *engine) recycle(r *request) {
 	for _, p := range r.pieces {
 		e.recycle(p)
 	}
+	e.memory.drop(&r.parts)
 	t := &e.requests
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,6 +131,7 @@ func (e *engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 		}
 		n = 0
 	}
+	e.inboxes.progress()
 	for i, id := range reqs {
 		if id == 0 {
 			continue
@@ -128,6 +139,9 @@ func (e *engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 		r, err := e.find("Test", id)
 		if err != nil {
 			return done, err
+		}
+		if r.waiting.Load() {
+			continue
 		}
 		if r.done {
 			reqs[i], out[i] = 0, e.finish(r, r.code)
@@ -160,7 +174,7 @@ func (e *engine) run(r *request, rounds uintptr) (code int32, ok bool) {
 	s.flag = 0
 	s.calls.Rounds = rounds
 	s.calls.Finish.Proc = 0
-	if r.receive {
+	if r.receive && r.inbox == nil { // otherwise the length is known
 		s.calls.Finish.Proc = e.lib.call.GetElements
 	}
 	e.enter()
@@ -271,7 +285,13 @@ func (e *engine) testSome(batch []*request, at []int, reqs []driver.Request, out
 // finish reads how a request has ended and recycles it. The length of a message is in the slot by then.
 func (e *engine) finish(r *request, code int32) (st driver.Status) {
 	lib, s := e.lib, r.slot
-	if r.receive {
+	if r.spare.p != nil {
+		e.memory.drop(&r.spare)
+		if code == 0 {
+			code = int32(lib.abi.valueOf(classTruncate)) // Open MPI's codes are its classes
+		}
+	}
+	if r.receive && !r.withdrawn {
 		st.Source, st.Tag = lib.sender(s)
 	}
 	switch {
@@ -282,6 +302,8 @@ func (e *engine) finish(r *request, code int32) (st driver.Status) {
 		}
 		st.Err = err
 		e.dropHandle(r)
+	case r.withdrawn:
+		st.Cancelled = true
 	case r.receive:
 		if r.cancelled {
 			e.enter()
@@ -346,6 +368,10 @@ func (e *engine) Cancel(id driver.Request) error {
 	}
 	if !r.receive {
 		return driver.Errorf("Cancel", driver.ErrUnsupported, "%s cannot be cancelled", r.op)
+	}
+	if r.inbox != nil { // a message that was found cannot be given back
+		r.inbox.withdraw(r)
+		return nil
 	}
 	r.cancelled = true
 	e.enter()

@@ -108,10 +108,34 @@ func (c *communicator) extent(a *driver.Collective) (in, out uint64, err error) 
 		in, out = a.Count, n*a.Count
 	case driver.Alltoall:
 		in, out = n*a.Count, n*a.Count
+	case driver.Gatherv:
+		in = a.Count * a.Type.Size()
+		if root {
+			out = total(a.Recvs) * a.Type.Size()
+		}
+	case driver.Scatterv:
+		out = a.Count * a.Type.Size()
+		if root {
+			in = total(a.Sends) * a.Type.Size()
+		}
+	case driver.Alltoallv:
+		in, out = total(a.Sends)*a.Type.Size(), total(a.Recvs)*a.Type.Size()
 	default:
 		err = driver.Errorf(a.Call.String(), driver.ErrInvalidArgument, "no such operation")
 	}
 	return in, out, err
+}
+
+func total(counts []uint64) (n uint64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// part returns where part i begins and its length, in bytes.
+func part(counts []uint64, i int, t driver.Type) (off, n uint64) {
+	return total(counts[:i]) * t.Size(), counts[i] * t.Size()
 }
 
 // disagreement says how the ranks' arguments contradict each other, "" if they do not.
@@ -127,12 +151,39 @@ func (k *collective) disagreement() string {
 			return differ("call", a.Call, b.Call)
 		case a.Call.Rooted() && a.Root != b.Root:
 			return differ("root", a.Root, b.Root)
-		case a.Call.Reduces() && a.Type != b.Type:
+		case (a.Call.Reduces() || a.Call.Varies()) && a.Type != b.Type:
 			return differ("type", a.Type, b.Type)
 		case a.Call.Reduces() && a.Op != b.Op:
 			return differ("op", a.Op, b.Op)
-		case a.Call != driver.Barrier && a.Count != b.Count:
+		case a.Call != driver.Barrier && !a.Call.Varies() && a.Count != b.Count:
 			return differ("count", a.Count, b.Count)
+		}
+	}
+	return k.uneven()
+}
+
+// uneven says which two ranks have different lengths for one part, "" if none have.
+func (k *collective) uneven() string {
+	a, root := k.args, k.args[0].Root
+	differ := func(from, to int, given, taken uint64) string {
+		return fmt.Sprintf("rank %d gives %d elements to rank %d, which takes %d", from, given, to, taken)
+	}
+	for i := range a {
+		switch a[0].Call {
+		case driver.Gatherv:
+			if n := a[root].Recvs[i]; a[i].Count != n {
+				return differ(i, root, a[i].Count, n)
+			}
+		case driver.Scatterv:
+			if n := a[root].Sends[i]; a[i].Count != n {
+				return differ(root, i, n, a[i].Count)
+			}
+		case driver.Alltoallv:
+			for to := range a {
+				if n, m := a[i].Sends[to], a[to].Recvs[i]; n != m {
+					return differ(i, to, n, m)
+				}
+			}
 		}
 	}
 	return ""
@@ -243,6 +294,24 @@ func (k *collective) compute(bug bugs.Bug) {
 		for i := range a {
 			for to := range a {
 				give(i, uint64(to)*count, count, to, uint64(i)*count)
+			}
+		}
+	case driver.Gatherv:
+		for i := range a {
+			at, n := part(a[root].Recvs, i, a[0].Type)
+			give(i, 0, n, root, at)
+		}
+	case driver.Scatterv:
+		for i := range a {
+			off, n := part(a[root].Sends, i, a[0].Type)
+			give(root, off, n, i, 0)
+		}
+	case driver.Alltoallv:
+		for i := range a {
+			for to := range a {
+				off, n := part(a[i].Sends, to, a[0].Type)
+				at, _ := part(a[to].Recvs, i, a[0].Type)
+				give(i, off, n, to, at)
 			}
 		}
 	}

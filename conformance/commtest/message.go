@@ -151,6 +151,37 @@ func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (drive
 	return id, nil
 }
 
+// Iprobe asks whether a message has arrived.
+func (c *communicator) Iprobe(source, tag int) (driver.Status, bool, error) {
+	const op = "Iprobe"
+	if source != driver.AnySource {
+		if err := c.rankError(op, source); err != nil {
+			return driver.Status{}, false, err
+		}
+	}
+	g, j := c.group, c.group.job
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := c.engine.usable(op); err != nil {
+		return driver.Status{}, false, err
+	}
+	j.step()
+	r := &request{engine: c.engine, group: g, rank: c.rank, op: op, peer: source, tag: tag, receives: true}
+	if i := slices.IndexFunc(g.arrived[c.rank], r.takes); i >= 0 {
+		m := g.arrived[c.rank][i]
+		if j.cfg.bug == bugs.ProbesTake {
+			g.arrived[c.rank] = slices.Delete(g.arrived[c.rank], i, i+1)
+		}
+		return driver.Status{Source: m.source, Tag: m.tag, Bytes: m.n}, true, nil
+	}
+	g.hopeless(r)
+	if r.done {
+		return driver.Status{}, false, r.status.Err
+	}
+	c.engine.tried()
+	return driver.Status{}, false, nil
+}
+
 // PromptSend calls Isend, and Test once.
 func (c *communicator) PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, driver.Status, error) {
 	id, err := c.Isend(p, n, dest, tag)

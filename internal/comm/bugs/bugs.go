@@ -44,6 +44,7 @@ const (
 	CancelsSends                 // Cancel says that a send was cancelled
 	ClearsOthers                 // Test clears the statuses of requests that are not done
 	ColorsNobody                 // Split takes NoColor for a color
+	ProbesTake                   // a message that a probe describes cannot be received any more
 	last
 )
 
@@ -52,7 +53,7 @@ var names = [last]string{"None", "Drops", "DropsEmpty", "Duplicates", "Overtakes
 	"Overruns", "ForgetsCancel", "CancelsLate", "MixesCommunicators", "IgnoresKeys", "HidesLostRanks", "GivesUsedMemory", "BarrierLetsThrough",
 	"CompletesReductionsEarly", "IgnoresRoot", "IgnoresOwnPart", "RefusesInPlace", "ReducesPairs", "ReducesHalf",
 	"ReducesUnsigned", "Saturates", "ReducesAtRankZero",
-	"GivesMemoryTwice", "CancelsSends", "ClearsOthers", "ColorsNobody"}
+	"GivesMemoryTwice", "CancelsSends", "ClearsOthers", "ColorsNobody", "ProbesTake"}
 
 // String is the name of the constant.
 func (b Bug) String() string {

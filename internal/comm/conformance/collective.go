@@ -103,6 +103,55 @@ var collectiveChecks = []Check{
 			}
 		}
 	}},
+	{Name: "UnequalParts", Rule: "Gatherv, Scatterv and Alltoallv move parts of different lengths, also of none.", run: func(t *trial) {
+		for number, typ := range []driver.Type{driver.Uint8, driver.Float64, driver.Complex128} {
+			length := func(from, to int) uint64 { return uint64((from*7+to*3+number)%5) * 300 }
+			root, size := number%t.size, int(typ.Size())
+			moved := func(call driver.Call, sends, recvs []uint64) {
+				src, dst := t.area(size*int(sum(sends))), t.area(size*int(sum(recvs)))
+				for to, rest := 0, src.b; to < len(sends); to++ {
+					n := size * int(sends[to])
+					peer := to
+					if call == driver.Gatherv {
+						peer = root
+					}
+					fill(rest[:n], t.rank*10+peer, number)
+					rest = rest[n:]
+				}
+				c := driver.Collective{Call: call, Type: typ, Root: root, Send: src.p, Recv: dst.p, Sends: sends, Recvs: recvs}
+				switch call {
+				case driver.Gatherv:
+					c.Count = sends[0]
+				case driver.Scatterv:
+					c.Count = recvs[0]
+				}
+				t.collective(c)
+				for from, rest := 0, dst.b; from < len(recvs); from++ {
+					n := size * int(recvs[from])
+					peer := from
+					if call == driver.Scatterv {
+						peer = root
+					}
+					t.holds(rest[:n], peer*10+t.rank, number, fmt.Sprintf("%v: part of %d bytes from rank %d", call, n, peer))
+					rest = rest[n:]
+				}
+				t.drop()
+			}
+			var sends, recvs []uint64
+			for i := range t.size {
+				sends, recvs = append(sends, length(t.rank, i)), append(recvs, length(i, t.rank))
+			}
+			moved(driver.Alltoallv, sends, recvs)
+			mine, theirs := []uint64{length(t.rank, root)}, []uint64{length(root, t.rank)}
+			if t.rank == root {
+				moved(driver.Gatherv, mine, recvs)
+				moved(driver.Scatterv, sends, theirs)
+			} else {
+				moved(driver.Gatherv, mine, nil)
+				moved(driver.Scatterv, nil, theirs)
+			}
+		}
+	}},
 	{Name: "Reductions", Rule: "Reduce and Allreduce combine the elements of all ranks, for every type and operation, also in place.", run: func(t *trial) {
 		t.reductions(func(k kind, op driver.Op, n, root int) {
 			for _, call := range []driver.Call{driver.Reduce, driver.Allreduce} {
@@ -167,6 +216,13 @@ var collectiveChecks = []Check{
 			t.equal(int(a.b[0]), i*t.size, "sum %d", i)
 		}
 	}},
+}
+
+func sum(counts []uint64) (n uint64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
 }
 
 // each calls fn with each length and each of a few roots.

@@ -106,6 +106,7 @@ var killers = map[bugs.Bug]string{
 	bugs.ForgetsCancel:            "Messages/CancelEndsAReceive",
 	bugs.CancelsLate:              "Messages/CancelEndsAReceive",
 	bugs.CancelsSends:             "Messages/OnlyReceivesAreCancelled",
+	bugs.ProbesTake:               "Messages/ProbesLeaveThem",
 	bugs.ClearsOthers:             "Messages/TestReportsWhatIsDone",
 	bugs.MixesCommunicators:       "Communicators/DuplicateIsSeparate",
 	bugs.IgnoresKeys:              "Communicators/SplitOrdersByKey",
@@ -128,6 +129,7 @@ var killers = map[bugs.Bug]string{
 // another is a second bug for checks that no other bug was made for.
 var another = map[string]bugs.Bug{
 	"Collectives/Alltoall":       bugs.IgnoresOwnPart,
+	"Collectives/UnequalParts":   bugs.IgnoresOwnPart,
 	"Engine/RanksAreDistinct":    bugs.IgnoresOwnPart,
 	"Messages/PromptsAreTheSame": bugs.WrongLength,
 }

@@ -190,6 +190,56 @@ var messageChecks = []Check{
 			t.signal(0, 5)
 		}
 	}},
+	{Name: "ProbesLeaveThem", Rule: "A probe finds a message that has come, describes it, and leaves it for a receive.", Ranks: 2, run: func(t *trial) {
+		probe := func(source, tag int) driver.Status {
+			for {
+				st, found, err := t.c.Iprobe(source, tag)
+				t.must(err, "Iprobe")
+				if found {
+					return st
+				}
+				if t.ctx.Err() != nil {
+					t.fatalf("no message is found")
+				}
+				runtime.Gosched()
+			}
+		}
+		for i, n := range []int{0, 5, 100000} {
+			a := t.area(n)
+			switch t.rank {
+			case 0:
+				fill(a.b, 0, i)
+				r := t.isend(a, n, 1, 3*i+1)
+				t.signal(1, 3*i)
+				t.wait(r)
+				t.await(1, 3*i+2) // so that a receive of any rank finds nothing else
+			case 1:
+				t.await(0, 3*i)
+				want := driver.Status{Source: 0, Tag: 3*i + 1, Bytes: uint64(n)}
+				if _, found, err := t.c.Iprobe(1, driver.AnyTag); found || err != nil {
+					t.fatalf("a message of rank 1 is found, or an error: %v", err)
+				}
+				t.equal(probe(0, 3*i+1), want, "message of rank 0")
+				t.equal(probe(driver.AnySource, driver.AnyTag), want, "message of any rank")
+				t.equal(t.wait(t.irecv(a, driver.AnySource, driver.AnyTag))[0], want, "status of the receive")
+				t.holds(a.b, 0, i, "message after a probe")
+				t.signal(0, 3*i+2)
+			}
+		}
+	}},
+	{Name: "ComeWhileOthersAreTested", Rule: "A receive that has begun takes its message while the rank tests other requests.", Ranks: 2,
+		run: func(t *trial) {
+			a, b := t.area(300000), t.area(300000) // long messages, which wait for their receives
+			switch t.rank {
+			case 0:
+				t.wait(t.isend(a, len(a.b), 1, 0))
+				t.wait(t.irecv(b, 1, 1))
+			case 1:
+				r := t.irecv(a, 0, 0)
+				t.wait(t.isend(b, len(b.b), 0, 1))
+				t.wait(r)
+			}
+		}},
 	{Name: "AreNotCutSilently", Rule: "A message that is longer than the memory for it is an error of kind ErrTruncated.", Ranks: 2,
 		run: func(t *trial) {
 			t.truncated(func(a *area, n int, err error) {
@@ -369,7 +419,7 @@ func deep(t *trial, n int) byte {
 
 // truncated sends messages from rank 0 to rank 1 that are a byte longer than the memory for them. It calls fn on rank 1 for each, with the length and the error.
 func (t *trial) truncated(fn func(a *area, n int, err error)) {
-	for i, n := range []int{2, 100, 20000} {
+	for i, n := range []int{2, 100, 20000, 300000, 1 << 20} {
 		switch t.rank {
 		case 0:
 			t.wait(t.isend(t.area(n), n, 1, i))

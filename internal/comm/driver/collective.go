@@ -6,7 +6,8 @@ import (
 )
 
 // Call names a collective operation. The comments say which fields of [Collective] it uses. "Part i" is the part that belongs to
-// rank i: the Count bytes at offset i*Count.
+// rank i: the Count bytes at offset i*Count. The last three have parts of different lengths, in elements of Type, which follow one another
+// without gaps: Sends and Recvs have the lengths.
 type Call uint8
 
 const (
@@ -18,10 +19,14 @@ const (
 	Scatter               // Send (at Root), Recv, Count, Root: part i of Send becomes the Count bytes of rank i
 	Allgather             // Send, Recv, Count: Gather to every rank
 	Alltoall              // Send, Recv, Count: part j of Send at rank i becomes part i of Recv at rank j
+	Gatherv               // Send, Count, Root, at Root also Recv, Recvs: the Count elements of rank i become part i of Recv
+	Scatterv              // Recv, Count, Root, at Root also Send, Sends: part i of Send becomes the Count elements of rank i
+	Alltoallv             // Send, Sends, Recv, Recvs: part j of Send at rank i becomes part i of Recv at rank j
 	lastCall
 )
 
-var callNames = [lastCall]string{"Barrier", "Bcast", "Reduce", "Allreduce", "Gather", "Scatter", "Allgather", "Alltoall"}
+var callNames = [lastCall]string{"Barrier", "Bcast", "Reduce", "Allreduce", "Gather", "Scatter", "Allgather", "Alltoall",
+	"Gatherv", "Scatterv", "Alltoallv"}
 
 // String is the name of the constant.
 func (c Call) String() string {
@@ -34,14 +39,17 @@ func (c Call) String() string {
 // Rooted reports whether one rank, Root, has a role of its own.
 func (c Call) Rooted() bool {
 	switch c {
-	case Bcast, Reduce, Gather, Scatter:
+	case Bcast, Reduce, Gather, Scatter, Gatherv, Scatterv:
 		return true
 	}
 	return false
 }
 
-// Reduces reports whether the operation combines elements, and so uses Type and Op.
+// Reduces reports whether the operation combines elements, and so uses Op.
 func (c Call) Reduces() bool { return c == Reduce || c == Allreduce }
+
+// Varies reports whether the ranks' parts may have different lengths.
+func (c Call) Varies() bool { return c >= Gatherv && c < lastCall }
 
 // Collective is one rank's part in a collective operation. Fields that the comment of its Call does not name are ignored. Fields that it
 // names "at Root" are ignored at the other ranks.
@@ -62,6 +70,8 @@ type Collective struct {
 
 	Send, Recv unsafe.Pointer
 	Count      uint64 // bytes, or elements of Type in the calls that say so
+
+	Sends, Recvs []uint64 // the lengths of the parts of Send and of Recv, in elements of Type; they do not change until the request is done
 }
 
 // InPlace reports whether the rank gives and takes its own part at one address. If that part has no bytes, it is false, except for the

@@ -7,7 +7,8 @@
 //     memory of package hal, or device memory if Info.Memory names its kind. It stays valid, and stays where it is, until the request
 //     that uses it is done, or for ever if that never happens. An address may be nil only if there are no bytes.
 //   - Before a request is done, memory that it reads is not written, and memory that it writes is not accessed at all.
-//   - Ranks, roots and tags are in range: 0 <= rank < Size, 0 <= tag <= Info.MaxTag. [AnySource] and [AnyTag] are given only to Irecv.
+//   - Ranks, roots and tags are in range: 0 <= rank < Size, 0 <= tag <= Info.MaxTag. [AnySource] and [AnyTag] are given only to Irecv and
+//     Iprobe.
 //   - A request is tested on the engine that made it, by one goroutine at a time, and never used after it is done. A request that package
 //     comm has given up may not be tested again.
 //   - A communicator is not used after its Free was called, and nothing after the engine's Close.

@@ -64,6 +64,10 @@ type Comm interface {
 	// longer ends the request with an error of kind [ErrTruncated]; what is at p is then unspecified.
 	Irecv(p unsafe.Pointer, n uint64, source, tag int) (Request, error)
 
+	// Iprobe asks whether a message has come that a receive with this source and tag would take, and describes it. The message stays. A
+	// program that asks again and again finds it some time.
+	Iprobe(source, tag int) (st Status, found bool, err error)
+
 	// Collective begins an operation in which all ranks of the communicator take part, with the same Call and matching arguments.
 	Collective(c Collective) (Request, error)
 
