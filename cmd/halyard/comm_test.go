@@ -167,7 +167,7 @@ func init() {
 // A rule that is not kept ends the job with a status that is not 0, and says what was found.
 func TestCommCheckFails(t *testing.T) {
 	onEachMPI(t, func(t *testing.T, _, _ string, command func(int, ...string) *exec.Cmd) {
-		cmd := command(2, "comm", "check", "--run", "^Messages/(ArriveComplete|AreReceivedOnce|AreMatchedByTag)$|^Collectives/Bcast$")
+		cmd := command(2, "comm", "check", "--timeout", "10s", "--run", "^Messages/(ArriveComplete|AreReceivedOnce|AreMatchedByTag)$|^Collectives/Bcast$")
 		cmd.Env = append(cmd.Env, asLiar+"=1")
 		out, err := cmd.CombinedOutput()
 		var status *exec.ExitError
