@@ -167,11 +167,11 @@ func init() {
 // A rule that is not kept ends the job with a status that is not 0, and says what was found.
 func TestCommCheckFails(t *testing.T) {
 	onEachMPI(t, func(t *testing.T, _, _ string, command func(int, ...string) *exec.Cmd) {
-		cmd := command(2, "comm", "check", "--timeout", "10s", "--run", "^Messages/(ArriveComplete|AreReceivedOnce|AreMatchedByTag)$|^Collectives/Bcast$")
+		cmd := command(2, "comm", "check", "--run", "^Messages/(ArriveComplete|AreMatchedByTag)$|^Collectives/Bcast$")
 		cmd.Env = append(cmd.Env, asLiar+"=1")
 		out, err := cmd.CombinedOutput()
 		var status *exec.ExitError
-		if !errors.As(err, &status) || !strings.Contains(string(out), "FAIL Messages/ArriveComplete: rank ") || !strings.Contains(string(out), "2 passed, 2 failed, 0 skipped\n") {
+		if !errors.As(err, &status) || !strings.Contains(string(out), "FAIL Messages/ArriveComplete: rank ") || !strings.Contains(string(out), "2 passed, 1 failed, 0 skipped\n") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})

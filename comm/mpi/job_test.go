@@ -262,7 +262,7 @@ func TestBadEndsEndTheJob(t *testing.T) {
 					t.Log("the launcher did not notice that the process had ended")
 					o = in.job(t, 2, name)
 				}
-				// And on a busy machine it may drop what a process printed before it aborted the job: see say.
+				// And on a busy machine it may drop what a process printed before it aborted the job: see abort.
 				for again := 0; again < 2 && !strings.Contains(o.output, text) && in.abi != abiOpenMPI; again++ {
 					t.Log("the launcher dropped the reason")
 					o = in.job(t, 2, name)

@@ -36,8 +36,8 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 		err := errGoexit
 		defer func() {
 			if v := recover(); v != nil {
-				say("rank %d: panic: %v\n\n%s", e.world.Rank(), v, debug.Stack())
-				e.world.Abort(2)
+				fmt.Fprintf(os.Stderr, "rank %d: panic: %v\n\n%s", e.world.Rank(), v, debug.Stack())
+				e.abort(2)
 			}
 			done <- err
 		}()
@@ -47,8 +47,8 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 		err = fn(ctx, e)
 	}()
 	if err := <-done; err != nil {
-		say("rank %d: %v\n", e.world.Rank(), err)
-		e.world.Abort(1)
+		fmt.Fprintf(os.Stderr, "rank %d: %v\n", e.world.Rank(), err)
+		e.abort(1)
 	}
 	if !e.closed.Load() {
 		if err := e.Close(); err != nil {
@@ -59,11 +59,11 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 	leave(0)
 }
 
-// say prints why the job is about to be aborted. Then it waits a moment, because MPICH's launcher drops output that it has not read when a
-// job is aborted. On a busy machine 100 ms were not always enough.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, format, args...)
+// abort ends the job. Before that it waits a moment, because MPICH's launcher drops output that it has not read when a job is aborted. On a busy machine
+// 100 ms were not always enough.
+func (e *engine) abort(code int) {
 	time.Sleep(500 * time.Millisecond)
+	e.world.Abort(code)
 }
 
 // Exit ends the process as the launcher expects. Before [Start] it is os.Exit. While the engine is open, Exit ends the whole job, because
@@ -78,9 +78,9 @@ func Exit(code int) {
 	if !e.closed.Load() && !e.foreign {
 		if code == 0 {
 			code = 1
-			say("rank %d: Exit was called before Close: the job is ended\n", e.world.Rank())
+			fmt.Fprintf(os.Stderr, "rank %d: Exit was called before Close: the job is ended\n", e.world.Rank())
 		}
-		e.world.Abort(code)
+		e.abort(code)
 	}
 	leave(code)
 }
