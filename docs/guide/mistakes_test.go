@@ -124,7 +124,7 @@ func unread(ctx context.Context) {
 }
 
 func shortDeadline(stream *hal.Stream) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	q := halyard.On(ctx, stream)
 	x, y := halyard.New[float32](q, 4), halyard.New[float32](q, 4)
