@@ -22,6 +22,7 @@ func TestLongCompilationsAreTold(t *testing.T) {
 		assert.Empty(t, said.String())
 		end = kernel.Tell(&said, "compiling %s", "y")
 		time.Sleep(2*time.Second + 1)
+		synctest.Wait()
 		assert.Equal(t, "halyard: compiling y takes longer than 2s\n", said.String())
 		time.Sleep(10 * time.Second)
 		end()
