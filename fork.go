@@ -20,12 +20,13 @@ type forks struct {
 	closed bool // the queue is
 }
 
-// Fork returns a queue on the same device for work that has nothing to do with that of q, such as a request to a server. The fork has a context, a
-// stream, buffers and a first error of its own. So forks run at the same time, and an error on one is not an error on another. They share the device
-// and the kernels that are compiled for it, and their kernels may use buffers of q. The program closes each fork, which is cheap: Close waits for
-// the fork's work, frees its buffers, and keeps the stream for the next fork.
+// Fork returns a queue on the same device for work that has nothing to do with that of q, such as a request to a server. The fork has a
+// context, a stream, buffers and a first error of its own. So forks run at the same time, and an error on one is not an error on another.
+// They share the device and the kernels that are compiled for it, and their kernels may use buffers of q. The program closes each fork: Close
+// waits for the fork's work, frees its buffers, and keeps the stream for the next fork.
 //
-// If q has an error, such as that of [Open], this is the first error of the fork. A fork of a queue over several devices is over the same devices.
+// If q has an error, such as that of [Open], this is the first error of the fork. A fork of a queue over several devices is over the same
+// devices.
 func (q *Queue) Fork(ctx context.Context) *Queue {
 	const op = "Fork"
 	f := newQueue(ctx, op)

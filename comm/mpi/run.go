@@ -59,8 +59,8 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 	leave(0)
 }
 
-// abort ends the job. Before that it waits a moment, because MPICH's launcher drops output that it has not read when a job is aborted. On a busy machine
-// 100 ms were not always enough.
+// abort ends the job. Before that it waits a moment, because MPICH's launcher drops output that it has not read when a job is aborted. On a
+// busy machine 100 ms were not always enough.
 func (e *engine) abort(code int) {
 	time.Sleep(500 * time.Millisecond)
 	e.world.Abort(code)

@@ -20,7 +20,8 @@ func Has(word string) bool {
 	return false
 }
 
-// Listener returns where a program tells its user what it does by itself: standard error, if that is a terminal or the variable has the word log, else nil.
+// Listener returns where a program tells its user what it does by itself: standard error, if that is a terminal or the variable has the
+// word log, else nil.
 func Listener() io.Writer {
 	if s, err := os.Stderr.Stat(); Has("log") || err == nil && s.Mode()&os.ModeCharDevice != 0 {
 		return os.Stderr
