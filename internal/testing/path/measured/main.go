@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/go-halyard/halyard"
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/internal/testing/path/hook"
-	"github.com/go-halyard/halyard/kernel"
 )
 
 const count = 1 << 12 // elements
@@ -65,22 +66,29 @@ func main() {
 	measure("View after device work", work, func() { check(x.View(ctx, func([]float32) error { return nil })) }, func() {})
 	check(hal.CloseAll(dev, stream, x))
 
-	// The simulated devices run only kernels that they know. So a kernel in Go, on the host.
-	dev, err = discrete(ctx)
+	dev, err = hal.Open(ctx, "opencl:0")
+	if err != nil { // the simulated devices run only kernels that they know
+		dev, err = discrete(ctx)
+	}
 	check(err)
 	stream, err = dev.NewStream()
 	check(err)
-	x, err = buffer.New[float32](count)
-	check(err)
-	double := kernel.New(kernel.Source{Name: "path", Go: kernel.Functions{"double": kernel.Go(func(b *kernel.Block) {
-		x := kernel.Slice[float32](b, 0)
-		for i, end := kernel.Threads(b, 0, len(x)); i < end; i++ {
-			x[i] *= 2
-		}
-	})}}).Kernel("double")
-	sync := func() { check(stream.Sync(ctx)) }
-	measure("kernel launch", sync, func() { check(double.Launch(ctx, stream, hal.Over(count), kernel.InOut(x))) }, sync)
-	check(hal.CloseAll(dev, stream, x))
+	launch("launch through a queue", halyard.On(ctx, stream))
+	check(hal.CloseAll(dev, stream))
+	check(os.Setenv("HALYARD_HOST_DEVICES", "2"))
+	q := halyard.Open(ctx, "host:1", "host:2")
+	launch("divided launch", q)
+	check(q.Close())
+}
+
+// launch measures a launch on buffers whose elements are where they are needed.
+func launch(name string, q *halyard.Queue) {
+	x, y := halyard.New[float32](q, count), halyard.New[float32](q, count)
+	divided.Saxpy(q, 2, x, y)
+	measure(name, q.Sync, func() { divided.Saxpy(q, 2, x, y) }, q.Sync)
+	x.Close()
+	y.Close()
+	check(q.Err())
 }
 
 // measure prints what the call entered the third time: what is made once is there by then.
