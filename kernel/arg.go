@@ -1,0 +1,60 @@
+package kernel
+
+import (
+	"iter"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Operand is what can be passed to a kernel by its address: a [*buffer.Buffer], a *halyard.Buffer or a contiguous *array.Array.
+type Operand interface {
+	Want(mode coherence.Mode) buffer.Want
+}
+
+// Arg is one argument of a kernel. It is a plain value and may be used for many launches.
+type Arg struct {
+	arg     hal.Arg
+	operand Operand
+	buffer  bool
+	mode    coherence.Mode
+}
+
+// Value passes a number or a bool: see [hal.Value].
+func Value[T interface {
+	hal.Number | ~complex64 | ~complex128 | ~bool
+}](v T) Arg {
+	return Arg{arg: hal.Value(v)}
+}
+
+// Struct passes a structure of fixed layout, or an array of numbers: see [hal.Struct]. It is read at each launch.
+func Struct[T any](v *T) Arg { return Arg{arg: hal.Struct(v)} }
+
+// Shared gives each block n bytes of memory that its threads share: see [hal.Shared].
+func Shared(n int) Arg { return Arg{arg: hal.Shared(n)} }
+
+// In passes elements that the kernel only reads.
+func In(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.Read} }
+
+// InOut passes elements that the kernel may read and write.
+func InOut(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.ReadWrite} }
+
+// Out passes elements that the kernel writes, all of them, and does not read before. Nothing is copied to the device. Elements that the
+// kernel does not write have unspecified contents afterwards.
+func Out(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.Overwrite} }
+
+// buffersOf yields the index of each buffer among the arguments, after its number among the buffers.
+func buffersOf(args []Arg) iter.Seq2[int, int] {
+	return func(yield func(n, i int) bool) {
+		n := 0
+		for i := range args {
+			if args[i].buffer {
+				if !yield(n, i) {
+					return
+				}
+				n++
+			}
+		}
+	}
+}

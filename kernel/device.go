@@ -1,0 +1,219 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
+)
+
+// Kernel is a kernel of a [Program], for all devices. Several goroutines may launch it at once.
+type Kernel struct {
+	p    *Program
+	name string
+	call string                      // for errors and traces
+	on   atomic.Pointer[[]*onDevice] // replaced, never changed
+
+	divided atomic.Pointer[Kernel] // for parts of grids, nil if there was no launch of one
+	watches atomic.Pointer[Kernel] // for launches whose loops a device may end, in the same way
+	types   []string               // of the arguments, in C; only for parts of grids
+}
+
+// onDevice is a kernel on one device.
+type onDevice struct {
+	dev    *hal.Device // the device's own handle
+	kernel *hal.Kernel
+	info   hal.KernelInfo
+	round  uint64   // Program.round when the kernel was loaded
+	passes bool     // shared memory is a parameter
+	sites  []string // Source.Indexes if the kernel reports what is wrong, else nil
+	rounds int      // driver.Compute.LoopRounds if the kernel may take more and does not report it, else 0
+	in     Written  // Source.Kernels of the kernel
+	calls  []string // for errors and traces: the launch and an argument, "Launch saxpy(y)"
+}
+
+// Kernel returns the kernel with that name. If the program does not have it, launches fail with an error of kind hal.ErrNotFound.
+func (p *Program) Kernel(name string) *Kernel {
+	return &Kernel{p: p.with(name), name: name, call: "Launch " + name}
+}
+
+// Of returns the kernel on a device, for [hal.Stream.Launch]. It loads the program if that has not been done.
+// If HALYARD_CHECK contains bounds, kernels that the command "halyard kernels" translated have one more parameter on devices, so launches
+// by package hal are refused there; see Source.Indexes.
+func (k *Kernel) Of(ctx context.Context, dev *hal.Device) (*hal.Kernel, error) {
+	d, err := k.device(ctx, dev)
+	if err != nil {
+		return nil, err
+	}
+	return d.kernel, nil
+}
+
+func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error) {
+	if k == nil || k.p == nil {
+		return nil, hal.Errorf("launch", hal.ErrInvalidArgument, "nil or zero kernel")
+	}
+	if ctx == nil {
+		return nil, layer.Ended("launch", ctx)
+	}
+	round := k.p.round.Load()
+	list := k.on.Load()
+	if list != nil {
+		for _, d := range *list {
+			if d.round == round && d.dev.Same(dev) {
+				return d, nil
+			}
+		}
+	}
+	name := k.name
+	in, written := k.p.src.Kernels[name]
+	m, err := k.p.module(ctx, "launch", dev)
+	if m != nil && m.lacks[in.Code] != nil {
+		return nil, m.lacks[in.Code] // which names this kernel, if the device can run none
+	} else if err != nil {
+		return nil, err
+	}
+	if written && !k.p.src.runsGo(dev) {
+		name = in.Code
+	}
+	found, err := m.kernel(name)
+	if err != nil {
+		if src := &k.p.src; errors.Is(err, hal.ErrNotFound) && src.Indexes != nil && strings.Contains(src.Portable,
+			"KERNEL void "+name+"(") {
+			if in.Needs != "" {
+				return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s needs %s, and the device does not have that", k.name,
+					in.Needs)
+			}
+			return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s computes with float64, which the device does not have",
+				k.name)
+		}
+		return nil, err
+	}
+	if written {
+		names := slices.Clone(in.Params)
+		if k.p.src.reports(dev) {
+			names = append(names, "what the kernel reports")
+		}
+		most := uint64(0)
+		if stack := dev.Info().Compute.BlockStack; in.Private > 0 && stack > 0 && !k.p.src.runsGo(dev) {
+			if most = stack / uint64(in.Private); most == 0 {
+				return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s has variables of %d bytes in each thread, and the device "+
+					"takes %d in all threads of a block; keep them in a buffer", k.name, in.Private, stack)
+			}
+		}
+		layer.Describe(found, k.name, append(names, "the part of the grid"), uint32(min(most, math.MaxUint32)))
+	}
+	calls := make([]string, len(in.Params))
+	for i, param := range in.Params {
+		calls[i] = k.call + "(" + param + ")"
+	}
+	d := &onDevice{in: in, calls: calls, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round,
+		passes: dev.Info().Compute.SharedByParam}
+	c := dev.Info().Compute
+	switch {
+	case k.p.src.runsGo(dev):
+	case c.Nesting > 0 && in.Nests > c.Nesting:
+		return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s nests %d conditions (%s), and the device's driver drops those beyond %d; "+
+			"write some one after the other, as the cases of a switch, or use another driver", k.name, in.Nests, in.NestsAt, c.Nesting)
+	case k.p.src.reports(dev):
+		d.sites = k.p.src.Indexes
+	case in.Rounds != nil && checkingRounds.Load():
+		d.rounds = 1
+	case in.Rounds != nil:
+		d.rounds = c.LoopRounds
+	}
+	for {
+		old := k.on.Load()
+		fresh := []*onDevice{d}
+		if old != nil {
+			for _, o := range *old {
+				if o.round == round && !o.dev.Same(dev) && !closed(o.kernel.Module()) {
+					fresh = append(fresh, o)
+				}
+			}
+		}
+		if k.on.CompareAndSwap(old, &fresh) {
+			return d, nil
+		}
+	}
+}
+
+// covers returns an error if the grid has fewer dimensions than the kernel uses.
+func (d *onDevice) covers(grid hal.Grid) error {
+	if has := layer.Dimensions(grid); has > 0 && has < d.in.Dims {
+		return d.refuse("launch", "it uses dimension %d (%s), and the grid has %d; give Over or Blocks a number for each dimension",
+			d.in.Dims-1, d.in.DimsAt, has)
+	}
+	return nil
+}
+
+// wants appends to s.wants one for each buffer among the arguments.
+func (d *onDevice) wants(launch string, s *scratch, args []Arg) error {
+	const op = "launch"
+	n := 0
+	for i := range args {
+		a := &args[i]
+		if a.buffer {
+			if a.operand == nil {
+				return d.refuse(op, "%s is a nil buffer", d.argument(i))
+			}
+			if a.mode != coherence.Read && n < len(d.info.Params) && d.info.Params[n].Const {
+				return d.refuse(op, "%s is passed for writing, but parameter %s is const", d.argument(i), d.param(n))
+			}
+			call := launch
+			if i < len(d.calls) {
+				call = d.calls[i]
+			}
+			s.wants = append(s.wants, a.operand.Want(a.mode).For(call))
+		}
+		if d.passes || !layer.IsShared(a.arg) {
+			n++
+		}
+	}
+	return nil
+}
+
+// refuse returns the error of a launch that is refused.
+func (d *onDevice) refuse(op, format string, args ...any) error {
+	info := d.dev.Info()
+	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrInvalidArgument,
+		Detail: fmt.Sprintf("kernel %s: ", d.info.Name) + fmt.Sprintf(format, args...)}
+}
+
+// unleased returns the error of a launch whose leases were refused. If that is due to an argument, the error names it.
+func (d *onDevice) unleased(op string, err error, args []Arg, wants []buffer.Want) error {
+	for n, i := range buffersOf(args) {
+		if why := wants[n].Err(); why != nil {
+			e := d.refuse(op, "%s", d.argument(i)).(*hal.Error)
+			if inner, ok := why.(*hal.Error); ok {
+				e.Kind, e.Detail, why = inner.Kind, e.Detail+": "+inner.Detail, inner.Err
+			}
+			e.Err = why
+			return e
+		}
+	}
+	return err
+}
+
+// argument names an argument.
+func (d *onDevice) argument(i int) string {
+	if i < len(d.in.Params) {
+		return "argument " + d.in.Params[i]
+	}
+	return fmt.Sprintf("argument %d", i)
+}
+
+// param names a parameter.
+func (d *onDevice) param(n int) string {
+	if name := d.info.Params[n].Name; name != "" {
+		return fmt.Sprintf("%d (%s)", n, name)
+	}
+	return fmt.Sprint(n)
+}
