@@ -38,8 +38,8 @@ var add = kernel.New(kernel.Source{
 }).Kernel("add")
 
 func addTo(q *halyard.Queue, x *halyard.Buffer[float32]) {
-	if ctx, s, over, ok := q.Launching("add", hal.Over(kernel.Len(x))); ok {
-		q.Launched(add.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x)))))
+	if ctx, _, over, ok := q.Launching("add", hal.Over(kernel.Len(x))); ok {
+		q.Launched(add.Launch(ctx, q.On(), over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x)))))
 	}
 }
 

@@ -38,8 +38,8 @@ var faulty = kernel.New(kernel.Source{Name: "faulty", Go: kernel.Functions{
 // run is the launcher of a kernel with one argument. It returns where it calls package kernel.
 func run(q kernel.Queue, name string, x kernel.Operand) (line string) {
 	line = here(2)
-	if ctx, s, grid, ok := q.Launching(name, hal.Over(1)); ok {
-		q.Launched(faulty.Kernel(name).Launch(ctx, s, grid, kernel.InOut(x)))
+	if ctx, _, grid, ok := q.Launching(name, hal.Over(1)); ok {
+		q.Launched(faulty.Kernel(name).Launch(ctx, q.On(), grid, kernel.InOut(x)))
 	}
 	return line
 }

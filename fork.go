@@ -82,7 +82,10 @@ func (c *core) fork(of *core) (err error) {
 		}
 		return errors.Join(errs...)
 	}
-	c.dev, c.stream, c.others, c.forks = of.dev, stream, others, of.forks
+	c.dev, c.stream, c.others, c.forks, c.on.Target = of.dev, stream, others, of.forks, stream
+	if c.split != nil {
+		c.on.Target = c.split
+	}
 	return nil
 }
 

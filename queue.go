@@ -15,6 +15,7 @@ import (
 	_ "github.com/go-halyard/halyard/buffer/trace" // obeys HALYARD_TRACE and HALYARD_DEBUG=log
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/parts"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -47,6 +48,7 @@ type core struct {
 
 	others []opened      // the devices besides dev
 	split  *kernel.Split // divides launches; nil if there is one device
+	on     parts.OnQueue // split, or stream if that is nil
 	forks  *forks        // of a fork they are those of the queue that it is of
 
 	recording atomic.Int32 // calls of Record under way
@@ -81,7 +83,6 @@ type first struct {
 	failed atomic.Bool // err is not nil
 	told   bool        // the program has asked for it
 	open   bool        // the queue counts in devices.queues; devices.mu guards it
-	launch func(error) // keep, for layer.Owned
 }
 
 // Open opens a device and makes a queue on it. Without a name it takes the device that [hal.Default] takes: a GPU if there is one. The
@@ -110,6 +111,10 @@ func Open(ctx context.Context, device ...string) *Queue {
 	}
 	if err == nil && c.stream == nil {
 		c.stream, err = c.dev.NewStream()
+	}
+	c.on.Target = c.stream
+	if c.split != nil {
+		c.on.Target = c.split
 	}
 	c.keep(layer.Called(op, err))
 	return q
@@ -158,14 +163,14 @@ func On(ctx context.Context, stream *hal.Stream) *Queue {
 		q.c.keep(hal.Errorf(op, hal.ErrInvalidArgument, "nil stream"))
 		return q
 	}
-	q.c.dev, q.c.stream = stream.Device(), stream
+	q.c.dev, q.c.stream, q.c.on.Target = stream.Device(), stream, stream
 	return q
 }
 
 func newQueue(ctx context.Context, op string) *Queue {
 	c := &core{ctx: ctx, first: &first{open: true}, made: map[uint64]owned{}, forks: &forks{}, ended: make(chan struct{})}
 	c.idle.L = &c.mu
-	c.first.launch = c.first.keep
+	c.on.Failed = c.first.keep
 	if ctx == nil {
 		c.ctx = context.Background()
 		c.keep(hal.Errorf(op, hal.ErrInvalidArgument, "nil context"))
@@ -201,7 +206,7 @@ func (c *core) keep(err error) bool {
 	return true
 }
 
-// keep keeps an error if it is the first. Drivers call it, too, for launches that have failed (layer.Owned).
+// keep keeps an error if it is the first. Drivers call it, too, for launches that have failed (parts.OnQueue).
 func (f *first) keep(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -502,14 +507,18 @@ func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, st
 		c.end()
 		return nil, nil, grid, false
 	}
-	over = layer.Owned(over, &c.first.launch)
-	if c.split != nil {
-		over = c.split.Grid(over)
-	}
-	if q.step != nil {
-		over = q.step.Grid(over)
-	}
 	return c.ctx, c.stream, over, true
+}
+
+// On is called by generated launchers, too.
+func (q *Queue) On() kernel.Target {
+	switch {
+	case q.core() == nil:
+		return nil
+	case q.step != nil:
+		return q.step
+	}
+	return &q.c.on
 }
 
 // Launched is called by generated launchers, after a Launching whose ok was true.

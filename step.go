@@ -45,7 +45,7 @@ func (q *Queue) Record(fn func(*Queue)) *Step {
 	}
 	s.q.recording.Add(1)
 	defer s.q.recording.Add(-1)
-	made, err := kernel.Record(s.q.ctx, s.q.stream, func(k *kernel.Step) error {
+	made, err := kernel.Record(s.q.ctx, &s.q.on, func(k *kernel.Step) error {
 		fn(&Queue{c: s.q, step: k})
 		return nil
 	})

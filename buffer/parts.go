@@ -15,8 +15,8 @@ import (
 
 // These are the functions that package internal/parts calls; they are documented there.
 func init() {
-	slot.Parts = map[string]any{"Cover": cover, "Of": Leases.part, "Turn": inTurn, "Mark": Leases.mark, "Key": Leases.key,
-		"Watched": Want.watched}
+	slot.OfBuffer = slot.Buffer[Want, Leases, *Buffer[byte], coherence.Mode, hal.Region]{
+		Cover: cover, Of: Leases.part, InTurn: inTurn, Key: Leases.key, Mark: Leases.mark, Watched: Want.watched}
 }
 
 // cover admits accesses as acquireAll does, and ends there: they are of the host, at no place, and never committed.

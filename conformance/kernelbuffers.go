@@ -49,8 +49,8 @@ func (t *trial) step(s *hal.Stream, x, y *wordsBuffer, n int) (*kernel.Step, err
 	add := t.program().Kernel("add")
 	return kernel.Record(t.ctx, s, func(r *kernel.Step) error {
 		return errors.Join(
-			add.Launch(t.ctx, s, r.Grid(hal.Over(n)), kernel.In(x), kernel.InOut(y), kernel.Value(uint32(2)), kernel.Value(uint32(n))),
-			add.Launch(t.ctx, s, r.Grid(hal.Over(n)), kernel.In(y), kernel.InOut(x), kernel.Value(uint32(3)), kernel.Value(uint32(n))))
+			add.Launch(t.ctx, r, hal.Over(n), kernel.In(x), kernel.InOut(y), kernel.Value(uint32(2)), kernel.Value(uint32(n))),
+			add.Launch(t.ctx, r, hal.Over(n), kernel.In(y), kernel.InOut(x), kernel.Value(uint32(3)), kernel.Value(uint32(n))))
 	})
 }
 

@@ -16,11 +16,7 @@ type Grid struct {
 	over      bool  // n counts threads, not blocks
 	shaped    bool  // Of was called
 	unchecked bool
-	none      bool         // the launch does nothing (layer: without)
-	bad       bool         // more than three dimensions, or none
-	among     any          // what divides launches among several devices, nil for one (layer: Among)
-	key       uint64       // of driver.Launch (layer: Keyed)
-	failed    *func(error) // of driver.Launch, nil for none (layer: Owned)
+	bad       bool // more than three dimensions, or none
 }
 
 // Over returns a grid of at least n threads in each dimension, in as many blocks as that takes. Unless [Grid.Of] says otherwise, a block
@@ -202,7 +198,6 @@ func (k *kernelState) threads(op string, g *Grid) (block [3]uint32, err error) {
 // blocks returns the blocks of a grid.
 func (k *kernelState) blocks(op string, g *Grid, block *[3]uint32) (grid [3]uint32, empty bool, err error) {
 	c := &k.of.dev.Info.Compute
-	empty = g.none
 	for d, n := range g.n {
 		if n < 0 {
 			return grid, false, k.failure(op, ErrInvalidArgument, "the grid's dimension %d is %d; it must not be negative", d, n)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/callsite"
+	"github.com/go-halyard/halyard/internal/layer/slot"
 	"github.com/go-halyard/halyard/internal/layout"
 )
 
@@ -139,6 +140,11 @@ func (l *launch) give() {
 //
 // If a kernel fails while it runs, the error is reported as for other work: by Sync and Done of the stream and of later events.
 func (s *Stream) Launch(k *Kernel, g Grid, args ...Arg) error {
+	return s.launch(k, g, slot.How{}, args)
+}
+
+// launch is layer.Launch.
+func (s *Stream) launch(k *Kernel, g Grid, how slot.How, args []Arg) error {
 	const op = "launch"
 	st := s.state()
 	if err := st.begin(op); err != nil {
@@ -148,13 +154,13 @@ func (s *Stream) Launch(k *Kernel, g Grid, args ...Arg) error {
 	if st.teller != nil {
 		callsite.Here(&caller)
 	}
-	err := st.launch(op, k, &g, args, &caller)
+	err := st.launch(op, k, &g, how, args, &caller)
 	s.end()
 	return err
 }
 
-// launch enqueues a kernel, unless the grid is empty.
-func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg, caller *callsite.Site) error {
+// launch enqueues a kernel, unless the grid is empty or only the checks are wanted.
+func (st *streamState) launch(op string, k *Kernel, g *Grid, how slot.How, args []Arg, caller *callsite.Site) error {
 	if k == nil || k.s == nil {
 		return st.dev.Failure(op, ErrInvalidArgument, "nil or zero kernel")
 	}
@@ -163,25 +169,17 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg, caller 
 		return k.s.failure(op, ErrClosed, "its module is closed")
 	}
 	l := launches.Get().(*launch)
-	l.Caller = *caller
-	err := st.launchWith(op, l, k.s, g, args)
-	l.give()
-	m.Leave()
-	runtime.KeepAlive(k)
-	return err
-}
-
-func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid, args []Arg) error {
-	used, empty, err := st.check(op, l, k, g, args)
-	if err == nil && !empty {
+	l.Caller, l.Key, l.Failed = *caller, how.Key, how.Failed
+	used, empty, err := st.check(op, l, k.s, g, args)
+	if err == nil && !empty && !how.Check {
 		for i := range args[:used] {
 			if a := &args[i]; a.kind == driver.ParamPointer {
 				(*Memory)(a.ptr).s.Note(&st.User)
 			}
 		}
-		k.of.Note(&st.User)
-		if err = st.dev.Check(st.Drv.(driver.Launcher).Launch(k.drv, &l.Launch)); err == nil {
-			st.launched.add(&k.info.Name)
+		m.Note(&st.User)
+		if err = st.dev.Check(st.Drv.(driver.Launcher).Launch(k.s.drv, &l.Launch)); err == nil {
+			st.launched.add(&k.s.info.Name)
 		}
 	}
 	for i := range args[:used] {
@@ -189,6 +187,9 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 			(*Memory)(a.ptr).s.Leave()
 		}
 	}
+	l.give()
+	m.Leave()
+	runtime.KeepAlive(k)
 	return err
 }
 
@@ -204,9 +205,6 @@ func (st *streamState) check(op string, l *launch, k *kernelState, g *Grid, args
 	}
 	if l.Grid, l.Block, empty, err = k.resolve(op, g); err != nil {
 		return 0, false, err
-	}
-	if l.Key, l.Failed = g.key, nil; g.failed != nil {
-		l.Failed = *g.failed
 	}
 	used = st.plain(l, k, args)
 	if used < len(args) || len(args) != len(k.info.Params) || !k.info.Known {

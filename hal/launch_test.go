@@ -324,9 +324,9 @@ func TestLaunchOfNothingMakesAllChecks(t *testing.T) {
 	ran := false
 	_, s, m := goKernels(t, map[string]hal.Function{"f": {Run: func(*hal.Block) { ran = true }}})
 	k := kernelNamed(t, m, "f")
-	require.True(t, layer.Empty(layer.None(hal.Over(64))) && layer.Empty(hal.Over(4, 0)) && !layer.Empty(hal.Over(64)))
-	require.NoError(t, s.Launch(k, layer.None(hal.Over(64))))
-	require.ErrorIs(t, s.Launch(k, layer.None(hal.Over(-1))), hal.ErrInvalidArgument)
+	require.True(t, layer.Empty(hal.Over(4, 0)) && !layer.Empty(hal.Over(64)))
+	require.NoError(t, layer.Launch(s, k, hal.Over(64), layer.How{Check: true}, nil))
+	require.ErrorIs(t, layer.Launch(s, k, hal.Over(-1), layer.How{Check: true}, nil), hal.ErrInvalidArgument)
 	require.NoError(t, s.Sync(t.Context()))
 	require.False(t, ran)
 	require.NoError(t, s.Launch(k, hal.Over(64)))

@@ -20,13 +20,8 @@ func init() {
 		"CanDefer":         (*Stream).canDefer,
 		"Dimensions":       Grid.dimensions,
 		"Empty":            Grid.empty,
-		"None":             Grid.without,
-		"Among":            Grid.divider,
-		"Divide":           Grid.divided,
 		"Shape":            Grid.given,
-		"Keyed":            Grid.keyed,
-		"Owned":            Grid.owned,
-		"Owner":            Grid.owner,
+		"Launch":           (*Stream).launch,
 		"Position":         (*Stream).position,
 		"FailureOf":        (*Stream).failureOf,
 		"Resolve":          (*Kernel).resolved,
@@ -160,31 +155,7 @@ func (s *Stream) drain(ctx context.Context) error {
 	}
 }
 
-func (g Grid) empty() bool { return g.none || g.n[0] == 0 || g.n[1] == 0 || g.n[2] == 0 }
-
-func (g Grid) without() Grid {
-	g.none = true
-	return g
-}
-
-func (g Grid) divider() any { return g.among }
-
-func (g Grid) divided(among any) Grid {
-	g.among = among
-	return g
-}
-
-func (g Grid) keyed(key uint64) Grid {
-	g.key = key
-	return g
-}
-
-func (g Grid) owned(failed *func(error)) Grid {
-	g.failed = failed
-	return g
-}
-
-func (g Grid) owner() *func(error) { return g.failed }
+func (g Grid) empty() bool { return g.n[0] == 0 || g.n[1] == 0 || g.n[2] == 0 }
 
 func (s *Stream) position() uint64 {
 	if st := s.state(); st != nil && st.teller != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/life"
 	"github.com/go-halyard/halyard/internal/callsite"
+	"github.com/go-halyard/halyard/internal/layer/slot"
 )
 
 // sequence is launches whose arguments were checked once: see layer.Prepare.
@@ -23,7 +24,7 @@ type sequence struct {
 }
 
 // prepare is layer.Prepare.
-func (s *Stream) prepare(kernels []*Kernel, grids []Grid, args [][]Arg) (run func() (n int, err error), end func() error, err error) {
+func (s *Stream) prepare(kernels []*Kernel, grids []Grid, how slot.How, args [][]Arg) (run func() (n int, err error), end func() error, err error) {
 	const op = "launch"
 	st := s.state()
 	if err := st.begin(op); err != nil {
@@ -32,7 +33,7 @@ func (s *Stream) prepare(kernels []*Kernel, grids []Grid, args [][]Arg) (run fun
 	defer s.end()
 	q := &sequence{st: st}
 	for i, k := range kernels {
-		if err := q.add(op, k.s, &grids[i], args[i]); err != nil {
+		if err := q.add(op, k.s, &grids[i], how, args[i]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -70,13 +71,14 @@ func (q *sequence) repeat(op string, drv driver.Repeater) (err error) {
 }
 
 // add checks a launch as Launch does, and adds it.
-func (q *sequence) add(op string, k *kernelState, g *Grid, args []Arg) error {
+func (q *sequence) add(op string, k *kernelState, g *Grid, how slot.How, args []Arg) error {
 	if !k.of.Enter() {
 		return k.failure(op, ErrClosed, "its module is closed")
 	}
 	defer k.of.Leave()
 	l := launches.Get().(*launch)
 	defer l.give()
+	l.Key, l.Failed = how.Key, how.Failed
 	used, empty, err := q.st.check(op, l, k, g, args)
 	if err == nil && !empty {
 		one := l.Launch

@@ -56,7 +56,7 @@ func preparedLaunches(t *testing.T, cuda, hip *simgpu.Control, hasGraphs bool) {
 		args := []hal.Arg{hal.At(x.All()), hal.At(y.All()), hal.Value(float32(2)), hal.Value(uint32(n))}
 		grid := hal.Blocks(3).Of(256)
 		prepare := func() (run func() (int, error), end func() error, err error) {
-			return layer.Prepare(s, []*hal.Kernel{k, k}, []hal.Grid{grid, grid}, [][]hal.Arg{args, args})
+			return layer.Prepare(s, []*hal.Kernel{k, k}, []hal.Grid{grid, grid}, layer.How{}, [][]hal.Arg{args, args})
 		}
 		check := func(run func() (int, error)) (graphs, launches int) {
 			require.NoError(t, s.Fill(y.All(), hal.Zero))

@@ -29,11 +29,11 @@ func BenchmarkHeatByHand(b *testing.B) {
 	for _, n := range []int{64, 256, 1024} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			split := newSplit(b, streams...)
-			grid := split.Grid(hal.Over(n, n).Of(16, 16))
+			grid := hal.Over(n, n).Of(16, 16)
 			now, next := made(b, make([]float32, n*n)...), made(b, make([]float32, n*n)...)
 			ours := func() {
 				for range steps {
-					must(divided.SpreadOn(ctx, nil, grid, int32(n), int32(n), now, next))
+					must(divided.SpreadOn(ctx, split, grid, int32(n), int32(n), now, next))
 					now, next = next, now
 				}
 				for _, s := range streams {

@@ -2,20 +2,18 @@ package kernel
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
-	"github.com/go-halyard/halyard/internal/parts"
 )
 
 // EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch waits for
@@ -70,155 +68,168 @@ func newPattern() (pattern [16]byte) {
 	return pattern
 }
 
-// launchChecked is the end of Launch, with checks before and after the kernel.
-func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid hal.Grid, args []Arg, s *scratch, leases buffer.Leases,
-	faults *faults) error {
-	const op = "launch"
-	pattern := newPattern()
-	which := make([]int, 0, len(s.regions)) // the argument of each region
+// checked is a part whose kernel runs with checks before and after. The regions of the part are numbered as the buffers among its arguments.
+type checked struct {
+	*part
+	ctx     context.Context
+	how     layer.How
+	args    []Arg // of the program
+	which   []int // of each region: the index in args
+	pattern [16]byte
+	old     [][]byte // what the arguments held before, but for each fresh one
+}
+
+// enqueueChecked launches the kernel of a part with checks. A launch that is refused must not change an Out, and the pattern does. So the
+// arguments are checked first, by a launch that does nothing else. What is given up before the pattern is written has changed nothing.
+func (p *part) enqueueChecked(ctx context.Context, how layer.How, args []Arg) (err error) {
+	c := &checked{part: p, ctx: ctx, how: how, args: slices.Clone(args), pattern: newPattern()}
 	for _, i := range buffersOf(args) {
-		which = append(which, i)
+		c.which = append(c.which, i)
 	}
-	mode := func(r int) coherence.Mode { return args[which[r]].mode }
-	overlaps := func(r int, other func(m coherence.Mode) bool) bool {
-		for o := range s.regions {
-			if o != r && other(mode(o)) && s.regions[o].Mem == s.regions[r].Mem &&
-				s.regions[o].Off < s.regions[r].Off+s.regions[r].Len && s.regions[r].Off < s.regions[o].Off+s.regions[o].Len {
-				return true
-			}
-		}
-		return false
+	patterned := false
+	for r := range c.regions {
+		patterned = patterned || c.fresh(r)
 	}
-	written := func(r int) bool { return overlaps(r, func(m coherence.Mode) bool { return m != coherence.Read }) }
-	fresh := func(r int) bool { // an Out that the kernel cannot read as another argument
-		return mode(r) == coherence.Overwrite && !overlaps(r, func(m coherence.Mode) bool { return m != coherence.Overwrite })
-	}
-	every := func(int) bool { return true }
-	read := func(which func(r int) bool) (all [][]byte, err error) {
-		all = make([][]byte, len(s.regions))
-		for r := range all {
-			if err == nil && which(r) {
-				all[r] = make([]byte, s.regions[r].Len)
-				err = stream.CopyOut(all[r], s.regions[r])
-			}
-		}
-		if err == nil {
-			err = stream.Sync(ctx)
-		}
-		return all, err
-	}
-	var old [][]byte // what the arguments held before, but for each fresh one
-	// fill writes the pattern to each fresh argument, and, for a launch that is not the first, what it held before to each other that the
-	// kernel writes to.
-	fill := func(pattern [16]byte, again bool) (err error) {
-		for r := range s.regions {
-			b := old[r]
-			if fresh(r) {
-				n := int(s.regions[r].Len)
-				b = bytes.Repeat(pattern[:], n/len(pattern)+1)[:n]
-			} else if !again || mode(r) == coherence.Read {
-				continue
-			}
-			if err == nil {
-				err = stream.CopyIn(s.regions[r], b)
-			}
-		}
+	if err = layer.Launch(p.stream, p.on.kernel, p.grid, layer.How{Check: true}, p.args); err != nil {
 		return err
 	}
-	launch := func() error { return stream.Launch(d.kernel, layer.Keyed(grid, parts.Key(leases)), s.args...) }
-	inspect := func(now [][]byte) error {
-		for r, b := range now {
-			switch {
-			case mode(r) == coherence.Read && !written(r) && !bytes.Equal(b, old[r]):
-				return d.refuse(op, "it wrote to argument %d, which is passed with In", which[r])
-			case fresh(r):
-				if left, first := unwritten(b, pattern[:], fields(elementOf(args[which[r]].operand))); left > 0 {
-					return d.refuse(op, "it left %d bytes unwritten of argument %d, which is passed with Out; the first at byte %d", left,
-						which[r], first)
-				}
-			}
-		}
-		return nil
+	if c.old, err = c.read(func(r int) bool { return !c.fresh(r) }); err != nil {
+		return err
 	}
-	again := func(pattern [16]byte) ([][]byte, error) {
-		err := fill(pattern, true)
-		if err == nil {
-			err = launch()
-		}
-		if err != nil {
-			return nil, err
-		}
-		return read(every)
+	if patterned {
+		p.enqueued = 1 // the elements of each Out may be the pattern
 	}
-	differ := func(a, b [][]byte) (arg, at int) {
-		for r := range a {
-			if at := differing(a[r], b[r], fields(elementOf(args[which[r]].operand))); at >= 0 {
-				return which[r], at
-			}
-		}
-		return -1, 0
-	}
-	// repeat compares the results with those for other bytes in each fresh argument. Results that differ for the same bytes, too, say
-	// nothing.
-	repeat := func(now [][]byte) error {
-		other, err := again([16]byte{})
-		if err != nil {
-			return err
-		}
-		if arg, at := differ(now, other); arg >= 0 {
-			if other, err = again(pattern); err != nil {
-				return err
-			}
-			if same, _ := differ(now, other); same < 0 {
-				return d.refuse(op, "byte %d that it writes to argument %d depends on what an argument passed with Out held before", at, arg)
-			}
-		}
-		return nil
-	}
-	// A launch that is refused must not change an Out, and the pattern does. So the arguments are checked first, with the launch of an
-	// empty grid. What is given up before the pattern is written has changed nothing.
-	changed := false
-	err := stream.Launch(d.kernel, layer.None(grid), s.args...)
-	if err == nil {
-		old, err = read(func(r int) bool { return !fresh(r) })
-	}
-	if err == nil {
-		for r := range s.regions {
-			changed = changed || fresh(r)
-		}
-		err = fill(pattern, false)
-	}
-	if err == nil {
-		err = launch()
+	if err = c.fill(c.pattern, false); err == nil {
+		err = c.launch()
 	}
 	if err != nil {
-		if !changed {
-			_ = leases.Release()
-			return err
-		}
-		_ = leases.Commit() // the elements of each Out may be the pattern
-		_ = release(leases, err)
+		p.err = err
 		return err
 	}
-	var bad error
-	behind, err := layer.RecordShared(stream)
+	p.enqueued = 1
+	behind, err := layer.RecordShared(p.stream)
 	if err == nil {
-		err, bad = d.await(ctx, stream, behind)
+		err, p.err = p.on.await(ctx, p.stream, behind)
 	}
 	if err == nil {
-		err, bad = faults.inspect(ctx, stream)
+		err, p.err = p.faults.inspect(ctx, p.stream)
 	}
+	p.faults.close()
+	p.faults = nil
 	var now [][]byte
 	if err == nil {
-		now, err = read(every)
+		now, err = c.read(func(int) bool { return true })
 	}
 	if err == nil {
-		err = inspect(now)
+		err = c.inspect(now)
 	}
-	if err == nil && changed {
-		err = repeat(now)
+	if err == nil && patterned {
+		err = c.repeat(now)
 	}
-	return cmp.Or(err, leases.Commit(), release(leases, bad))
+	return err
+}
+
+func (c *checked) launch() error {
+	return layer.Launch(c.stream, c.on.kernel, c.grid, c.how, c.part.args)
+}
+
+func (c *checked) mode(r int) coherence.Mode { return c.args[c.which[r]].mode }
+
+func (c *checked) element(r int) []bool { return fields(elementOf(c.args[c.which[r]].operand)) }
+
+// overlaps reports whether a region shares bytes with one of a mode that other accepts.
+func (c *checked) overlaps(r int, other func(m coherence.Mode) bool) bool {
+	of := c.regions[r]
+	for o, region := range c.regions {
+		if o != r && other(c.mode(o)) && region.Mem == of.Mem && region.Off < of.Off+of.Len && of.Off < region.Off+region.Len {
+			return true
+		}
+	}
+	return false
+}
+
+// fresh reports whether a region is an Out that the kernel cannot read as another argument.
+func (c *checked) fresh(r int) bool {
+	return c.mode(r) == coherence.Overwrite && !c.overlaps(r, func(m coherence.Mode) bool { return m != coherence.Overwrite })
+}
+
+// read copies regions to the host.
+func (c *checked) read(which func(r int) bool) (all [][]byte, err error) {
+	all = make([][]byte, len(c.regions))
+	for r := range all {
+		if err == nil && which(r) {
+			all[r] = make([]byte, c.regions[r].Len)
+			err = c.stream.CopyOut(all[r], c.regions[r])
+		}
+	}
+	if err == nil {
+		err = c.stream.Sync(c.ctx)
+	}
+	return all, err
+}
+
+// fill writes the pattern to each fresh region, and, for a launch that is not the first, what it held before to each other that the kernel
+// writes to.
+func (c *checked) fill(pattern [16]byte, again bool) (err error) {
+	for r, region := range c.regions {
+		b := c.old[r]
+		if c.fresh(r) {
+			n := int(region.Len)
+			b = bytes.Repeat(pattern[:], n/len(pattern)+1)[:n]
+		} else if !again || c.mode(r) == coherence.Read {
+			continue
+		}
+		if err == nil {
+			err = c.stream.CopyIn(region, b)
+		}
+	}
+	return err
+}
+
+// inspect compares what the regions hold after the kernel with what an argument may do.
+func (c *checked) inspect(now [][]byte) error {
+	for r, b := range now {
+		switch {
+		case c.mode(r) == coherence.Read && !bytes.Equal(b, c.old[r]) &&
+			!c.overlaps(r, func(m coherence.Mode) bool { return m != coherence.Read }):
+			return c.on.refuse("launch", "it wrote to argument %d, which is passed with In", c.which[r])
+		case c.fresh(r):
+			if left, first := unwritten(b, c.pattern[:], c.element(r)); left > 0 {
+				return c.on.refuse("launch", "it left %d bytes unwritten of argument %d, which is passed with Out; the first at byte %d", left,
+					c.which[r], first)
+			}
+		}
+	}
+	return nil
+}
+
+// repeat compares the results with those for other bytes in each fresh region. Results that differ for the same bytes, too, say nothing.
+func (c *checked) repeat(now [][]byte) error {
+	arg, at, err := c.again(now, [16]byte{})
+	if arg < 0 || err != nil {
+		return err
+	}
+	if same, _, err := c.again(now, c.pattern); same >= 0 || err != nil {
+		return err
+	}
+	return c.on.refuse("launch", "byte %d that it writes to argument %d depends on what an argument passed with Out held before", at, arg)
+}
+
+// again launches the kernel again, and returns the first argument that then differs from now, -1 if there is none.
+func (c *checked) again(now [][]byte, pattern [16]byte) (arg, at int, err error) {
+	if err = c.fill(pattern, true); err == nil {
+		err = c.launch()
+	}
+	if err != nil {
+		return -1, 0, err
+	}
+	other, err := c.read(func(int) bool { return true })
+	for r := range other {
+		if at := differing(now[r], other[r], c.element(r)); at >= 0 && err == nil {
+			return c.which[r], at, nil
+		}
+	}
+	return -1, 0, err
 }
 
 // await waits for the stream. behind is an event behind the kernel, which await closes. bad is why the kernel failed, or nil, also if it

@@ -117,8 +117,7 @@ func TestKernelThatADeviceLacksIsNotDivided(t *testing.T) {
 		sum := sha256.Sum256([]byte(src.Portable))
 		p.Compiled(hex.EncodeToString(sum[:8]), map[string]kernel.Code{"f": code})
 		x := made(t, ramp(n)...)
-		grid := newSplit(t, streams[1], s).Grid(hal.Over(n).Of(16))
-		require.NoError(t, p.Kernel("f").Launch(ctx, nil, grid, kernel.InOut(x), kernel.Value(int64(n))))
+		require.NoError(t, p.Kernel("f").Launch(ctx, newSplit(t, streams[1], s), hal.Over(n).Of(16), kernel.InOut(x), kernel.Value(int64(n))))
 		assert.Equal(t, float32(n), contents(t, x)[n-1])
 		require.NoError(t, p.Close())
 	}

@@ -37,7 +37,8 @@ type onDevice struct {
 	sites  []string // Source.Indexes if the kernel reports what is wrong, else nil
 	rounds int      // driver.Compute.LoopRounds if the kernel may take more and does not report it, else 0
 	in     Written  // Source.Kernels of the kernel
-	calls  []string // for errors and traces: the launch and an argument, "Launch saxpy(y)"
+	call   string   // for errors and traces: "Launch saxpy"
+	calls  []string // the same with an argument: "Launch saxpy(y)"
 }
 
 // Kernel returns the kernel with that name. If the program does not have it, launches fail with an error of kind hal.ErrNotFound.
@@ -114,7 +115,7 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	for i, param := range in.Params {
 		calls[i] = k.call + "(" + param + ")"
 	}
-	d := &onDevice{in: in, calls: calls, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round,
+	d := &onDevice{in: in, call: k.call, calls: calls, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round,
 		passes: dev.Info().Compute.SharedByParam}
 	c := dev.Info().Compute
 	switch {
@@ -154,30 +155,30 @@ func (d *onDevice) covers(grid hal.Grid) error {
 	return nil
 }
 
-// wants appends to s.wants one for each buffer among the arguments.
-func (d *onDevice) wants(launch string, s *scratch, args []Arg) error {
+// wants appends to the list one for each buffer among the arguments.
+func (d *onDevice) wants(list []buffer.Want, args []Arg) ([]buffer.Want, error) {
 	const op = "launch"
 	n := 0
 	for i := range args {
 		a := &args[i]
 		if a.buffer {
 			if a.operand == nil {
-				return d.refuse(op, "%s is a nil buffer", d.argument(i))
+				return list, d.refuse(op, "%s is a nil buffer", d.argument(i))
 			}
 			if a.mode != coherence.Read && n < len(d.info.Params) && d.info.Params[n].Const {
-				return d.refuse(op, "%s is passed for writing, but parameter %s is const", d.argument(i), d.param(n))
+				return list, d.refuse(op, "%s is passed for writing, but parameter %s is const", d.argument(i), d.param(n))
 			}
-			call := launch
+			call := d.call
 			if i < len(d.calls) {
 				call = d.calls[i]
 			}
-			s.wants = append(s.wants, a.operand.Want(a.mode).For(call))
+			list = append(list, a.operand.Want(a.mode).For(call))
 		}
 		if d.passes || !layer.IsShared(a.arg) {
 			n++
 		}
 	}
-	return nil
+	return list, nil
 }
 
 // refuse returns the error of a launch that is refused.

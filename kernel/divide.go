@@ -1,11 +1,9 @@
 package kernel
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
-	"sync"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
@@ -17,18 +15,16 @@ import (
 // leastPart is the least threads of a part: fewer are launched on fewer devices.
 var leastPart = 1024
 
-// division is one launch on several devices. It is used again for later launches.
+// division is what is known of a launch that is divided. Its slices keep their memory.
 type division struct {
-	scratch             // wants: one for each buffer among the arguments, with all its elements
-	on      []*onDevice // of each device of the team
-	parts   []part
-	cover   buffer.Leases // on all elements of all buffers
-	values  []int64
-	blocks  [3]uint32    // of the whole grid
-	block   [3]uint32    // threads
-	timed   bool         // the launch is to be timed: each device gets a block at least
-	trial   *trial       // nil if the launch is not timed
-	owner   *func(error) // layer.Owner of the grid
+	wants  []buffer.Want // one for each buffer among the arguments, with all its elements; none if the launch is not divided
+	cover  buffer.Leases // on wants
+	on     []*onDevice   // of each device of the team
+	values []int64
+	blocks [3]uint32 // of the whole grid
+	block  [3]uint32 // threads
+	timed  bool      // the launch is to be timed: each device gets a block at least
+	trial  *trial    // nil if the launch is not timed
 
 	// For launches among ranks (ranks.go):
 	one    team        // of a rank with one device
@@ -37,45 +33,32 @@ type division struct {
 	text   []byte
 }
 
-// part is what one device does of a launch.
-type part struct {
-	device  int // index in the team
-	stream  *hal.Stream
-	on      *onDevice
-	grid    hal.Grid
-	origin  origin
-	size    float64 // of the whole grid
-	touch   []Touch // of each buffer among the arguments; there may be more
-	scratch         // wants: at least one for each buffer
-	first   []int   // of each buffer: the index of its first want
-	leases  buffer.Leases
-	faults  *faults
-	err     error // why the kernel was not enqueued, or why it failed
-	done    bool  // the kernel was enqueued
+// slice is what one device does of a launch that is divided.
+type slice struct {
+	device int // index in the team
+	origin origin
+	size   float64 // of the whole grid
+	touch  []Touch // of each buffer among the arguments; there may be more
+	first  []int   // of each buffer: the index of its first want
 }
 
-var divisions = sync.Pool{New: func() any { return new(division) }}
+func (d *division) divided() bool { return len(d.wants) > 0 }
 
-func (d *division) give() {
-	d.parts = d.parts[:cap(d.parts)]
-	for i := range d.parts {
-		d.parts[i].clear()
+func (d *division) clear() {
+	if len(d.on) == 0 {
+		return
 	}
-	d.scratch.clear()
-	d.forget()
+	clear(d.wants)
 	clear(d.on)
-	d.trial, d.cover, d.owner = nil, buffer.Leases{}, nil
-	divisions.Put(d)
-}
-
-func (p *part) clear() {
-	p.scratch.clear()
-	p.stream, p.on, p.leases, p.faults, p.err, p.done = nil, nil, buffer.Leases{}, nil, nil, false
-	p.first = p.first[:0]
+	clear(d.one.streams)
+	for i := range d.uses {
+		d.uses[i] = parts.Use{By: d.uses[i].By}
+	}
+	d.wants, d.on, d.trial, d.cover, d.timed = d.wants[:0], d.on[:0], nil, buffer.Leases{}, false
 }
 
 // divide cuts a launch into parts. divided is false if one device should run it, or say what is wrong with it.
-func (d *division) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid, args []Arg) (divided bool, err error) {
+func (d *launch) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid, args []Arg) (divided bool, err error) {
 	if len(t.streams) < 2 || k == nil || k.p == nil || layer.Empty(grid) {
 		return false, nil
 	}
@@ -103,7 +86,6 @@ func (d *division) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid
 // read looks at the arguments, and finds the blocks of the grid.
 func (d *division) read(ctx context.Context, t *team, k *Kernel, grid hal.Grid, args []Arg) (err error) {
 	of := k.parts()
-	d.owner = layer.Owner(grid)
 	d.on = resized(d.on, len(t.streams))
 	for i, stream := range t.streams {
 		if d.on[i], err = of.within(ctx, stream.Device(), grid, args); err != nil {
@@ -117,11 +99,7 @@ func (d *division) read(ctx context.Context, t *team, k *Kernel, grid hal.Grid, 
 			d.blocks, d.block = blocks, block
 		}
 	}
-	on := d.on[0]
-	if err := on.covers(grid); err != nil {
-		return err
-	}
-	if err := on.wants(k.call, &d.scratch, args); err != nil {
+	if d.wants, err = d.on[0].wants(d.wants, args); err != nil {
 		return err
 	}
 	d.values = d.values[:0]
@@ -161,7 +139,7 @@ func (d *division) most(dim int, lo, hi uint32, t *team) int {
 
 // cut cuts the blocks from lo to hi along one dimension for the first n devices, of which some may have no part. It reports false if the
 // parts' writes cannot be told apart.
-func (d *division) cut(dim int, lo, hi uint32, n int, t *team, f *Footprint, args []Arg) bool {
+func (d *launch) cut(dim int, lo, hi uint32, n int, t *team, f *Footprint, args []Arg) bool {
 	sum, before := 0.0, 0.0
 	for _, share := range t.shares[:n] {
 		sum += share
@@ -196,7 +174,7 @@ func (d *division) touches(p *part, dim int, from, to uint32, f *Footprint, n in
 	count := d.blocks
 	count[dim] = to - from
 	p.size = float64(to-from) / float64(d.blocks[dim])
-	p.grid = layer.Owned(gridOf(count, d.block), d.owner)
+	p.grid = gridOf(count, d.block)
 	var box Box
 	for e := range 3 {
 		box.Block[e] = int(d.block[e])
@@ -216,7 +194,7 @@ func gridOf(blocks, block [3]uint32) hal.Grid {
 
 // apart reports whether no part writes to a span that another one uses. The elements may differ, but a device gets, and makes stale
 // elsewhere, the span.
-func (d *division) apart(args []Arg) bool {
+func (d *launch) apart(args []Arg) bool {
 	meet := func(a, b buffer.Range) bool { return max(a.Lo, b.Lo) < min(a.Hi, b.Hi) }
 	for n := range buffersOf(args) {
 		for j := range d.parts {
@@ -231,119 +209,29 @@ func (d *division) apart(args []Arg) bool {
 	return true
 }
 
-// launch takes leases on all buffers, on the devices of all parts, and enqueues the parts. A launch that is refused changes no element.
-func (d *division) launch(ctx context.Context, args []Arg) (err error) {
-	if d.cover, err = parts.Cover(ctx, d.wants); err != nil {
-		return d.on[0].unleased("launch", err, args, d.wants)
-	}
-	enqueued := false
-	defer func() { err = cmp.Or(err, d.end(ctx, 0, enqueued)) }()
-	for i := range d.parts {
-		if err = d.parts[i].prepare(ctx, d.cover, args); err != nil {
-			return err
-		}
-	}
-	for i := 1; i < len(d.parts); i++ { // the launch of the first part checks its arguments itself
-		p := &d.parts[i]
-		if err = p.stream.Launch(p.on.kernel, layer.None(p.grid), p.args...); err != nil {
-			return err
-		}
-	}
-	for i := range d.parts {
-		p := &d.parts[i]
-		if err != nil && !enqueued {
-			break
-		}
-		d.trial.before(p.device, p.size, p.stream)
-		if p.err = p.stream.Launch(p.on.kernel, layer.Keyed(p.grid, parts.Key(p.leases)), p.args...); p.err != nil {
-			err = cmp.Or(err, p.err)
-			continue
-		}
-		p.done, enqueued = true, true
-		d.trial.after(p.device, p.stream)
-	}
-	return err
-}
-
-// end ends the leases of the parts from i on, and then the cover. If an observer of a buffer panics, the others end all the same.
-func (d *division) end(ctx context.Context, i int, enqueued bool) (err error) {
-	if i == len(d.parts) {
-		return d.cover.Release()
-	}
-	defer func() { err = cmp.Or(err, d.end(ctx, i+1, enqueued)) }()
-	return d.parts[i].end(ctx, enqueued)
-}
-
-// prepare takes the leases of a part, and makes its arguments.
-func (p *part) prepare(ctx context.Context, cover buffer.Leases, args []Arg) (err error) {
+// wantSlice makes the wants of a part: for each buffer what it writes, and what it reads before and behind that. There is always one,
+// because the kernel needs the memory.
+func (p *part) wantSlice(cover buffer.Leases, args []Arg) {
 	for n, i := range buffersOf(args) {
 		p.first = append(p.first, len(p.wants))
-		p.want(cover, n, args[i].mode)
-	}
-	if p.leases, err = buffer.ReserveAll(ctx, p.stream, p.wants...); err != nil {
-		return err
-	}
-	p.regions = p.leases.Regions(p.regions)
-	n := 0
-	for i := range args {
-		if !args[i].buffer {
-			p.args = append(p.args, args[i].arg)
+		want := func(lo, hi int, mode coherence.Mode) { p.wants = append(p.wants, parts.Of(cover, n, lo, hi, mode)) }
+		r, w, mode := p.touch[n].Read, p.touch[n].Write, coherence.ReadWrite
+		if args[i].mode == coherence.Read {
+			want(r.Lo, r.Hi, coherence.Read)
 			continue
 		}
-		p.args = append(p.args, hal.At(p.regions[p.first[n]]))
-		n++
-	}
-	if p.faults, err = p.on.faultsOn(p.stream); err != nil {
-		return err
-	}
-	if p.faults != nil {
-		p.args = append(p.args, hal.At(p.faults.mem.All()))
-	}
-	p.args = append(p.args, hal.Struct(&p.origin))
-	return nil
-}
-
-// want appends the wants of a part for buffer n: what it writes, and what it reads before and behind that. There is always one, because the
-// kernel needs the memory.
-func (p *part) want(cover buffer.Leases, n int, mode coherence.Mode) {
-	r, w := p.touch[n].Read, p.touch[n].Write
-	if mode == coherence.Read {
-		p.wants = append(p.wants, parts.Of(cover, n, r.Lo, r.Hi, coherence.Read))
-		return
-	}
-	mode = coherence.ReadWrite
-	if p.touch[n].Whole {
-		mode = coherence.Overwrite
-	}
-	p.wants = append(p.wants, parts.Of(cover, n, w.Lo, w.Hi, mode))
-	if w.Hi <= w.Lo {
-		w = buffer.Range{Lo: r.Hi, Hi: r.Hi}
-	}
-	if r.Lo < min(r.Hi, w.Lo) {
-		p.wants = append(p.wants, parts.Of(cover, n, r.Lo, min(r.Hi, w.Lo), coherence.Read))
-	}
-	if max(r.Lo, w.Hi) < r.Hi {
-		p.wants = append(p.wants, parts.Of(cover, n, max(r.Lo, w.Hi), r.Hi, coherence.Read))
-	}
-}
-
-// end ends the leases of a part. enqueued says that a part of the launch has been enqueued, perhaps another one.
-func (p *part) end(ctx context.Context, enqueued bool) (err error) {
-	if p.faults != nil {
-		if p.done {
-			err, p.err = p.faults.inspect(ctx, p.stream)
+		if p.touch[n].Whole {
+			mode = coherence.Overwrite
 		}
-		p.faults.close()
+		want(w.Lo, w.Hi, mode)
+		if w.Hi <= w.Lo {
+			w = buffer.Range{Lo: r.Hi, Hi: r.Hi}
+		}
+		if r.Lo < min(r.Hi, w.Lo) {
+			want(r.Lo, min(r.Hi, w.Lo), coherence.Read)
+		}
+		if max(r.Lo, w.Hi) < r.Hi {
+			want(max(r.Lo, w.Hi), r.Hi, coherence.Read)
+		}
 	}
-	switch {
-	case p.leases == buffer.Leases{}:
-		return err
-	case !enqueued:
-		return cmp.Or(err, p.leases.Release())
-	}
-	err = cmp.Or(err, p.leases.Commit())
-	if e := release(p.leases, p.err); p.done {
-		err = cmp.Or(err, e)
-	}
-	return err
 }

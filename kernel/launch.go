@@ -3,7 +3,6 @@ package kernel
 import (
 	"cmp"
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/go-halyard/halyard/buffer"
@@ -12,115 +11,262 @@ import (
 	"github.com/go-halyard/halyard/internal/parts"
 )
 
-// scratch has the slices that a launch needs. They are used again for later launches.
-type scratch struct {
-	wants   []buffer.Want
-	regions []hal.Region
-	args    []hal.Arg
+// A launch goes through these calls, in this order. What it is made on decides which parts it has; from run on all launches are alike.
+//
+//	Kernel.Launch         on a stream: Kernel.launch. On a Split: Split.launch. On a Step: Step.launch, which records it. Among ranks:
+//	                      Kernel.launchAmong
+//	  Kernel.within       finds the kernel that was compiled for a device and fits the arguments (device.go, rounds.go)
+//	  launch.whole        makes one part of all threads; or
+//	  launch.divide       one for each device, from the kernel's footprint (divide.go); or
+//	  launch.share        one for this rank (ranks.go)
+//	  launch.run          for all parts:
+//	    parts.Cover         keeps other accesses away from the buffers of a launch that is divided
+//	    part.reserve        takes the leases of the part, and makes the kernel's arguments
+//	    part.enqueue        launches its kernel, or those of a recorded step (step.go), or with checks before and after (check.go)
+//	    part.end            waits for what a kernel that checks itself reports, and ends the leases
+//
+// Before anything is enqueued, an error changes nothing. After that the elements that a failed part should have written are lost.
+
+// Target is what a launch is made on: a [*hal.Stream], a [*Split], the [*Step] of a function of [Record], or what [Queue.On] returns.
+type Target = parts.Target
+
+// launch is one launch. It is used again for later ones.
+type launch struct {
+	parts  []part
+	failed func(error) // parts.OnQueue.Failed
+	division
 }
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
+// part is what one device does of a launch: one kernel, or those of a recorded step.
+type part struct {
+	stream *hal.Stream
+	on     *onDevice
+	grid   hal.Grid
+	step   *launches // of a recorded step, else nil; on and grid are not set
+	slice            // of a launch that was divided
 
-func (s *scratch) clear() {
-	clear(s.wants)
-	clear(s.regions)
-	clear(s.args)
-	s.wants, s.regions, s.args = s.wants[:0], s.regions[:0], s.args[:0]
+	wants    []buffer.Want // if the part is all of a launch, one for each buffer among the arguments, else at least one
+	leases   buffer.Leases // zero if there are no wants
+	regions  []hal.Region
+	args     []hal.Arg
+	faults   *faults
+	enqueued int   // kernels
+	err      error // why what the part writes is lost, if that is known
 }
 
-func (s *scratch) give() {
-	s.clear()
-	scratches.Put(s)
+var pooled = sync.Pool{New: func() any { return new(launch) }}
+
+func (l *launch) give() {
+	l.division.clear()
+	l.parts = l.parts[:cap(l.parts)]
+	for i := range l.parts {
+		l.parts[i].clear()
+	}
+	l.parts, l.failed = l.parts[:0], nil
+	pooled.Put(l)
 }
 
-// Launch runs the kernel on the stream, once for each thread of the grid, and does not wait for it. First it takes leases on all buffers
-// among the arguments, and waits for them until ctx ends. Then it enqueues the copies that make them current on the stream's device. The
-// program is compiled if this is its first launch there.
+func (p *part) clear() {
+	if p.stream == nil {
+		return
+	}
+	clear(p.wants)
+	clear(p.regions)
+	clear(p.args)
+	*p = part{wants: p.wants[:0], regions: p.regions[:0], args: p.args[:0], slice: slice{touch: p.touch, first: p.first[:0]}}
+}
+
+// Launch runs the kernel once for each thread of the grid, and does not wait for it. On a stream, it first takes leases on all buffers among
+// the arguments, and waits for them until ctx ends. Then it enqueues the copies that make them current on the stream's device. The program
+// is compiled if this is its first launch there.
 //
 // Launch checks number, kinds and sizes of the arguments as [hal.Stream.Launch] does, and refuses InOut and Out for a parameter that is
 // declared const. A launch that is refused, for whatever reason, changes no element. If the grid is empty nothing is launched.
 //
-// With a grid of [Split.Grid] the launch is divided among devices, and with one of [Step.Grid] it is recorded; stream is not used.
-func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, args ...Arg) error {
-	const op = "launch"
-	switch among := layer.Among(grid).(type) {
-	case *Split:
-		return among.launch(ctx, k, grid, args)
-	case parts.Ranks:
-		return k.launchAmong(ctx, stream, among, grid, args)
-	case recorder:
-		return among.launch(ctx, k, grid, args)
+// On a [Split] the launch is divided among devices, and on a [Step] it is recorded.
+func (k *Kernel) Launch(ctx context.Context, on Target, grid hal.Grid, args ...Arg) error {
+	var failed func(error)
+	if q, ok := on.(*parts.OnQueue); ok {
+		on, failed = q.Target, q.Failed
 	}
+	switch on := on.(type) {
+	case *hal.Stream:
+		return k.launch(ctx, on, failed, grid, args)
+	case *Split:
+		return on.launch(ctx, k, failed, grid, args)
+	case *Step:
+		return on.launch(ctx, k, grid, args)
+	case parts.Ranks:
+		return k.launchAmong(ctx, on, grid, args)
+	case nil:
+		return k.launch(ctx, nil, nil, grid, args)
+	}
+	return hal.Errorf("launch", hal.ErrInvalidArgument, "a launch is made on a stream, a Split, a Step or a queue, not on a %T", on)
+}
+
+// launch launches the kernel on a stream.
+func (k *Kernel) launch(ctx context.Context, stream *hal.Stream, failed func(error), grid hal.Grid, args []Arg) error {
 	if stream == nil {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
+		return hal.Errorf("launch", hal.ErrInvalidArgument, "nil stream")
 	}
 	if err := layer.Err(stream); err != nil {
 		return err
 	}
-	d, err := k.within(ctx, stream.Device(), grid, args)
+	on, err := k.within(ctx, stream.Device(), grid, args)
 	if err != nil {
 		return err
 	}
-	if err := d.covers(grid); err != nil {
+	l := pooled.Get().(*launch)
+	defer l.give()
+	l.failed = failed
+	p := l.whole(stream)
+	p.on, p.grid = on, grid
+	if p.wants, err = on.wants(p.wants, args); err != nil {
 		return err
 	}
-	s := scratches.Get().(*scratch)
-	defer s.give()
-	if err := d.wants(k.call, s, args); err != nil {
-		return err
-	}
-	var leases buffer.Leases
-	if len(s.wants) > 0 {
-		if leases, err = buffer.ReserveAll(ctx, stream, s.wants...); err != nil {
-			return d.unleased(op, err, args, s.wants)
+	return l.run(ctx, args)
+}
+
+// whole makes a launch of one part, on a stream.
+func (l *launch) whole(stream *hal.Stream) *part {
+	l.parts = resized(l.parts, 1)
+	l.parts[0].stream = stream
+	return &l.parts[0]
+}
+
+// run takes the leases of all parts, enqueues the parts, and ends the leases.
+func (l *launch) run(ctx context.Context, args []Arg) (err error) {
+	if l.divided() {
+		if l.cover, err = parts.Cover(ctx, l.wants); err != nil {
+			return l.on[0].unleased("launch", err, args, l.wants)
 		}
-		s.regions = leases.Regions(s.regions)
 	}
-	n := 0
-	for i := range args {
-		if !args[i].buffer {
-			s.args = append(s.args, args[i].arg)
-			continue
+	enqueued := false // a kernel of the launch
+	defer func() { err = cmp.Or(err, l.end(ctx, 0, enqueued)) }()
+	for i := range l.parts {
+		if err = l.parts[i].reserve(ctx, l, args); err != nil {
+			return err
 		}
-		s.args = append(s.args, hal.At(s.regions[n]))
-		n++
 	}
-	faults, err := d.faultsOn(stream)
-	if err != nil {
-		if len(s.wants) > 0 {
-			err = errors.Join(err, leases.Release())
+	for i := 1; i < len(l.parts); i++ { // the launch of the first part checks its arguments itself
+		p := &l.parts[i]
+		if err = layer.Launch(p.stream, p.on.kernel, p.grid, layer.How{Check: true}, p.args); err != nil {
+			return err
 		}
-		return err
 	}
-	defer faults.close()
-	if faults != nil {
-		s.args = append(s.args, hal.At(faults.mem.All()))
-	}
-	if checking.Load() && len(s.wants) > 0 && !layer.Empty(grid) {
-		return d.launchChecked(ctx, stream, grid, args, s, leases, faults)
-	}
-	err = stream.Launch(d.kernel, layer.Keyed(grid, parts.Key(leases)), s.args...)
-	enqueued := err == nil && !layer.Empty(grid)
-	var bad error // why what the kernel wrote is lost, if it is known
-	if enqueued && faults != nil {
-		err, bad = faults.inspect(ctx, stream)
-	}
-	if len(s.wants) > 0 {
-		if enqueued {
-			err = cmp.Or(err, leases.Commit())
+	for i := range l.parts {
+		p := &l.parts[i]
+		if err != nil && !enqueued {
+			break
 		}
-		if e := release(leases, bad); !enqueued { // else it only says that the stream was closed since, but the launch counts
-			err = cmp.Or(err, e)
-		}
+		l.trial.before(p)
+		err = cmp.Or(err, p.enqueue(ctx, l, args))
+		l.trial.after(p)
+		enqueued = enqueued || p.enqueued > 0
 	}
 	return err
 }
 
-// release ends the leases of a launch. If bad is not nil, what the kernel wrote is lost. The stream has told that error, so its events do
-// not tell it again.
-func release(leases buffer.Leases, bad error) error {
-	if bad == nil {
-		return leases.Release()
+// end ends the parts from i on, and then the cover. If an observer of a buffer panics, the others end all the same.
+func (l *launch) end(ctx context.Context, i int, enqueued bool) (err error) {
+	if i == len(l.parts) {
+		if l.divided() {
+			err = l.cover.Release()
+		}
+		return err
 	}
-	return leases.ReleaseChecked(func() error { return bad })
+	defer func() { err = cmp.Or(err, l.end(ctx, i+1, enqueued)) }()
+	return l.parts[i].end(ctx, enqueued)
+}
+
+// reserve takes the leases of a part, and makes its arguments.
+func (p *part) reserve(ctx context.Context, l *launch, args []Arg) (err error) {
+	wants := p.wants
+	switch {
+	case p.step != nil:
+		wants = p.step.wants
+	case l.divided():
+		p.wantSlice(l.cover, args)
+		wants = p.wants
+	}
+	if len(wants) > 0 {
+		if p.leases, err = buffer.ReserveAll(ctx, p.stream, wants...); err != nil {
+			return p.unleased(err, args)
+		}
+		p.regions = p.leases.Regions(p.regions)
+	}
+	if p.step != nil {
+		return nil // its arguments are made
+	}
+	n := 0
+	for i := range args {
+		if !args[i].buffer {
+			p.args = append(p.args, args[i].arg)
+			continue
+		}
+		at := n
+		if l.divided() {
+			at = p.first[n]
+		}
+		p.args = append(p.args, hal.At(p.regions[at]))
+		n++
+	}
+	if p.faults, err = p.on.faultsOn(p.stream); err != nil {
+		return err
+	}
+	if p.faults != nil {
+		p.args = append(p.args, hal.At(p.faults.mem.All()))
+	}
+	if l.divided() {
+		p.args = append(p.args, hal.Struct(&p.origin))
+	}
+	return nil
+}
+
+// unleased returns the error of a part whose leases were refused. If that is due to an argument, the error names it.
+func (p *part) unleased(err error, args []Arg) error {
+	if p.step != nil {
+		return p.step.unleased(err)
+	}
+	return p.on.unleased("launch", err, args, p.wants)
+}
+
+// enqueue launches the part's kernels.
+func (p *part) enqueue(ctx context.Context, l *launch, args []Arg) error {
+	how := layer.How{Key: parts.Key(p.leases), Failed: l.failed}
+	switch {
+	case p.step != nil:
+		p.enqueued, p.err = p.step.enqueue(ctx, p, how)
+	case checking.Load() && len(p.wants) > 0 && !l.divided() && !layer.Empty(p.grid):
+		return p.enqueueChecked(ctx, how, args)
+	default:
+		if p.err = layer.Launch(p.stream, p.on.kernel, p.grid, how, p.args); p.err == nil && !layer.Empty(p.grid) {
+			p.enqueued = 1
+		}
+	}
+	return p.err
+}
+
+// end ends the leases of a part. enqueued says that a kernel of the launch was enqueued, perhaps of another part.
+func (p *part) end(ctx context.Context, enqueued bool) (err error) {
+	if p.faults != nil {
+		if p.enqueued > 0 && p.err == nil {
+			err, p.err = p.faults.inspect(ctx, p.stream)
+		}
+		p.faults.close()
+	}
+	switch {
+	case p.leases == buffer.Leases{}:
+		return err
+	case !enqueued:
+		return cmp.Or(err, p.leases.Release())
+	}
+	err = cmp.Or(err, p.leases.Commit())
+	// An error of the release would say only that the stream was closed since, and the launch counts.
+	if bad := p.err; bad != nil { // the stream has told it, so its events do not tell it again
+		_ = p.leases.ReleaseChecked(func() error { return bad })
+	} else {
+		_ = p.leases.Release()
+	}
+	return err
 }

@@ -25,7 +25,7 @@ import (
 
 // rehearsal is what the parts of one launch run with.
 type rehearsal struct {
-	d     *division
+	d     *launch
 	args  []Arg
 	data  [][]byte       // of the buffers among the arguments
 	types []reflect.Type // of their elements
@@ -50,7 +50,7 @@ type replicated struct {
 
 // rehearse returns an error if a part uses an element outside of its footprint, or leaves one that it should write. How else the kernel
 // fails is left to the launch.
-func (d *division) rehearse(ctx context.Context, k *Kernel, args []Arg) (err error) {
+func (d *launch) rehearse(ctx context.Context, k *Kernel, args []Arg) (err error) {
 	r := &rehearsal{d: d, args: slices.Clone(args)} // so that no launch allocates its arguments
 	for _, i := range buffersOf(args) {
 		r.types = append(r.types, elementOf(args[i].operand))
@@ -97,7 +97,7 @@ func (d *division) rehearse(ctx context.Context, k *Kernel, args []Arg) (err err
 }
 
 // contents returns the elements of the buffers among the arguments, zeros for one that is passed with Out.
-func (d *division) contents(ctx context.Context, args []Arg) (data [][]byte, err error) {
+func (d *launch) contents(ctx context.Context, args []Arg) (data [][]byte, err error) {
 	var wants []buffer.Want
 	var read [][]byte
 	for n, i := range buffersOf(args) {

@@ -114,7 +114,7 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 				defer func() { assert.NoError(t, p.Close()) }()
 				split := newSplit(t, streams[1:]...)
 				x, y := made(t, ramp(3*n)...), made(t, ramp(3*n)...)
-				err := p.Kernel("f").Launch(ctx, nil, split.Grid(hal.Over(n).Of(16)), kernel.In(x), kernel.Value(int64(3*n)), kernel.InOut(y), kernel.Value(int64(3*n)))
+				err := p.Kernel("f").Launch(ctx, split, hal.Over(n).Of(16), kernel.In(x), kernel.Value(int64(3*n)), kernel.InOut(y), kernel.Value(int64(3*n)))
 				switch name {
 				case "right":
 					require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestWrongArgumentsOfACheckedLaunch(t *testing.T) {
 	defer kernel.SetChecking(false)
 	x, y := made(t, ramp(n)...), made(t, ramp(n)...)
 	launch := func(args ...kernel.Arg) error {
-		return divided.Kernel("saxpy").Launch(ctx, nil, split.Grid(hal.Over(2*n).Of(16)), args...)
+		return divided.Kernel("saxpy").Launch(ctx, split, hal.Over(2*n).Of(16), args...)
 	}
 	a, length := kernel.Value(float32(1)), kernel.Value(int64(n))
 	require.NoError(t, launch(a, kernel.In(x), length, kernel.InOut(y), kernel.Value(int64(2*n))), "the host does not need the length")
@@ -161,7 +161,7 @@ func TestProgramsKeepTheirFootprints(t *testing.T) {
 	defer kernel.SetChecking(false)
 	rng := rand.New(rand.NewPCG(8, 9))
 	const n = 64
-	q := queue{t: t, split: newSplit(t, streams[1:]...)}
+	q := queue{t: t, on: newSplit(t, streams[1:]...)}
 	a, b, c := made(t, numbers(rng, n*n)...), made(t, numbers(rng, n*n)...), made(t, make([]float32, n*n)...)
 	square := q.of(hal.Over(n, n).Of(8, 8))
 	divided.Product(square, n, a, b, c)

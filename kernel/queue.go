@@ -10,9 +10,13 @@ import (
 // Queue is what a launcher that the command "halyard kernels" wrote enqueues its kernel on. The launcher returns no error, because the
 // queue keeps it. A [*halyard.Queue] is one; [github.com/go-halyard/halyard.On] makes one of a stream.
 type Queue interface {
-	// Launching returns what a launch of the named kernel needs. over is the grid that the launcher takes from the kernel's data, or the
-	// zero Grid if that does not follow from the data. If ok is false, nothing is launched.
+	// Launching returns context and grid of a launch of the named kernel. over is the grid that the launcher takes from the kernel's data,
+	// or the zero Grid if that does not follow from the data. If ok is false, nothing is launched. A launch on stream is not part of what
+	// the queue does with its launches: it is not divided or recorded, and its failure belongs to the stream.
 	Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool)
+
+	// On returns what the launch is made on. It is called after a Launching whose ok was true.
+	On() Target
 
 	// Launched takes the result of the launch. It is called after each Launching whose ok was true, also if the launch panics or ends its
 	// goroutine: with ErrUnfinished.

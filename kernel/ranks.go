@@ -16,14 +16,22 @@ import (
 // split.go does.
 
 // launchAmong runs this rank's part of a launch.
-func (k *Kernel) launchAmong(ctx context.Context, stream *hal.Stream, r parts.Ranks, grid hal.Grid, args []Arg) (err error) {
+func (k *Kernel) launchAmong(ctx context.Context, r parts.Ranks, grid hal.Grid, args []Arg) (err error) {
 	const op = "launch"
-	grid = layer.Divide(grid, nil)
-	if k == nil || k.p == nil || layer.Empty(grid) {
-		return k.Launch(ctx, stream, grid, args...) // which launches nothing
+	on, _ := r.On().(*parts.OnQueue)
+	if on == nil {
+		return hal.Errorf(op, hal.ErrInvalidArgument, "no queue for this rank's part")
+	}
+	split, _ := on.Target.(*Split)
+	stream, _ := on.Target.(*hal.Stream)
+	switch nothing := k == nil || k.p == nil || layer.Empty(grid); {
+	case nothing && split != nil:
+		return split.launch(ctx, k, on.Failed, grid, args)
+	case nothing:
+		return k.launch(ctx, stream, on.Failed, grid, args)
 	}
 	in := k.p.src.Kernels[k.name]
-	_, size := r.Ranks()
+	rank, size := r.Ranks()
 	why := in.Footprint.Why
 	if why == "" && (in.Footprint.Of == nil || len(args) != len(in.Params)) {
 		why = "nothing is known of the elements that it uses, because it is written in C, " +
@@ -35,10 +43,36 @@ func (k *Kernel) launchAmong(ctx context.Context, stream *hal.Stream, r parts.Ra
 	if err := r.Enter(ctx); err != nil {
 		return err
 	}
-	d := divisions.Get().(*division)
-	defer d.give()
+	l := pooled.Get().(*launch)
+	defer l.give()
 	defer func() { r.Leave(err) }() // also if an observer of buffers panics
-	return d.launchAmong(ctx, stream, k, r, &in.Footprint, inBlocks(grid, &in.Footprint, size), args)
+	l.failed = on.Failed
+	t := &l.one
+	t.streams, t.shares = append(t.streams[:0], stream), append(t.shares[:0], 1)
+	if split != nil {
+		if t, err = split.present(); err != nil {
+			return err
+		}
+	}
+	dim, err := l.share(ctx, t, k, r, inBlocks(grid, &in.Footprint, size), args)
+	if err != nil {
+		return err
+	}
+	if err := r.Exchange(ctx, l.signature(k.name, dim), l.uses); err != nil {
+		return err
+	}
+	lo, hi := l.bounds[rank], l.bounds[rank+1]
+	if lo == hi {
+		return nil
+	}
+	l.timed = split != nil && split.due(t)
+	if n := l.most(dim, lo, hi, t); n < 2 || !l.cut(dim, lo, hi, n, t, &in.Footprint, args) {
+		l.cut(dim, lo, hi, 1, t, &in.Footprint, args)
+	}
+	if split != nil {
+		return split.run(ctx, t, l, args)
+	}
+	return l.run(ctx, args)
 }
 
 // inBlocks gives a grid blocks that are the same on all ranks where it can be cut, unless the program has. Along rows a part can then begin
@@ -62,78 +96,44 @@ func inBlocks(g hal.Grid, f *Footprint, size int) hal.Grid {
 	return g.Of(block[:max(1, layer.Dimensions(g))]...)
 }
 
-func (d *division) launchAmong(ctx context.Context, stream *hal.Stream, k *Kernel, r parts.Ranks, f *Footprint,
-	grid hal.Grid, args []Arg) error {
-	split, _ := r.Devices().(*Split)
-	t := &d.one
-	t.streams, t.shares = append(t.streams[:0], stream), append(t.shares[:0], 1)
-	if split != nil {
-		var err error
-		if t, err = split.present(); err != nil {
-			return err
-		}
-	}
+// share finds the dimension in which the ranks' parts can be cut, the bounds of the parts there in blocks, and what each part uses. If
+// there is one block alone in the dimensions that can be cut, the first rank runs all.
+func (d *launch) share(ctx context.Context, t *team, k *Kernel, r parts.Ranks, grid hal.Grid, args []Arg) (dim int, err error) {
 	if err := d.read(ctx, t, k, grid, args); err != nil {
-		return err
+		return 0, err
 	}
 	for i := range d.wants {
 		if err := d.wants[i].Err(); err != nil {
-			return d.on[0].unleased("launch", err, args, d.wants)
+			return 0, d.on[0].unleased("launch", err, args, d.wants)
 		}
 	}
-	rank, size := r.Ranks()
+	_, size := r.Ranks()
 	if d.aliased(args) {
-		return d.on[0].refuse("launch",
+		return 0, d.on[0].refuse("launch",
 			"it cannot be divided among %d ranks: an argument that is written shares elements with another argument",
 			size)
 	}
-	dim, ok := d.share(r, f, args)
-	if !ok {
-		return d.on[0].refuse("launch",
-			"it cannot be divided among %d ranks: with these arguments a rank would write what another one uses",
-			size)
-	}
-	if err := r.Exchange(ctx, d.signature(k.name, dim), d.uses); err != nil {
-		return err
-	}
-	lo, hi := d.bounds[rank], d.bounds[rank+1]
-	if lo == hi {
-		return nil
-	}
-	d.timed = split != nil && split.due(t)
-	if n := d.most(dim, lo, hi, t); n < 2 || !d.cut(dim, lo, hi, n, t, f, args) {
-		d.cut(dim, lo, hi, 1, t, f, args)
-	}
-	if split == nil {
-		return d.launch(ctx, args)
-	}
-	d.trial = split.begin(t, d.timed)
-	err := d.launch(ctx, args)
-	split.timed(d.trial)
-	if err != nil {
-		_, _ = split.present() // a device that was lost is left out from now on
-	}
-	return err
-}
-
-// share finds the dimension in which the ranks' parts can be cut, the bounds of the parts there in blocks, and what each part uses. If
-// there is one block alone in the dimensions that can be cut, the first rank runs all.
-func (d *division) share(r parts.Ranks, f *Footprint, args []Arg) (dim int, ok bool) {
-	single := true
+	in, single := k.p.src.Kernels[k.name], true
+	f := &in.Footprint
 	for dim := 2; dim >= 0; dim-- {
 		if f.Cut[dim] && d.blocks[dim] > 1 {
 			single = false
 			if d.shareAlong(dim, r.Begins, r, f, args) {
-				return dim, true
+				return dim, nil
 			}
 		}
 	}
 	all := func(rank, n int) int { return min(rank, 1) * n }
-	return 0, single && d.shareAlong(0, all, r, f, args)
+	if single && d.shareAlong(0, all, r, f, args) {
+		return 0, nil
+	}
+	return 0, d.on[0].refuse("launch",
+		"it cannot be divided among %d ranks: with these arguments a rank would write what another one uses",
+		size)
 }
 
 // shareAlong cuts the grid along a dimension for all ranks. It reports whether no rank's part writes a span that another one's uses.
-func (d *division) shareAlong(dim int, begins func(rank, n int) int, r parts.Ranks, f *Footprint, args []Arg) bool {
+func (d *launch) shareAlong(dim int, begins func(rank, n int) int, r parts.Ranks, f *Footprint, args []Arg) bool {
 	_, size := r.Ranks()
 	d.bounds = d.bounds[:0]
 	for i := range size + 1 {
@@ -176,12 +176,4 @@ func (d *division) signature(name string, dim int) uint64 {
 	d.text = b
 	_, _ = h.Write(b)
 	return h.Sum64()
-}
-
-// forget drops what a launch among ranks refers to.
-func (d *division) forget() {
-	clear(d.one.streams)
-	for i := range d.uses {
-		d.uses[i] = parts.Use{By: d.uses[i].By}
-	}
 }

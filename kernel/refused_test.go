@@ -120,17 +120,17 @@ func TestNilContextsAreRefused(t *testing.T) {
 	split, err := kernel.NewSplit(streams...)
 	require.NoError(t, err)
 	step, err := kernel.Record(ctx, s, func(step *kernel.Step) error {
-		return divided.SaxpyOn(ctx, s, step.Grid(hal.Over(8)), 1, x, y)
+		return divided.SaxpyOn(ctx, step, hal.Over(8), 1, x, y)
 	})
 	require.NoError(t, err)
 	for range 2 {
 		for name, call := range map[string]func() error{
 			"Launch":  func() error { return divided.SaxpyOn(none, s, hal.Over(8), 1, x, y) },
-			"divided": func() error { return divided.SaxpyOn(none, nil, split.Grid(hal.Over(8).Of(4)), 1, x, y) },
+			"divided": func() error { return divided.SaxpyOn(none, split, hal.Over(8).Of(4), 1, x, y) },
 			"Record":  func() error { _, err := kernel.Record(none, s, func(*kernel.Step) error { return nil }); return err },
 			"Run":     func() error { return step.Run(none) },
 			"recorded": func() error {
-				_, err := kernel.Record(ctx, s, func(step *kernel.Step) error { return divided.SaxpyOn(none, s, step.Grid(hal.Over(8)), 1, x, y) })
+				_, err := kernel.Record(ctx, s, func(step *kernel.Step) error { return divided.SaxpyOn(none, step, hal.Over(8), 1, x, y) })
 				return err
 			},
 		} {

@@ -17,6 +17,9 @@ const roundsMacro = "#define HALYARD_ROUNDS 1\n"
 // within returns the kernel on a device for a launch with these arguments.
 func (k *Kernel) within(ctx context.Context, dev *hal.Device, grid hal.Grid, args []Arg) (*onDevice, error) {
 	d, err := k.device(ctx, dev)
+	if err == nil {
+		err = d.covers(grid)
+	}
 	if err != nil || d.rounds == 0 || !d.mayExceed(grid, args) {
 		return d, err
 	}

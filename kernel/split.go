@@ -15,7 +15,7 @@ import (
 // Split divides launches among several devices:
 //
 //	split, err := kernel.NewSplit(streams...)
-//	err = k.Launch(ctx, streams[0], split.Grid(hal.Over(n)), args...)
+//	err = k.Launch(ctx, split, hal.Over(n), args...)
 //
 // The grid is cut into a part for each device. Each device gets the elements that its threads use, if they are stale there. The threads
 // have the same indexes as in a launch on one device, so the result is the same. That needs the [Footprint] of a kernel that the command
@@ -105,13 +105,12 @@ func NewSplit(streams ...*hal.Stream) (*Split, error) {
 	return s, nil
 }
 
-// Grid returns the same grid for launches that are divided. Such a launch uses the streams of the split and ignores the one that it is
-// given.
-func (s *Split) Grid(g hal.Grid) hal.Grid {
-	if s == nil {
-		return g
+// Device returns the device of the first of Streams, nil if no device works.
+func (s *Split) Device() *hal.Device {
+	if t := s.now(); len(t.streams) > 0 {
+		return t.streams[0].Device()
 	}
-	return layer.Divide(g, s)
+	return nil
 }
 
 // Streams returns the streams of the devices that work, in the order of NewSplit.
@@ -172,34 +171,41 @@ func (s *Split) Close() error {
 }
 
 // launch launches a kernel on the devices of the split.
-func (s *Split) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) error {
+func (s *Split) launch(ctx context.Context, k *Kernel, failed func(error), grid hal.Grid, args []Arg) error {
 	t, err := s.present()
 	if err != nil {
 		return err
 	}
-	grid = layer.Divide(grid, nil)
-	d := divisions.Get().(*division)
-	defer d.give()
-	d.timed = s.due(t)
+	l := pooled.Get().(*launch)
+	defer l.give()
+	l.failed, l.timed = failed, s.due(t)
 	if able := s.able(ctx, t, k); able != t {
-		t, d.timed = able, false // measurements are of all devices
+		t, l.timed = able, false // measurements are of all devices
 	}
-	divided, err := d.divide(ctx, t, k, grid, args)
+	divided, err := l.divide(ctx, t, k, grid, args)
+	if divided && checking.Load() {
+		err = l.rehearse(ctx, k, args)
+	}
 	switch {
 	case err != nil:
-	case divided && checking.Load():
-		if err = d.rehearse(ctx, k, args); err == nil {
-			err = k.Launch(ctx, t.streams[0], grid, args...)
-		}
-	case divided:
-		d.trial = s.begin(t, d.timed)
-		err = d.launch(ctx, args)
-		s.timed(d.trial)
+	case divided && !checking.Load():
+		return s.run(ctx, t, l, args)
 	default:
-		err = k.Launch(ctx, t.streams[0], grid, args...)
+		err = k.launch(ctx, t.streams[0], failed, grid, args)
 	}
 	if err != nil {
 		_, _ = s.present() // a device that was lost is left out from now on, and this error has told it
+	}
+	return err
+}
+
+// run runs a launch whose parts are on devices of the split.
+func (s *Split) run(ctx context.Context, t *team, l *launch, args []Arg) error {
+	l.trial = s.begin(t, l.timed)
+	err := l.run(ctx, args)
+	s.timed(l.trial)
+	if err != nil {
+		_, _ = s.present()
 	}
 	return err
 }

@@ -89,10 +89,10 @@ func init() {
 	kernel.SetLeastPart(16)
 }
 
-// queue is a kernel.Queue over a split, which fails the test at the first error.
+// queue is a kernel.Queue, which fails the test at the first error.
 type queue struct {
 	t     *testing.T
-	split *kernel.Split
+	on    kernel.Target
 	grid  hal.Grid
 	whole bool // the grid is q.grid
 }
@@ -101,8 +101,10 @@ func (q queue) Launching(_ string, over hal.Grid) (context.Context, *hal.Stream,
 	if q.whole {
 		over = q.grid
 	}
-	return ctx, nil, q.split.Grid(over), true
+	return ctx, nil, over, true
 }
+
+func (q queue) On() kernel.Target { return q.on }
 
 func (q queue) Launched(err error) {
 	q.t.Helper()
@@ -160,7 +162,7 @@ func TestHeatMovesOnlyHalos(t *testing.T) {
 	const width, height, steps = 40, 64, 6
 	start := numbers(rand.New(rand.NewPCG(1, 2)), width*height)
 	run := func(t *testing.T, team []*hal.Stream) (result []float32, first, rest uint64) {
-		q := queue{t: t, split: newSplit(t, team...)}
+		q := queue{t: t, on: newSplit(t, team...)}
 		now, next := made(t, start...), made(t, make([]float32, width*height)...)
 		for i := range steps {
 			divided.Spread(q.of(hal.Over(width, height).Of(8, 4)), width, height, now, next)
@@ -249,10 +251,10 @@ func TestProgramsAreTheSameOnSeveralDevices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, own := devices(t, 1)
-			want := run(t, queue{t: t, split: newSplit(t, own[1:]...)})
+			want := run(t, queue{t: t, on: newSplit(t, own[1:]...)})
 			for _, team := range teams(t) {
 				t.Run(names(team), func(t *testing.T) {
-					require.Equal(t, want, run(t, queue{t: t, split: newSplit(t, team...)}))
+					require.Equal(t, want, run(t, queue{t: t, on: newSplit(t, team...)}))
 				})
 			}
 		})
@@ -301,7 +303,7 @@ func TestDividedLaunchesAreWhole(t *testing.T) {
 	split := newSplit(t, own[1:]...)
 	one, y := made(t, make([]float32, n)...), made(t, make([]float32, n)...)
 	require.NoError(t, one.Fill(ctx, 1))
-	q := queue{t: t, split: split}.of(hal.Over(n).Of(16))
+	q := queue{t: t, on: split}.of(hal.Over(n).Of(16))
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(func() {
@@ -342,7 +344,7 @@ func TestReadsOfOtherPartsKeepALaunchTogether(t *testing.T) {
 		}}}}})
 	defer func() { assert.NoError(t, p.Close()) }()
 	x := made(t, make([]int32, n)...)
-	require.NoError(t, p.Kernel("f").Launch(ctx, nil, newSplit(t, own[1:3]...).Grid(hal.Over(n).Of(16)), kernel.InOut(x), kernel.Value(int64(n))))
+	require.NoError(t, p.Kernel("f").Launch(ctx, newSplit(t, own[1:3]...), hal.Over(n).Of(16), kernel.InOut(x), kernel.Value(int64(n))))
 	assert.Equal(t, uint64(4*n), copied(t, x.Stats()), "bytes to one device")
 	assert.Equal(t, slices.Repeat([]int32{1}, n), contents(t, x))
 }
@@ -389,7 +391,7 @@ func TestShortLaunchesRunOnTheFirstDevice(t *testing.T) {
 		launches := 0
 		run := func(times int) {
 			for range times {
-				require.NoError(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, one, y))
+				require.NoError(t, divided.SaxpyOn(ctx, split, hal.Over(n).Of(16), 1, one, y))
 				for _, s := range streams {
 					require.NoError(t, s.Sync(ctx))
 				}
@@ -420,7 +422,7 @@ func TestSharesFollowTimes(t *testing.T) {
 	run := func(times int) {
 		last := split.Shares()
 		for range times {
-			require.NoError(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, one, y))
+			require.NoError(t, divided.SaxpyOn(ctx, split, hal.Over(n).Of(16), 1, one, y))
 			for _, s := range streams {
 				require.NoError(t, s.Sync(ctx))
 			}
@@ -470,10 +472,10 @@ func TestDividedLaunchAllocatesLittle(t *testing.T) {
 func heatSteps(t testing.TB, streams []*hal.Stream) (launch, sync func()) {
 	const width, height = 64, 64
 	split := newSplit(t, streams...)
-	grid := split.Grid(hal.Over(width, height).Of(16, 16))
+	grid := hal.Over(width, height).Of(16, 16)
 	now, next := made(t, make([]float32, width*height)...), made(t, make([]float32, width*height)...)
 	launch = func() {
-		if err := divided.SpreadOn(ctx, nil, grid, width, height, now, next); err != nil {
+		if err := divided.SpreadOn(ctx, split, grid, width, height, now, next); err != nil {
 			t.Fatal(err)
 		}
 		now, next = next, now

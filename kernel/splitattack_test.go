@@ -42,10 +42,10 @@ func TestKernelFailsInOnePart(t *testing.T) {
 				})}, Kernels: map[string]kernel.Written{"f": {Params: []string{"x", "len(x)", "y", "len(y)", "bad"}, Footprint: own(true, 1, 3)}}})
 				defer func() { assert.NoError(t, p.Close()) }()
 				_, streams := devices(t, devs)
-				grid := newSplit(t, streams[1:]...).Grid(hal.Over(n).Of(16))
+				split, grid := newSplit(t, streams[1:]...), hal.Over(n).Of(16)
 				x, y := made(t, ramp(n)...), made(t, ramp(n)...)
 				launch := func(bad int) error {
-					return p.Kernel("f").Launch(ctx, nil, grid, kernel.In(x), kernel.Value(int64(n)), kernel.Out(y), kernel.Value(int64(n)), kernel.Value(int64(bad)))
+					return p.Kernel("f").Launch(ctx, split, grid, kernel.In(x), kernel.Value(int64(n)), kernel.Out(y), kernel.Value(int64(n)), kernel.Value(int64(bad)))
 				}
 				require.NoError(t, launch(at))
 				for other := range devs {
@@ -84,7 +84,7 @@ func TestManyLaunchesFindALostDevice(t *testing.T) {
 			x, y := made(t, ramp(n)...), made(t, ramp(n)...)
 			group.Go(func() {
 				<-start
-				errs <- divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, x, y)
+				errs <- divided.SaxpyOn(ctx, split, hal.Over(n).Of(16), 1, x, y)
 			})
 		}
 		close(start)
@@ -122,7 +122,7 @@ func TestObserverPanicsInADividedLaunch(t *testing.T) {
 		})
 		threw := func() (threw bool) {
 			defer func() { threw = recover() != nil }()
-			require.NoError(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, x, y))
+			require.NoError(t, divided.SaxpyOn(ctx, split, hal.Over(n).Of(16), 1, x, y))
 			return false
 		}()
 		stop()
@@ -146,7 +146,7 @@ func TestContextEndsInADividedLaunch(t *testing.T) {
 	const n = 480
 	_, streams := devices(t, 3)
 	split := newSplit(t, streams[1:]...)
-	grid := split.Grid(hal.Over(n).Of(16))
+	grid := hal.Over(n).Of(16)
 	x, y := made(t, ramp(n)...), made(t, ramp(n)...)
 	given := 0
 	for after := range 100 {
@@ -162,7 +162,7 @@ func TestContextEndsInADividedLaunch(t *testing.T) {
 		if after == 0 {
 			cancel()
 		}
-		err := divided.SaxpyOn(within, nil, grid, 1, x, y)
+		err := divided.SaxpyOn(within, split, grid, 1, x, y)
 		stop()
 		cancel()
 		want := float32(2)
@@ -178,11 +178,11 @@ func TestContextEndsInADividedLaunch(t *testing.T) {
 	within, cancel := context.WithCancel(ctx)
 	require.NoError(t, y.Update(ctx, func([]float32) error {
 		go cancel()
-		err := divided.SaxpyOn(within, nil, grid, 1, x, y)
+		err := divided.SaxpyOn(within, split, grid, 1, x, y)
 		require.ErrorIs(t, err, context.Canceled)
 		return nil
 	}))
-	require.NoError(t, divided.SaxpyOn(ctx, nil, grid, 1, x, y))
+	require.NoError(t, divided.SaxpyOn(ctx, split, grid, 1, x, y))
 }
 
 // Shares whose sum is infinite, and those that are nothing beside others, divide as well.
@@ -198,15 +198,15 @@ func TestSharesOfAnySize(t *testing.T) {
 			sum += share
 		}
 		require.InDelta(t, 1, sum, 1e-9)
-		require.NoError(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, x, y))
+		require.NoError(t, divided.SaxpyOn(ctx, split, hal.Over(n).Of(16), 1, x, y))
 		require.Equal(t, float32((i+2)*(n-1)), contents(t, y)[n-1])
 	}
 	require.NoError(t, split.SetShares(1e-9, 1, 1e-9))
-	require.NoError(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, x, y))
+	require.NoError(t, divided.SaxpyOn(ctx, split, hal.Over(n).Of(16), 1, x, y))
 	assert.NotEqual(t, int64(-1), y.Version(streams[2].Device()), "the launch is not that of a device with next to no share")
 	require.NoError(t, split.SetShares(1e308, 1e-308, 1e-308))
 	require.NoError(t, streams[1].Close())
-	require.ErrorIs(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, x, y), hal.ErrClosed)
+	require.ErrorIs(t, divided.SaxpyOn(ctx, split, hal.Over(n).Of(16), 1, x, y), hal.ErrClosed)
 	assert.Equal(t, []float64{0.5, 0.5}, split.Shares(), "those that are left")
 }
 
@@ -217,11 +217,8 @@ func TestNilSplit(t *testing.T) {
 		assert.Empty(t, s.Shares())
 		require.ErrorIs(t, s.SetShares(1), hal.ErrInvalidArgument)
 		require.ErrorIs(t, s.Close(), hal.ErrInvalidArgument)
-		_, streams := devices(t, 1)
 		x, y := made(t, ramp(10)...), made(t, ramp(10)...)
-		err := divided.SaxpyOn(ctx, streams[1], s.Grid(hal.Over(10)), 1, x, y)
-		if s != nil {
-			require.ErrorContains(t, err, "make it with NewSplit")
-		}
+		require.ErrorContains(t, divided.SaxpyOn(ctx, s, hal.Over(10), 1, x, y), "make it with NewSplit")
+		require.Nil(t, s.Device())
 	}
 }

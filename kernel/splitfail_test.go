@@ -65,11 +65,11 @@ func TestDeviceFailsInADividedLaunch(t *testing.T) {
 			b := newFailing(kind)
 			streams := b.streams(t)
 			split := newSplit(t, streams...)
-			grid := split.Grid(hal.Over(n).Of(16))
+			grid := hal.Over(n).Of(16)
 			one, y := made(t, make([]float32, n)...), made(t, make([]float32, n)...)
 			require.NoError(t, one.Fill(ctx, 1))
 			launch := func() error {
-				return divided.SaxpyOn(ctx, nil, grid, 1, one, y)
+				return divided.SaxpyOn(ctx, split, grid, 1, one, y)
 			}
 			for range before {
 				require.NoError(t, launch())
@@ -137,7 +137,7 @@ func TestAllDevicesOfASplitAreGone(t *testing.T) {
 		require.NoError(t, s.Close())
 	}
 	for range 3 {
-		require.ErrorIs(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(100)), 1, x, y), hal.ErrClosed)
+		require.ErrorIs(t, divided.SaxpyOn(ctx, split, hal.Over(100), 1, x, y), hal.ErrClosed)
 	}
 	assert.Empty(t, split.Streams())
 	assert.Equal(t, ramp(100), contents(t, y))
@@ -174,7 +174,7 @@ func TestBoundsOfParts(t *testing.T) {
 	})
 	defer func() { assert.NoError(t, p.Close()) }()
 	x := made(t, make([]int32, 800)...)
-	err := p.Kernel("f").Launch(ctx, nil, newSplit(t, streams[:2]...).Grid(hal.Over(800).Of(16)), kernel.InOut(x), kernel.Value(int64(800)))
+	err := p.Kernel("f").Launch(ctx, newSplit(t, streams[:2]...), hal.Over(800).Of(16), kernel.InOut(x), kernel.Value(int64(800)))
 	require.ErrorIs(t, err, hal.ErrOutOfRange)
 	assert.ErrorContains(t, err, "outside.go:7: index 1700 out of range with length 800")
 	first, err := x.At(ctx, 399)
@@ -211,7 +211,7 @@ func TestDevicesThatCannotRunAKernelAreLeftOut(t *testing.T) {
 				}}}}})
 			y := made(t, ramp(n)...)
 			for range 3 {
-				err := p.Kernel("f").Launch(ctx, nil, split.Grid(hal.Over(n).Of(16)), kernel.InOut(y), kernel.Value(int64(n)))
+				err := p.Kernel("f").Launch(ctx, split, hal.Over(n).Of(16), kernel.InOut(y), kernel.Value(int64(n)))
 				if len(bad) == 3 {
 					require.ErrorIs(t, err, kind)
 					require.ErrorContains(t, err, "no compiler")

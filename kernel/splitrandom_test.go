@@ -97,9 +97,9 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 		log = append(log, what)
 		which := rng.IntN(2)
 		for _, w := range []*world{one, several} {
-			q := queue{t: t}
+			q := queue{t: t, on: one.stream}
 			if w == several {
-				q.split = w.splits[which]
+				q.on = w.splits[which]
 			}
 			run(w, q)
 		}
@@ -120,13 +120,13 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 			if x.to-x.from >= n {
 				a := rng.Float32() - 0.5
 				both(fmt.Sprint("saxpy ", x, y, block), func(w *world, q queue) {
-					require.NoError(t, divided.SaxpyOn(ctx, one.stream, q.split.Grid(over), a, sliced(t, w.floats, x), sliced(t, w.floats, y)))
+					require.NoError(t, divided.SaxpyOn(ctx, q.on, over, a, sliced(t, w.floats, x), sliced(t, w.floats, y)))
 				})
 			}
 		case 2:
 			if x.to-x.from >= n && x != y {
 				both(fmt.Sprint("laplace ", x, y, block), func(w *world, q queue) {
-					require.NoError(t, divided.LaplaceOn(ctx, one.stream, q.split.Grid(over), sliced(t, w.floats, x), sliced(t, w.floats, y)))
+					require.NoError(t, divided.LaplaceOn(ctx, q.on, over, sliced(t, w.floats, x), sliced(t, w.floats, y)))
 				})
 			}
 		case 3, 4:
@@ -135,8 +135,8 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 			if x != y && (x.buffer != y.buffer || x.to <= y.from || y.to <= x.from) {
 				y.to = y.from + width*height // of an Out every element has to be written
 				both(fmt.Sprint("spread ", width, height, x, y), func(w *world, q queue) {
-					grid := q.split.Grid(hal.Over(width, height).Of(1+block%4, 1+block/4))
-					require.NoError(t, divided.SpreadOn(ctx, one.stream, grid, int32(width), int32(height), sliced(t, w.floats, x), sliced(t, w.floats, y)))
+					grid := hal.Over(width, height).Of(1+block%4, 1+block/4)
+					require.NoError(t, divided.SpreadOn(ctx, q.on, grid, int32(width), int32(height), sliced(t, w.floats, x), sliced(t, w.floats, y)))
 				})
 			}
 		case 5, 6:
@@ -145,15 +145,15 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 			if x != y && (x.buffer != y.buffer || x.to <= y.from || y.to <= x.from) {
 				x.to, y.to = x.from+rows*cols, y.from+rows*cols
 				both(fmt.Sprint("blur ", rows, cols, x, y), func(w *world, q queue) {
-					grid := q.split.Grid(hal.Over(cols, rows).Of(1+block%3, 1+block/3))
-					require.NoError(t, divided.BlurOn(ctx, one.stream, grid, kernel.InRows(sliced(t, w.floats, x), cols), kernel.InRows(sliced(t, w.floats, y), cols)))
+					grid := hal.Over(cols, rows).Of(1+block%3, 1+block/3)
+					require.NoError(t, divided.BlurOn(ctx, q.on, grid, kernel.InRows(sliced(t, w.floats, x), cols), kernel.InRows(sliced(t, w.floats, y), cols)))
 				})
 			}
 		case 7:
 			i, k := rng.IntN(buffers), rng.IntN(buffers)
 			if m := one.bodies[k].Len(); i != k && one.bodies[i].Len() >= m {
 				both(fmt.Sprint("pull ", i, k), func(w *world, q queue) {
-					require.NoError(t, divided.PullOn(ctx, one.stream, q.split.Grid(hal.Over(m).Of(block)), 0.01, w.bodies[i], w.bodies[k]))
+					require.NoError(t, divided.PullOn(ctx, q.on, hal.Over(m).Of(block), 0.01, w.bodies[i], w.bodies[k]))
 				})
 				require.Equal(t, contents(t, one.bodies[k]), contents(t, several.bodies[k]), "%q", log)
 			}

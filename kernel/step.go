@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -25,7 +24,9 @@ import (
 //
 // Several goroutines may use a Step at once.
 type Step struct {
-	stream *hal.Stream
+	on     Target                   // of Record
+	stream *hal.Stream              // the first of on
+	failed func(error)              // parts.OnQueue.Failed
 	state  atomic.Pointer[launches] // nil before Record has returned, and after Close
 
 	mu        sync.Mutex
@@ -62,10 +63,10 @@ type recorded struct {
 	ready []hal.Arg // the arguments, with the regions of the last run
 }
 
-// Record calls fn, and returns the launches that fn makes on grids of [Step.Grid] as a step:
+// Record calls fn, and returns the launches that fn makes on its argument as a step, which Run makes on a stream or a [Split]:
 //
 //	step, err := kernel.Record(ctx, stream, func(s *kernel.Step) error {
-//		return k.Launch(ctx, stream, s.Grid(hal.Over(n)), kernel.In(x), kernel.InOut(y))
+//		return k.Launch(ctx, s, hal.Over(n), kernel.In(x), kernel.InOut(y))
 //	})
 //	err = step.Run(ctx)
 //
@@ -73,18 +74,31 @@ type recorded struct {
 // the step, with the values that they have now. What is to change from run to run belongs in a buffer.
 //
 // The step keeps the buffers reachable, but not open: once one is closed, Run fails. The step of an fn that launches nothing does nothing.
-func Record(ctx context.Context, stream *hal.Stream, fn func(*Step) error) (*Step, error) {
+func Record(ctx context.Context, on Target, fn func(*Step) error) (*Step, error) {
 	const op = "record"
+	l := &launches{}
+	s := &Step{on: on, recording: l}
+	if q, ok := on.(*parts.OnQueue); ok {
+		on, s.failed = q.Target, q.Failed
+	}
+	switch on := on.(type) {
+	case *hal.Stream:
+		s.stream = on
+	case *Split:
+		t := on.now()
+		if t.gone != nil {
+			return nil, t.gone
+		}
+		s.stream, l.plain = t.streams[0], true
+	}
 	switch {
 	case fn == nil:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
-	case stream == nil:
+	case s.stream == nil:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 	case ctx == nil:
 		return nil, layer.Ended(op, ctx)
 	}
-	l := &launches{}
-	s := &Step{stream: stream, recording: l}
 	switch err := s.record(fn); {
 	case err != nil:
 		return nil, err
@@ -106,59 +120,46 @@ func (s *Step) record(fn func(*Step) error) error {
 	return fn(s)
 }
 
-// recorder is what the grids of a step carry.
-type recorder struct {
-	step *Step
-	over *Split // of the grid that the program gave, or nil
-}
-
-// Grid returns the same grid for launches that are recorded in place of being made, on the step's stream. It is for the function of
-// [Record] alone: later launches on it are refused.
-func (s *Step) Grid(g hal.Grid) hal.Grid {
-	over, _ := layer.Among(g).(*Split)
-	return layer.Divide(g, recorder{s, over})
+// Device returns the device of the stream, or of the first one.
+func (s *Step) Device() *hal.Device {
+	if s == nil || s.stream == nil {
+		return nil
+	}
+	return s.stream.Device()
 }
 
 // launch records a launch.
-func (r recorder) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) error {
-	s := r.step
-	one, err := s.checked(ctx, k, layer.Divide(grid, nil), args)
+func (s *Step) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) error {
+	one, err := s.checked(ctx, k, grid, args)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.recording
 	switch {
 	case l == nil:
-		return hal.Errorf("launch", hal.ErrInvalidArgument,
-			"the grid is of a step that was recorded before; launch on another grid, or call Run")
+		return hal.Errorf("launch", hal.ErrInvalidArgument, "this is a step that was recorded before; launch on the stream or the queue itself, or call Run")
 	case err != nil:
 		s.refused = true
 		return err
 	}
-	if r.over != nil {
-		one.grid = r.over.Grid(one.grid)
-	}
-	l.plain = l.plain || r.over != nil || one.on.sites != nil || checking.Load()
+	l.plain = l.plain || one.on.sites != nil || checking.Load()
 	l.list = append(l.list, one)
 	return nil
 }
 
 // checked makes the checks of a launch.
 func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) (one recorded, err error) {
-	dev := s.stream.Device()
+	dev := s.Device()
 	d, err := k.within(ctx, dev, grid, args)
 	if err != nil {
 		return one, err
 	}
-	if err := d.covers(grid); err != nil {
+	wants, err := d.wants(nil, args)
+	if err != nil {
 		return one, err
 	}
-	var used scratch
-	if err := d.wants(k.call, &used, args); err != nil {
-		return one, err
-	}
-	for i := range used.wants {
-		if err := used.wants[i].Err(); err != nil {
-			return one, d.unleased("launch", err, args, used.wants)
+	for i := range wants {
+		if err := wants[i].Err(); err != nil {
+			return one, d.unleased("launch", err, args, wants)
 		}
 	}
 	// A launch that does nothing checks the rest, with memory of no bytes for each buffer.
@@ -166,7 +167,7 @@ func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 	if err != nil {
 		return one, err
 	}
-	one = recorded{k: k, on: d, now: d, grid: grid, wants: used.wants}
+	one = recorded{k: k, on: d, now: d, grid: grid, wants: wants}
 	for i := range args {
 		a := args[i]
 		if a.buffer {
@@ -180,7 +181,7 @@ func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 	if d.sites != nil {
 		one.ready = append(one.ready, hal.At(none.All()))
 	}
-	return one, errors.Join(s.stream.Launch(d.kernel, layer.None(grid), one.ready...), none.Close())
+	return one, errors.Join(layer.Launch(s.stream, d.kernel, grid, layer.How{Check: true}, one.ready), none.Close())
 }
 
 // combine makes one want for each buffer. Launches of empty grids are left out.
@@ -219,59 +220,44 @@ func (s *Step) Run(ctx context.Context) (err error) {
 		return layer.Ended(op, ctx)
 	}
 	if l.plain {
-		return l.each(ctx, s.stream)
+		return l.each(ctx, s.on)
 	}
 	if err := layer.Err(s.stream); err != nil {
 		return err
 	}
-	if len(l.wants) == 0 {
-		_, err := l.enqueue(ctx, s.stream, nil, buffer.Leases{})
-		return err
-	}
-	leases, err := buffer.ReserveAll(ctx, s.stream, l.wants...)
-	switch {
-	case errors.Is(err, hal.ErrOutOfMemory):
-		return l.each(ctx, s.stream) // there may be room for the buffers of each
-	case err != nil:
-		return l.unleased(err)
-	}
-	used := scratches.Get().(*scratch)
-	defer used.give()
-	used.regions = leases.Regions(used.regions)
-	n, err := l.enqueue(ctx, s.stream, used.regions, leases)
-	var bad error // why elements are lost
-	if n > 0 {
-		bad = err
-		err = cmp.Or(err, leases.Commit())
-	}
-	if e := release(leases, bad); n == 0 { // else it only says that the stream was closed since, but the launches count
-		err = cmp.Or(err, e)
+	all := pooled.Get().(*launch)
+	defer all.give()
+	all.failed = s.failed
+	p := all.whole(s.stream)
+	p.step = l
+	if err = all.run(ctx, nil); len(l.wants) > 0 && p.leases == (buffer.Leases{}) && errors.Is(err, hal.ErrOutOfMemory) {
+		return l.each(ctx, s.on) // there may be room for the buffers of each
 	}
 	return err
 }
 
 // each makes the launches one after the other.
-func (l *launches) each(ctx context.Context, stream *hal.Stream) error {
+func (l *launches) each(ctx context.Context, on Target) error {
 	for i := range l.list {
 		one := &l.list[i]
-		if err := one.k.Launch(ctx, stream, one.grid, one.args...); err != nil {
+		if err := one.k.Launch(ctx, on, one.grid, one.args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// enqueue enqueues the launches. regions are those of wants, which have the leases. n is how many were enqueued.
-func (l *launches) enqueue(ctx context.Context, stream *hal.Stream, regions []hal.Region, leases buffer.Leases) (n int, err error) {
+// enqueue enqueues the launches on the stream of p, which has their leases. n is how many were enqueued.
+func (l *launches) enqueue(ctx context.Context, p *part, how layer.How) (n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	same, err := l.renew(ctx, stream, regions)
-	key := parts.Key(leases)
+	stream := p.stream
+	same, err := l.renew(ctx, stream, p.regions)
 	switch {
 	case err != nil:
 		return 0, err
 	case same && !l.prepared && !l.closed: // memory that moves in each run is not worth it
-		l.prepare(stream, key)
+		l.prepare(stream, how)
 	}
 	if l.run != nil {
 		return l.run()
@@ -279,10 +265,10 @@ func (l *launches) enqueue(ctx context.Context, stream *hal.Stream, regions []ha
 	each := !layer.KeepsFailures(stream)
 	for i := range l.list {
 		if i > 0 && each {
-			parts.Mark(leases)
+			parts.Mark(p.leases)
 		}
 		one := &l.list[i]
-		if err := stream.Launch(one.now.kernel, layer.Keyed(one.grid, key), one.ready...); err != nil {
+		if err := layer.Launch(stream, one.now.kernel, one.grid, how, one.ready); err != nil {
 			return i, err
 		}
 	}
@@ -318,16 +304,16 @@ func (l *launches) renew(ctx context.Context, stream *hal.Stream, regions []hal.
 }
 
 // prepare has the driver prepare the launches. If it cannot, each is launched, and what is wrong with it is the error of that.
-func (l *launches) prepare(stream *hal.Stream, key uint64) {
+func (l *launches) prepare(stream *hal.Stream, how layer.How) {
 	var kernels []*hal.Kernel
 	var grids []hal.Grid
 	var args [][]hal.Arg
 	for i := range l.list {
 		one := &l.list[i]
-		kernels, grids, args = append(kernels, one.now.kernel), append(grids, layer.Keyed(one.grid, key)), append(args, one.ready)
+		kernels, grids, args = append(kernels, one.now.kernel), append(grids, one.grid), append(args, one.ready)
 	}
 	l.prepared = true
-	l.run, l.end, _ = layer.Prepare(stream, kernels, grids, args)
+	l.run, l.end, _ = layer.Prepare(stream, kernels, grids, how, args)
 }
 
 // forget frees what was prepared.

@@ -78,34 +78,34 @@ func stepStory(t *testing.T, s, other *hal.Stream, seed uint64, record bool) (se
 		i := rng.IntN(len(list))
 		return list[i], list[(i+1+rng.IntN(len(list)-1))%len(list)]
 	}
-	var calls []func(s *hal.Stream, grid func(hal.Grid) hal.Grid) error
+	var calls []func(on kernel.Target) error
 	for range 1 + rng.IntN(7) {
 		switch rng.IntN(5) {
 		case 0, 1:
 			a, x, y := rng.Float32()-0.5, whole(), part()
-			calls = append(calls, func(s *hal.Stream, grid func(hal.Grid) hal.Grid) error {
+			calls = append(calls, func(on kernel.Target) error {
 				if kernel.Overlap(x, y) > 0 {
 					x = y
 				}
-				return divided.SaxpyOn(ctx, s, grid(hal.Over(y.Len())), a, x, y)
+				return divided.SaxpyOn(ctx, on, hal.Over(y.Len()), a, x, y)
 			})
 		case 2:
 			from, to := apart()
-			calls = append(calls, func(s *hal.Stream, grid func(hal.Grid) hal.Grid) error {
-				return divided.SpreadOn(ctx, s, grid(hal.Over(width, height)), width, height, from, to)
+			calls = append(calls, func(on kernel.Target) error {
+				return divided.SpreadOn(ctx, on, hal.Over(width, height), width, height, from, to)
 			})
 		case 3:
 			from, to := apart()
 			lo := rng.IntN(n/2) / aligned * aligned
 			to, err := to.Slice(lo, n)
 			require.NoError(t, err)
-			calls = append(calls, func(s *hal.Stream, grid func(hal.Grid) hal.Grid) error {
-				return divided.LaplaceOn(ctx, s, grid(hal.Over(n-lo)), from, to)
+			calls = append(calls, func(on kernel.Target) error {
+				return divided.LaplaceOn(ctx, on, hal.Over(n-lo), from, to)
 			})
 		default:
 			x, y := whole(), whole()
-			calls = append(calls, func(s *hal.Stream, grid func(hal.Grid) hal.Grid) error {
-				return divided.DotOn(ctx, s, grid(hal.Over(sums.Len())), x, y, sums)
+			calls = append(calls, func(on kernel.Target) error {
+				return divided.DotOn(ctx, on, hal.Over(sums.Len()), x, y, sums)
 			})
 		}
 	}
@@ -118,7 +118,7 @@ func stepStory(t *testing.T, s, other *hal.Stream, seed uint64, record bool) (se
 	}
 	run := func(s *hal.Stream) (err error) {
 		for _, call := range calls {
-			if err = call(s, func(g hal.Grid) hal.Grid { return g }); err != nil {
+			if err = call(s); err != nil {
 				break
 			}
 		}
@@ -128,7 +128,7 @@ func stepStory(t *testing.T, s, other *hal.Stream, seed uint64, record bool) (se
 	if record {
 		made, err := kernel.Record(ctx, s, func(step *kernel.Step) error {
 			for _, call := range calls {
-				if err := call(s, step.Grid); err != nil {
+				if err := call(step); err != nil {
 					return err
 				}
 			}
@@ -188,7 +188,7 @@ func stepStory(t *testing.T, s, other *hal.Stream, seed uint64, record bool) (se
 func stepOf(t *testing.T, s *hal.Stream, pairs ...[2]*buffer.Buffer[float32]) *kernel.Step {
 	step, err := kernel.Record(ctx, s, func(step *kernel.Step) error {
 		for _, p := range pairs {
-			if err := divided.SaxpyOn(ctx, s, step.Grid(hal.Over(p[1].Len())), 1, p[0], p[1]); err != nil {
+			if err := divided.SaxpyOn(ctx, step, hal.Over(p[1].Len()), 1, p[0], p[1]); err != nil {
 				return err
 			}
 		}
@@ -275,8 +275,8 @@ func TestKernelFailsInARun(t *testing.T) {
 		p := program(t)
 		x, y := made(t, []uint32{1}...), made(t, []uint32{1}...)
 		step, err := kernel.Record(ctx, s, func(step *kernel.Step) error {
-			return errors.Join(p.Kernel("fails").Launch(ctx, s, step.Grid(hal.Over(1)), kernel.InOut(x)),
-				p.Kernel("add").Launch(ctx, s, step.Grid(hal.Over(1)), kernel.In(y), kernel.InOut(y)))
+			return errors.Join(p.Kernel("fails").Launch(ctx, step, hal.Over(1), kernel.InOut(x)),
+				p.Kernel("add").Launch(ctx, step, hal.Over(1), kernel.In(y), kernel.InOut(y)))
 		})
 		require.NoError(t, err)
 		require.NoError(t, step.Run(ctx))
@@ -336,7 +336,7 @@ func TestWhatAStepKeeps(t *testing.T) {
 	})}})
 	x := made(t, []float64{0}...)
 	step, err := kernel.Record(ctx, s, func(step *kernel.Step) error {
-		return p.Kernel("sum").Launch(ctx, s, step.Grid(hal.Over(1)), kernel.Struct(&v), kernel.InOut(x))
+		return p.Kernel("sum").Launch(ctx, step, hal.Over(1), kernel.Struct(&v), kernel.InOut(x))
 	})
 	require.NoError(t, err)
 	require.NoError(t, step.Run(ctx))
@@ -354,7 +354,7 @@ func TestStepsThatRunLaunchByLaunch(t *testing.T) {
 	p := program(t)
 	x := made(t, make([]uint32, 4)...)
 	step, err := kernel.Record(ctx, streams[1], func(step *kernel.Step) error {
-		return p.Kernel("scribble").Launch(ctx, streams[1], step.Grid(hal.Over(1)), kernel.In(x))
+		return p.Kernel("scribble").Launch(ctx, step, hal.Over(1), kernel.In(x))
 	})
 	require.NoError(t, err)
 	require.ErrorContains(t, step.Run(ctx), "it wrote to argument 0, which is passed with In")
@@ -362,8 +362,8 @@ func TestStepsThatRunLaunchByLaunch(t *testing.T) {
 
 	split := newSplit(t, streams[1:]...)
 	a, b := made(t, ramp(480)...), made(t, make([]float32, 480)...)
-	step, err = kernel.Record(ctx, streams[1], func(step *kernel.Step) error {
-		return divided.SaxpyOn(ctx, nil, step.Grid(split.Grid(hal.Over(480).Of(16))), 1, a, b)
+	step, err = kernel.Record(ctx, split, func(step *kernel.Step) error {
+		return divided.SaxpyOn(ctx, step, hal.Over(480).Of(16), 1, a, b)
 	})
 	require.NoError(t, err)
 	require.NoError(t, step.Run(ctx))
@@ -382,8 +382,8 @@ func TestStepMovesWhatItReadsFirst(t *testing.T) {
 	require.NoError(t, b.Fill(ctx, 3))
 	s := streams[1]
 	step, err := kernel.Record(ctx, s, func(step *kernel.Step) error {
-		grid := step.Grid(hal.Over(width, height))
-		return errors.Join(divided.SpreadOn(ctx, s, grid, width, height, a, b), divided.SpreadOn(ctx, s, grid, width, height, b, a))
+		grid := hal.Over(width, height)
+		return errors.Join(divided.SpreadOn(ctx, step, grid, width, height, a, b), divided.SpreadOn(ctx, step, grid, width, height, b, a))
 	})
 	require.NoError(t, err)
 	require.NoError(t, step.Run(ctx))
@@ -412,7 +412,7 @@ func TestRecordRefusesBadArguments(t *testing.T) {
 		second(kernel.Record(ctx, nil, none)), second(kernel.Record(ctx, streams[0], nil)),
 		second(kernel.Record(ctx, streams[0], func(s *kernel.Step) error { // more arguments than the kernel takes
 			x := made(t, float32(1))
-			_ = program(t).Kernel("saxpy").Launch(ctx, streams[0], s.Grid(hal.Over(1)), kernel.In(x), kernel.In(x))
+			_ = program(t).Kernel("saxpy").Launch(ctx, s, hal.Over(1), kernel.In(x), kernel.In(x))
 			return nil
 		})),
 	} {

@@ -24,15 +24,15 @@ func TestStepReadsWhatItsLaunchOverwrites(t *testing.T) {
 	require.NoError(t, err)
 	from, err := x.Slice(2, 10)
 	require.NoError(t, err)
-	for _, run := range []func(hal.Grid) hal.Grid{func(g hal.Grid) hal.Grid { return g }, nil} {
+	for _, record := range []bool{false, true} {
 		require.NoError(t, x.CopyIn(ctx, ramp(10)))
-		launch := func(grid hal.Grid) error {
-			return p.Kernel("twice").Launch(ctx, streams[1], grid, kernel.Out(to), kernel.In(from))
+		launch := func(on kernel.Target) error {
+			return p.Kernel("twice").Launch(ctx, on, hal.Over(1), kernel.Out(to), kernel.In(from))
 		}
-		if run != nil {
-			require.NoError(t, launch(hal.Over(1)))
+		if !record {
+			require.NoError(t, launch(streams[1]))
 		} else {
-			step, err := kernel.Record(ctx, streams[1], func(s *kernel.Step) error { return launch(s.Grid(hal.Over(1))) })
+			step, err := kernel.Record(ctx, streams[1], func(s *kernel.Step) error { return launch(s) })
 			require.NoError(t, err)
 			require.NoError(t, step.Run(ctx))
 			require.NoError(t, step.Close())

@@ -26,8 +26,8 @@ func TestStepLoadsAKernelAgainLater(t *testing.T) {
 	}
 	first, second := one(), one()
 	step, err := kernel.Record(ctx, s, func(step *kernel.Step) error {
-		grid := step.Grid(hal.Over(1))
-		return errors.Join(first.Kernel("count").Launch(ctx, s, grid), second.Kernel("count").Launch(ctx, s, grid))
+		grid := hal.Over(1)
+		return errors.Join(first.Kernel("count").Launch(ctx, step, grid), second.Kernel("count").Launch(ctx, step, grid))
 	})
 	require.NoError(t, err)
 	for range 2 {

@@ -64,16 +64,16 @@ func (s *Split) timed(t *trial) {
 }
 
 // before and after record events around a part's kernel. Without them there is no measurement, so their errors do not matter.
-func (t *trial) before(device int, part float64, stream *hal.Stream) {
+func (t *trial) before(p *part) {
 	if t != nil {
-		t.times[device].part = part
-		t.times[device].from, _ = stream.Record(hal.WithTiming())
+		t.times[p.device].part = p.size
+		t.times[p.device].from, _ = p.stream.Record(hal.WithTiming())
 	}
 }
 
-func (t *trial) after(device int, stream *hal.Stream) {
-	if t != nil {
-		t.times[device].to, _ = stream.Record(hal.WithTiming())
+func (t *trial) after(p *part) {
+	if t != nil && p.enqueued > 0 {
+		t.times[p.device].to, _ = p.stream.Record(hal.WithTiming())
 	}
 }
 

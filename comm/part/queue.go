@@ -9,7 +9,6 @@ import (
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
-	"github.com/go-halyard/halyard/internal/layer"
 	launches "github.com/go-halyard/halyard/internal/parts"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/kernel"
@@ -51,10 +50,7 @@ func Among(ctx context.Context, q *halyard.Queue, c *comm.Comm, shares ...float6
 		return &Queue{Queue: q}
 	}
 	r := &ranks{size: c.Size(), rank: c.Rank(), turn: make(chan struct{}, 1)}
-	r.attach = r.watch
-	if s := q.Split(); s != nil {
-		r.devices = s
-	}
+	r.attach, r.on = r.watch, q.On()
 	err := q.Err()
 	if err == nil && r.size > protocol.MaxPlaces {
 		err = driver.Errorf(op, comm.ErrUnsupported, "%d ranks; there may be up to %d", r.size, protocol.MaxPlaces)
@@ -103,14 +99,18 @@ func (q *Queue) Grid(g hal.Grid) *Queue { return &Queue{q.Queue.Grid(g), q.ranks
 // Launching is called by generated launchers.
 func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool) {
 	ctx, stream, grid, ok = q.Queue.Launching(kernel, over)
-	switch {
-	case q.ranks == nil:
-	case ok:
-		grid = layer.Divide(grid, q.ranks)
-	default:
+	if !ok && q.ranks != nil {
 		q.ranks.giveUp(q.Err())
 	}
 	return ctx, stream, grid, ok
+}
+
+// On is called by generated launchers, too.
+func (q *Queue) On() kernel.Target {
+	if q.ranks == nil {
+		return q.Queue.On()
+	}
+	return q.ranks
 }
 
 // Gather brings the newest elements of x to one rank, where the host can then read all of them. All ranks call it.

@@ -11,6 +11,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 	launches "github.com/go-halyard/halyard/internal/parts"
@@ -24,8 +25,8 @@ import (
 type ranks struct {
 	c          *comm.Comm
 	rank, size int
-	bounds     []float64 // shares added up, for each rank and the end
-	devices    any       // *kernel.Split, or nil
+	bounds     []float64       // shares added up, for each rank and the end
+	on         launches.Target // of this rank's queue
 	attach     func(all *buffer.Buffer[byte], elem uint64) watch.Watcher
 	turn       chan struct{}
 
@@ -92,7 +93,9 @@ const tagLaunch = 0
 // Ranks implements launches.Ranks, as the methods that follow.
 func (r *ranks) Ranks() (rank, size int) { return r.rank, r.size }
 
-func (r *ranks) Devices() any { return r.devices }
+func (r *ranks) On() launches.Target { return r.on }
+
+func (r *ranks) Device() *hal.Device { return r.on.Device() }
 
 func (r *ranks) Begins(rank, n int) int {
 	// the conversion forbids to fuse, which would differ between machines

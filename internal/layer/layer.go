@@ -42,27 +42,15 @@ var CanDefer = function[func(*hal.Stream, *hal.Event) bool]("CanDefer")
 // Dimensions returns how many dimensions the program gave for the grid, or for its blocks if those are more.
 var Dimensions = function[func(hal.Grid) int]("Dimensions")
 
-// Empty reports whether a launch with the grid does nothing: because a dimension is 0, or because the grid was made by [None].
+// Empty reports whether a launch with the grid does nothing because a dimension is 0.
 var Empty = function[func(hal.Grid) bool]("Empty")
 
-// None returns the same grid for a launch that makes all checks and then does nothing.
-var None = function[func(hal.Grid) hal.Grid]("None")
+// Launch is Stream.Launch with what a program cannot say of a launch. Drivers that do not know which launch has failed ignore How.Key and
+// How.Failed.
+var Launch = function[func(s *hal.Stream, k *hal.Kernel, g hal.Grid, how How, args []hal.Arg) error]("Launch")
 
-// Divide returns the same grid with what package kernel divides launches with, among several devices, or records them in; nil is for
-// launches on one device. Among returns it. Package hal itself ignores it.
-var (
-	Divide = function[func(g hal.Grid, among any) hal.Grid]("Divide")
-	Among  = function[func(hal.Grid) any]("Among")
-)
-
-// Keyed returns the same grid for launches with a key, by which FailureOf finds their failure. Owned returns it for launches whose failure
-// is told to failed, and to FailureOf, and not to the stream and its events; Owner returns failed, nil if there is none. Drivers that do
-// not know which launch has failed ignore both.
-var (
-	Keyed = function[func(g hal.Grid, key uint64) hal.Grid]("Keyed")
-	Owned = function[func(g hal.Grid, failed *func(error)) hal.Grid]("Owned")
-	Owner = function[func(hal.Grid) *func(error)]("Owner")
-)
+// How says of a launch what is not the program's.
+type How = slot.How
 
 // Position returns the number of operations that were enqueued on the stream so far, 0 if the driver does not know which has failed.
 var Position = function[func(*hal.Stream) uint64]("Position")
@@ -90,7 +78,7 @@ var Keep = function[func(hal.Arg) hal.Arg]("Keep")
 // Prepare checks launches as Stream.Launch does, and returns run, which enqueues them again and again without these checks. run returns how
 // many it has enqueued, and is not to be called by two goroutines at once. A later event tells the failure of any of them; run is nil where
 // that is not so. end frees what the driver has prepared; it is nil if that is nothing.
-var Prepare = function[func(s *hal.Stream, k []*hal.Kernel, g []hal.Grid, args [][]hal.Arg) (
+var Prepare = function[func(s *hal.Stream, k []*hal.Kernel, g []hal.Grid, how How, args [][]hal.Arg) (
 	run func() (n int, err error), end func() error, err error)]("Prepare")
 
 // Describe sets the names by which messages call a kernel and its parameters, in place of those in the code, and the most threads of a block; 0

@@ -4,35 +4,32 @@
 package parts
 
 import (
-	"context"
-
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer/slot"
 )
 
-// function returns a function of package buffer.
-func function[F any](name string) F { return slot.Parts[name].(F) }
+var functions = slot.OfBuffer.(slot.Buffer[buffer.Want, buffer.Leases, *buffer.Buffer[byte], coherence.Mode, hal.Region])
 
 // Cover is [buffer.ReserveAll] without a stream: the leases exclude what those of ReserveAll would, and bring no bytes anywhere. The caller
 // acquires parts of them ([Of]), releases the leases of all parts, and then those that Cover returned.
-var Cover = function[func(ctx context.Context, wants []buffer.Want) (buffer.Leases, error)]("Cover")
+var Cover = functions.Cover
 
 // Of returns the want for the elements from lo up to but not including hi of the i-th want of a cover, with a mode that the cover's mode
 // includes. Elements beyond its end are left out. The leases of such a want do not wait for the cover and for each other, so parts that
 // write must not overlap. For [buffer.Leases.Regions] it has the memory of all elements of the cover's want.
-var Of = function[func(cover buffer.Leases, i, lo, hi int, mode coherence.Mode) buffer.Want]("Of")
+var Of = functions.Of
 
 // InTurn returns one want for each buffer, for launches that come one after the other: elements that one of them overwrites, and neither
 // this launch nor one before reads, are not read. which has the index of the buffer of each access in all, and place where its elements lie
 // in the region of that.
-var InTurn = function[func(launches [][]buffer.Want) (all []buffer.Want, which []int, place []hal.Region)]("Turn")
+var InTurn = functions.InTurn
 
-// Key returns the key for the launches of leases (layer.Keyed), which are enqueued next. What the leases write is then lost if one of these
+// Key returns the key for the launches of leases (layer.How), which are enqueued next. What the leases write is then lost if one of these
 // fails, and not if another launch on the stream does, where the driver knows which has failed.
-var Key = function[func(buffer.Leases) uint64]("Key")
+var Key = functions.Key
 
 // Mark makes the elements of leases for writing lost if the work that was enqueued last on their stream fails, even if what is enqueued
 // until their release does not. That is needed unless layer.KeepsFailures.
-var Mark = function[func(buffer.Leases)]("Mark")
+var Mark = functions.Mark

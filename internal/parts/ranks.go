@@ -4,17 +4,26 @@ import (
 	"context"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/internal/watch"
+	"github.com/go-halyard/halyard/hal"
 )
 
-// Ranks is the processes among which launches are divided. Package comm/part implements it, and package kernel calls it for a grid that has
-// one ([layer.Divide]). Each rank makes every launch, and finds out by itself what the parts of all ranks use; so the calls below are the
-// same on all ranks.
+// Target is kernel.Target.
+type Target interface{ Device() *hal.Device }
+
+// OnQueue is the target of a queue's launches.
+type OnQueue struct {
+	Target             // a *hal.Stream, or a *kernel.Split of several devices
+	Failed func(error) // is told if the kernel of a launch fails (layer.How)
+}
+
+// Ranks is the processes among which launches are divided. Package comm/part implements it, and package kernel calls it for launches on it.
+// Each rank makes every launch, and finds out by itself what the parts of all ranks use; so the calls below are the same on all ranks.
 type Ranks interface {
+	Target
 	// Ranks returns the number of this rank, and of all.
 	Ranks() (rank, size int)
-	// Devices returns the *kernel.Split of this rank's devices, nil if there is one device.
-	Devices() any
+	// On returns what this rank's part is launched on: the target of its queue.
+	On() Target
 	// Begins returns where the part of a rank begins, of so many blocks in order. For the number of all ranks it returns n.
 	Begins(rank, n int) int
 	// Enter waits until no other launch of this rank is under way. Leave follows.
@@ -41,5 +50,4 @@ type Touch struct {
 
 // Watched returns the watcher of a want's buffer, and where the want's elements lie in it, in bytes. If there is no watcher, attach returns
 // one. It is given all bytes of the buffer, and must not use them before Watched has returned.
-var Watched = function[func(w buffer.Want, attach func(all *buffer.Buffer[byte], elem uint64) watch.Watcher) (
-	by watch.Watcher, lo, hi, elem uint64)]("Watched")
+var Watched = functions.Watched

@@ -12,7 +12,7 @@ import (
 
 // Format is the version of the files that the command "halyard kernels" writes. It changes when programs compile with files of an earlier one, and could
 // run wrong with them.
-const Format = 2
+const Format = 3
 
 type word struct {
 	kind token.Token

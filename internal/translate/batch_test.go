@@ -41,7 +41,7 @@ import (
 )
 
 type (
-	launch   = func(context.Context, *hal.Stream, hal.Grid, int64, Par, kernel.Vector[uint32], kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[uint64], kernel.Vector[int32], kernel.Vector[Elem]) error
+	launch   = func(context.Context, kernel.Target, hal.Grid, int64, Par, kernel.Vector[uint32], kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[uint64], kernel.Vector[int32], kernel.Vector[Elem]) error
 	function = func(grid.Thread, int64, Par, []uint32, []float32, []float32, []uint64, []int32, []Elem)
 )
 

@@ -114,7 +114,7 @@ func main() {
 			}
 			fmt.Println()
 		}
-		for name, launch := range map[string]func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[int32], kernel.Vector[int32]) error{
+		for name, launch := range map[string]func(context.Context, kernel.Target, hal.Grid, kernel.Vector[int32], kernel.Vector[int32]) error{
 			"write": WriteOn, "read": ReadOn, "helper": HelperOn, "shared": SharedOn, "update": UpdateOn, "right": RightOn, "none": NoneOn, "part": PartOn, "bound": BoundOn, "order": OrderOn} {
 			x, all := must(buffer.From([]int32{1, 2, 3, 4, 5, 6, 7, 8})), must(buffer.New[int32](64))
 			must(0, all.Fill(ctx, 77))

@@ -198,7 +198,7 @@ func show[T any](ctx context.Context, b *buffer.Buffer[T]) string {
 	return fmt.Sprint(all)
 }
 
-func compare[T number](ctx context.Context, s *hal.Stream, xs, ys []T, launch func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[T], kernel.Vector[T], kernel.Vector[T], kernel.Vector[T], kernel.Vector[T], kernel.Vector[T], kernel.Vector[bool]) error, equal bool) {
+func compare[T number](ctx context.Context, s *hal.Stream, xs, ys []T, launch func(context.Context, kernel.Target, hal.Grid, kernel.Vector[T], kernel.Vector[T], kernel.Vector[T], kernel.Vector[T], kernel.Vector[T], kernel.Vector[T], kernel.Vector[bool]) error, equal bool) {
 	n := len(xs)
 	x, y := must(buffer.From(xs)), must(buffer.From(ys))
 	sums, products, quotients, rest, same := must(buffer.New[T](n)), must(buffer.New[T](n)), must(buffer.New[T](n)), must(buffer.New[T](n)), must(buffer.New[bool](n))

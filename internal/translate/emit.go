@@ -378,10 +378,10 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		}
 		launcher, explicit := launchers[launched], explicitArgs(f)
 		fmt.Fprintf(&b, "\n// %s launches %s on a queue, %s.\nfunc %[1]s%[7]s(q kernel.Queue%[4]s) {\n"+
-			"\tif ctx, s, over, ok := q.Launching(%[2]q, %[5]s); ok {\n\t\terr := kernel.ErrUnfinished\n"+
-			"\t\tdefer func() { q.Launched(err) }()\n\t\terr = %[1]sOn%[8]s(ctx, s, over%[6]s)\n\t}\n}\n",
+			"\tif ctx, _, over, ok := q.Launching(%[2]q, %[5]s); ok {\n\t\terr := kernel.ErrUnfinished\n"+
+			"\t\tdefer func() { q.Launched(err) }()\n\t\terr = %[1]sOn%[8]s(ctx, q.On(), over%[6]s)\n\t}\n}\n",
 			launcher, name, how, list, over, strings.Join(names, ""), typed, explicit)
-		fmt.Fprintf(&b, "\n// %sOn launches %s on a stream.\nfunc %[1]sOn%[6]s(ctx context.Context, s *hal.Stream, over hal.Grid%[3]s) error {\n\t%[7]sreturn %[4]s.Launch(ctx, s, over%[5]s)\n}\n",
+		fmt.Fprintf(&b, "\n// %sOn launches %s on a stream, a Split or a Step.\nfunc %[1]sOn%[6]s(ctx context.Context, on kernel.Target, over hal.Grid%[3]s) error {\n\t%[7]sreturn %[4]s.Launch(ctx, on, over%[5]s)\n}\n",
 			launcher, name, list, of, strings.Join(args, ""), typed, chosen)
 	}
 	if ptx != "" {
@@ -459,7 +459,7 @@ func (p *Package) arguments(params []*param) (names []string) {
 }
 
 // reserved are the names of variables in the functions of the generated file.
-var reserved = []string{"ctx", "s", "over", "t", "row", "blk", "q", "ok"}
+var reserved = []string{"ctx", "on", "over", "t", "row", "blk", "q", "ok"}
 
 func (p *Package) typeName(t types.Type) string {
 	return types.TypeString(t, func(q *types.Package) string {

@@ -43,8 +43,8 @@ import (
 
 type tested struct {
 	name   string
-	single func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[float32]) error
-	double func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[float64], kernel.Vector[float64], kernel.Vector[float64]) error
+	single func(context.Context, kernel.Target, hal.Grid, kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[float32]) error
+	double func(context.Context, kernel.Target, hal.Grid, kernel.Vector[float64], kernel.Vector[float64], kernel.Vector[float64]) error
 	exact  func(x, y float64) float64
 }
 
@@ -101,7 +101,7 @@ func main() {
 }
 
 func measure[T float32 | float64](ctx context.Context, s *hal.Stream, xs, ys []float64, name string,
-	launch func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[T], kernel.Vector[T], kernel.Vector[T]) error, exact func(x, y float64) float64) (worst float64, at string) {
+	launch func(context.Context, kernel.Target, hal.Grid, kernel.Vector[T], kernel.Vector[T], kernel.Vector[T]) error, exact func(x, y float64) float64) (worst float64, at string) {
 	n := len(xs)
 	x, y, z := must(buffer.New[T](n)), must(buffer.New[T](n)), must(buffer.New[T](n))
 	defer func() { check(hal.CloseAll(x, y, z)) }()

@@ -166,7 +166,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	for _, launch := range []func(context.Context, *hal.Stream, hal.Grid, int32, S, kernel.Vector[int32]) error{OutsideOn, BeyondOn, UnformattedOn} {
+	for _, launch := range []func(context.Context, kernel.Target, hal.Grid, int32, S, kernel.Vector[int32]) error{OutsideOn, BeyondOn, UnformattedOn} {
 		y, err := buffer.New[int32](4)
 		if err != nil {
 			panic(err)

@@ -137,7 +137,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-type launch = func(context.Context, *hal.Stream, hal.Grid, int64, kernel.Vector[uint32], kernel.Vector[float32], kernel.Vector[uint64], kernel.Vector[int32]) error
+type launch = func(context.Context, kernel.Target, hal.Grid, int64, kernel.Vector[uint32], kernel.Vector[float32], kernel.Vector[uint64], kernel.Vector[int32]) error
 
 const n, block = 48, 16
 

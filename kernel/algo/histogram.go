@@ -21,7 +21,7 @@ func Histogram[T uint8 | int32 | uint32](q kernel.Queue, x kernel.Vector[T], cou
 }
 
 // counter returns the function that launches the kernel for elements of type T.
-func counter[T uint8 | int32 | uint32]() func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[T], kernel.Vector[uint32]) error {
+func counter[T uint8 | int32 | uint32]() func(context.Context, kernel.Target, hal.Grid, kernel.Vector[T], kernel.Vector[uint32]) error {
 	var found any
 	switch any(T(0)).(type) {
 	case uint8:
@@ -31,5 +31,5 @@ func counter[T uint8 | int32 | uint32]() func(context.Context, *hal.Stream, hal.
 	case uint32:
 		found = histograms.Uint32sOn
 	}
-	return found.(func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[T], kernel.Vector[uint32]) error)
+	return found.(func(context.Context, kernel.Target, hal.Grid, kernel.Vector[T], kernel.Vector[uint32]) error)
 }

@@ -2,8 +2,32 @@
 // cannot import layer, and stores the value here. Package buffer does the same for package internal/parts.
 package slot
 
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/internal/watch"
+)
+
 // Hal has the functions by name. Package hal sets it when it is initialised, and nothing changes it later.
 var Hal map[string]any
 
-// Parts is the same for package internal/parts. Package buffer sets it.
-var Parts map[string]any
+// How says of a launch what is not the program's: see layer.Launch.
+type How struct {
+	Check  bool        // the launch makes all checks and then does nothing
+	Key    uint64      // by which FailureOf finds its failure
+	Failed func(error) // is told if the kernel fails, in place of the stream and its events; nil for none
+}
+
+// Buffer is the functions of package buffer for package internal/parts, which describes them. Its types are those of package buffer, which
+// this package cannot import.
+type Buffer[Want, Leases, Bytes, Mode, Region any] struct {
+	Cover   func(ctx context.Context, wants []Want) (Leases, error)
+	Of      func(cover Leases, i, lo, hi int, mode Mode) Want
+	InTurn  func(launches [][]Want) (all []Want, which []int, place []Region)
+	Key     func(Leases) uint64
+	Mark    func(Leases)
+	Watched func(w Want, attach func(all Bytes, elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64)
+}
+
+// OfBuffer is a Buffer. Package buffer sets it when it is initialised.
+var OfBuffer any
