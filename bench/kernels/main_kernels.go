@@ -35,7 +35,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: treeSumFootprint}},
 	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32 main",
 	"barriers.go bitonic 04c147046d172142",
 	"barriers.go sorted e2745cf145fa7f43",
@@ -109,30 +109,30 @@ var (
 
 // TreeSum launches treeSum on a queue, on the grid of q.Over or q.Grid.
 func TreeSum(q kernel.Queue, x kernel.Vector[float32], sums kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("treeSum", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("treeSum", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TreeSumOn(ctx, s, over, x, sums)
+		err = TreeSumOn(ctx, q.On(), over, x, sums)
 	}
 }
 
-// TreeSumOn launches treeSum on a stream.
-func TreeSumOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], sums kernel.Vector[float32]) error {
-	return treeSumKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+// TreeSumOn launches treeSum on a stream, a Split or a Step.
+func TreeSumOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], sums kernel.Vector[float32]) error {
+	return treeSumKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Bitonic launches bitonic on a queue, on the grid of q.Over or q.Grid.
 func Bitonic(q kernel.Queue, x kernel.Vector[float32], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("bitonic", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("bitonic", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = BitonicOn(ctx, s, over, x, y)
+		err = BitonicOn(ctx, q.On(), over, x, y)
 	}
 }
 
-// BitonicOn launches bitonic on a stream.
-func BitonicOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], y kernel.Vector[float32]) error {
-	return bitonicKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
+// BitonicOn launches bitonic on a stream, a Split or a Step.
+func BitonicOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return bitonicKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // treeSumFootprint is the Footprint.Of of treeSum.

@@ -137,7 +137,7 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productsFootprint}},
 	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16,uint32 vectors",
 	"vectors.go attract 4b35ffd08e3a3cd5",
 	"vectors.go heat bcdfc998e6d8e4f6",
@@ -385,86 +385,86 @@ var (
 
 // Saxpy launches saxpy on a queue, with as many threads as its data have places for.
 func Saxpy(q kernel.Queue, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
+	if ctx, _, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SaxpyOn(ctx, s, over, a, x, y)
+		err = SaxpyOn(ctx, q.On(), over, a, x, y)
 	}
 }
 
-// SaxpyOn launches saxpy on a stream.
-func SaxpyOn(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) error {
-	return saxpyKernel.Launch(ctx, s, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+// SaxpyOn launches saxpy on a stream, a Split or a Step.
+func SaxpyOn(ctx context.Context, on kernel.Target, over hal.Grid, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return saxpyKernel.Launch(ctx, on, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Heat launches heat on a queue, on the grid of q.Over or q.Grid.
 func Heat(q kernel.Queue, n int, from kernel.Vector[float32], to kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("heat", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("heat", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = HeatOn(ctx, s, over, n, from, to)
+		err = HeatOn(ctx, q.On(), over, n, from, to)
 	}
 }
 
-// HeatOn launches heat on a stream.
-func HeatOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, from kernel.Vector[float32], to kernel.Vector[float32]) error {
-	return heatKernel.Launch(ctx, s, over, kernel.Value(int64(n)), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
+// HeatOn launches heat on a stream, a Split or a Step.
+func HeatOn(ctx context.Context, on kernel.Target, over hal.Grid, n int, from kernel.Vector[float32], to kernel.Vector[float32]) error {
+	return heatKernel.Launch(ctx, on, over, kernel.Value(int64(n)), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
 }
 
 // Attract launches attract on a queue, with as many threads as its data have places for.
 func Attract(q kernel.Queue, px kernel.Vector[float32], py kernel.Vector[float32], pz kernel.Vector[float32], mass kernel.Vector[float32], ax kernel.Vector[float32], ay kernel.Vector[float32], az kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("attract", hal.Over(kernel.Len(px))); ok {
+	if ctx, _, over, ok := q.Launching("attract", hal.Over(kernel.Len(px))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = AttractOn(ctx, s, over, px, py, pz, mass, ax, ay, az)
+		err = AttractOn(ctx, q.On(), over, px, py, pz, mass, ax, ay, az)
 	}
 }
 
-// AttractOn launches attract on a stream.
-func AttractOn(ctx context.Context, s *hal.Stream, over hal.Grid, px kernel.Vector[float32], py kernel.Vector[float32], pz kernel.Vector[float32], mass kernel.Vector[float32], ax kernel.Vector[float32], ay kernel.Vector[float32], az kernel.Vector[float32]) error {
-	return attractKernel.Launch(ctx, s, over, kernel.In(px), kernel.Value(int64(kernel.Len(px))), kernel.In(py), kernel.Value(int64(kernel.Len(py))), kernel.In(pz), kernel.Value(int64(kernel.Len(pz))), kernel.In(mass), kernel.Value(int64(kernel.Len(mass))), kernel.Out(ax), kernel.Value(int64(kernel.Len(ax))), kernel.Out(ay), kernel.Value(int64(kernel.Len(ay))), kernel.Out(az), kernel.Value(int64(kernel.Len(az))))
+// AttractOn launches attract on a stream, a Split or a Step.
+func AttractOn(ctx context.Context, on kernel.Target, over hal.Grid, px kernel.Vector[float32], py kernel.Vector[float32], pz kernel.Vector[float32], mass kernel.Vector[float32], ax kernel.Vector[float32], ay kernel.Vector[float32], az kernel.Vector[float32]) error {
+	return attractKernel.Launch(ctx, on, over, kernel.In(px), kernel.Value(int64(kernel.Len(px))), kernel.In(py), kernel.Value(int64(kernel.Len(py))), kernel.In(pz), kernel.Value(int64(kernel.Len(pz))), kernel.In(mass), kernel.Value(int64(kernel.Len(mass))), kernel.Out(ax), kernel.Value(int64(kernel.Len(ax))), kernel.Out(ay), kernel.Value(int64(kernel.Len(ay))), kernel.Out(az), kernel.Value(int64(kernel.Len(az))))
 }
 
 // Mandelbrot launches mandelbrot on a queue, on the grid of q.Over or q.Grid.
 func Mandelbrot(q kernel.Queue, n int32, limit int32, out kernel.Vector[uint16]) {
-	if ctx, s, over, ok := q.Launching("mandelbrot", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("mandelbrot", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MandelbrotOn(ctx, s, over, n, limit, out)
+		err = MandelbrotOn(ctx, q.On(), over, n, limit, out)
 	}
 }
 
-// MandelbrotOn launches mandelbrot on a stream.
-func MandelbrotOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, limit int32, out kernel.Vector[uint16]) error {
-	return mandelbrotKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(limit), kernel.Out(out), kernel.Value(int64(kernel.Len(out))))
+// MandelbrotOn launches mandelbrot on a stream, a Split or a Step.
+func MandelbrotOn(ctx context.Context, on kernel.Target, over hal.Grid, n int32, limit int32, out kernel.Vector[uint16]) error {
+	return mandelbrotKernel.Launch(ctx, on, over, kernel.Value(n), kernel.Value(limit), kernel.Out(out), kernel.Value(int64(kernel.Len(out))))
 }
 
 // Products launches products on a queue, with as many threads as its data have places for.
 func Products(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64], each int) {
-	if ctx, s, over, ok := q.Launching("products", hal.Over(kernel.Len(sums))); ok {
+	if ctx, _, over, ok := q.Launching("products", hal.Over(kernel.Len(sums))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ProductsOn(ctx, s, over, a, b, sums, each)
+		err = ProductsOn(ctx, q.On(), over, a, b, sums, each)
 	}
 }
 
-// ProductsOn launches products on a stream.
-func ProductsOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64], each int) error {
-	return productsKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))), kernel.Value(int64(each)))
+// ProductsOn launches products on a stream, a Split or a Step.
+func ProductsOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64], each int) error {
+	return productsKernel.Launch(ctx, on, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))), kernel.Value(int64(each)))
 }
 
 // Price launches price on a queue, with as many threads as its data have places for.
 func Price(q kernel.Queue, rate float32, volatility float32, share kernel.Vector[float32], strike kernel.Vector[float32], years kernel.Vector[float32], call kernel.Vector[float32], put kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("price", hal.Over(kernel.Len(share))); ok {
+	if ctx, _, over, ok := q.Launching("price", hal.Over(kernel.Len(share))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PriceOn(ctx, s, over, rate, volatility, share, strike, years, call, put)
+		err = PriceOn(ctx, q.On(), over, rate, volatility, share, strike, years, call, put)
 	}
 }
 
-// PriceOn launches price on a stream.
-func PriceOn(ctx context.Context, s *hal.Stream, over hal.Grid, rate float32, volatility float32, share kernel.Vector[float32], strike kernel.Vector[float32], years kernel.Vector[float32], call kernel.Vector[float32], put kernel.Vector[float32]) error {
-	return priceKernel.Launch(ctx, s, over, kernel.Value(rate), kernel.Value(volatility), kernel.In(share), kernel.Value(int64(kernel.Len(share))), kernel.In(strike), kernel.Value(int64(kernel.Len(strike))), kernel.In(years), kernel.Value(int64(kernel.Len(years))), kernel.Out(call), kernel.Value(int64(kernel.Len(call))), kernel.Out(put), kernel.Value(int64(kernel.Len(put))))
+// PriceOn launches price on a stream, a Split or a Step.
+func PriceOn(ctx context.Context, on kernel.Target, over hal.Grid, rate float32, volatility float32, share kernel.Vector[float32], strike kernel.Vector[float32], years kernel.Vector[float32], call kernel.Vector[float32], put kernel.Vector[float32]) error {
+	return priceKernel.Launch(ctx, on, over, kernel.Value(rate), kernel.Value(volatility), kernel.In(share), kernel.Value(int64(kernel.Len(share))), kernel.In(strike), kernel.Value(int64(kernel.Len(strike))), kernel.In(years), kernel.Value(int64(kernel.Len(years))), kernel.Out(call), kernel.Value(int64(kernel.Len(call))), kernel.Out(put), kernel.Value(int64(kernel.Len(put))))
 }
 
 // saxpyFootprint is the Footprint.Of of saxpy.

@@ -34,7 +34,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Indexes: []string{"main.go:44", "main.go:46", "main.go:49", "main.go:52", "main.go:55", "main.go:57"}, Kernels: map[string]kernel.Written{
 	"rowsLaplace": {Code: "k_rowsLaplace", Params: []string{"p", "len(p)", "q", "len(q)", "n", "above", "below"}, Dims: 2, DimsAt: "main.go:39",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: rowsLaplaceFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,int,len main",
 	"main.go rowsLaplace 10f3b40e927a4cbd",
 }, Portable: `FUNCTION i64 go_div_i64(i64 x, i64 y) { i64 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i64)((u64)0 - (u64)x) : y == 0 ? 0 : q; }
@@ -69,16 +69,16 @@ var (
 
 // RowsLaplace launches rowsLaplace on a queue, on the grid of q.Over or q.Grid.
 func RowsLaplace(q kernel.Queue, p kernel.Vector[float32], q_ kernel.Vector[float32], n int, above int, below int) {
-	if ctx, s, over, ok := q.Launching("rowsLaplace", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("rowsLaplace", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = RowsLaplaceOn(ctx, s, over, p, q_, n, above, below)
+		err = RowsLaplaceOn(ctx, q.On(), over, p, q_, n, above, below)
 	}
 }
 
-// RowsLaplaceOn launches rowsLaplace on a stream.
-func RowsLaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.Vector[float32], q_ kernel.Vector[float32], n int, above int, below int) error {
-	return rowsLaplaceKernel.Launch(ctx, s, over, kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))), kernel.Value(int64(n)), kernel.Value(int64(above)), kernel.Value(int64(below)))
+// RowsLaplaceOn launches rowsLaplace on a stream, a Split or a Step.
+func RowsLaplaceOn(ctx context.Context, on kernel.Target, over hal.Grid, p kernel.Vector[float32], q_ kernel.Vector[float32], n int, above int, below int) error {
+	return rowsLaplaceKernel.Launch(ctx, on, over, kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))), kernel.Value(int64(n)), kernel.Value(int64(above)), kernel.Value(int64(below)))
 }
 
 // rowsLaplaceFootprint is the Footprint.Of of rowsLaplace.

@@ -32,7 +32,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Indexes: []string{"main.go:37", "main.go:39"}, Kernels: map[string]kernel.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"from", "src", "len(src)", "dst", "len(dst)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,int,len main",
 	"main.go smooth 35e4c6eb9653490c",
 }, Portable: `KERNEL void k_smooth(i64 h_from, const GLOBAL f32 *h_src, i64 h_src_n, GLOBAL f32 *h_dst, i64 h_dst_n GO_FAULTS) {
@@ -65,16 +65,16 @@ var (
 
 // Smooth launches smooth on a queue, with as many threads as its data have places for.
 func Smooth(q kernel.Queue, from int, src kernel.Vector[float32], dst kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("smooth", hal.Over(kernel.Len(dst))); ok {
+	if ctx, _, over, ok := q.Launching("smooth", hal.Over(kernel.Len(dst))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SmoothOn(ctx, s, over, from, src, dst)
+		err = SmoothOn(ctx, q.On(), over, from, src, dst)
 	}
 }
 
-// SmoothOn launches smooth on a stream.
-func SmoothOn(ctx context.Context, s *hal.Stream, over hal.Grid, from int, src kernel.Vector[float32], dst kernel.Vector[float32]) error {
-	return smoothKernel.Launch(ctx, s, over, kernel.Value(int64(from)), kernel.In(src), kernel.Value(int64(kernel.Len(src))), kernel.Out(dst), kernel.Value(int64(kernel.Len(dst))))
+// SmoothOn launches smooth on a stream, a Split or a Step.
+func SmoothOn(ctx context.Context, on kernel.Target, over hal.Grid, from int, src kernel.Vector[float32], dst kernel.Vector[float32]) error {
+	return smoothKernel.Launch(ctx, on, over, kernel.Value(int64(from)), kernel.In(src), kernel.Value(int64(kernel.Len(src))), kernel.Out(dst), kernel.Value(int64(kernel.Len(dst))))
 }
 
 // smoothFootprint is the Footprint.Of of smooth.

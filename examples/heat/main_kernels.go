@@ -31,7 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Indexes: []string{"main.go:47", "main.go:50", "main.go:51"}, Kernels: map[string]kernel.Written{
 	"spread": {Code: "k_spread", Params: []string{"now", "now.Rows()", "now.Cols()", "next", "next.Rows()", "next.Cols()"}, Dims: 2, DimsAt: "main.go:42",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32 main",
 	"main.go spread 24e568df6d322767",
 }, Portable: `KERNEL void k_spread(const GLOBAL f32 *h_now, i64 h_now_n, i64 h_now_m, GLOBAL f32 *h_next, i64 h_next_n, i64 h_next_m GO_FAULTS) {
@@ -55,16 +55,16 @@ var (
 
 // Spread launches spread on a queue, with as many threads as its data have places for.
 func Spread(q kernel.Queue, now kernel.Matrix[float32], next kernel.Matrix[float32]) {
-	if ctx, s, over, ok := q.Launching("spread", hal.Over(kernel.ColsOf(next), kernel.RowsOf(next))); ok {
+	if ctx, _, over, ok := q.Launching("spread", hal.Over(kernel.ColsOf(next), kernel.RowsOf(next))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SpreadOn(ctx, s, over, now, next)
+		err = SpreadOn(ctx, q.On(), over, now, next)
 	}
 }
 
-// SpreadOn launches spread on a stream.
-func SpreadOn(ctx context.Context, s *hal.Stream, over hal.Grid, now kernel.Matrix[float32], next kernel.Matrix[float32]) error {
-	return spreadKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(now)), kernel.Value(int64(kernel.RowsOf(now))), kernel.Value(int64(kernel.ColsOf(now))), kernel.Out(kernel.Elements(next)), kernel.Value(int64(kernel.RowsOf(next))), kernel.Value(int64(kernel.ColsOf(next))))
+// SpreadOn launches spread on a stream, a Split or a Step.
+func SpreadOn(ctx context.Context, on kernel.Target, over hal.Grid, now kernel.Matrix[float32], next kernel.Matrix[float32]) error {
+	return spreadKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(now)), kernel.Value(int64(kernel.RowsOf(now))), kernel.Value(int64(kernel.ColsOf(now))), kernel.Out(kernel.Elements(next)), kernel.Value(int64(kernel.RowsOf(next))), kernel.Value(int64(kernel.ColsOf(next))))
 }
 
 // spreadFootprint is the Footprint.Of of spread.

@@ -58,7 +58,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: blursFootprint}},
 	"edges": {Code: "k_edges", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:70",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: edgesFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ int,int32,max,min,uint8 main",
 	"main.go at 8c75fe8e3866be4e",
 	"main.go blur c9c585ef84db040b",
@@ -143,44 +143,44 @@ var (
 
 // Greys launches greys on a queue, with as many threads as its data have places for.
 func Greys(q kernel.Queue, rgba kernel.Matrix[[4]uint8], out kernel.Matrix[uint8]) {
-	if ctx, s, over, ok := q.Launching("greys", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
+	if ctx, _, over, ok := q.Launching("greys", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = GreysOn(ctx, s, over, rgba, out)
+		err = GreysOn(ctx, q.On(), over, rgba, out)
 	}
 }
 
-// GreysOn launches greys on a stream.
-func GreysOn(ctx context.Context, s *hal.Stream, over hal.Grid, rgba kernel.Matrix[[4]uint8], out kernel.Matrix[uint8]) error {
-	return greysKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(rgba)), kernel.Value(int64(kernel.RowsOf(rgba))), kernel.Value(int64(kernel.ColsOf(rgba))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
+// GreysOn launches greys on a stream, a Split or a Step.
+func GreysOn(ctx context.Context, on kernel.Target, over hal.Grid, rgba kernel.Matrix[[4]uint8], out kernel.Matrix[uint8]) error {
+	return greysKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(rgba)), kernel.Value(int64(kernel.RowsOf(rgba))), kernel.Value(int64(kernel.ColsOf(rgba))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
 }
 
 // Blurs launches blurs on a queue, with as many threads as its data have places for.
 func Blurs(q kernel.Queue, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) {
-	if ctx, s, over, ok := q.Launching("blurs", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
+	if ctx, _, over, ok := q.Launching("blurs", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = BlursOn(ctx, s, over, in, out)
+		err = BlursOn(ctx, q.On(), over, in, out)
 	}
 }
 
-// BlursOn launches blurs on a stream.
-func BlursOn(ctx context.Context, s *hal.Stream, over hal.Grid, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) error {
-	return blursKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
+// BlursOn launches blurs on a stream, a Split or a Step.
+func BlursOn(ctx context.Context, on kernel.Target, over hal.Grid, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) error {
+	return blursKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
 }
 
 // Edges launches edges on a queue, with as many threads as its data have places for.
 func Edges(q kernel.Queue, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) {
-	if ctx, s, over, ok := q.Launching("edges", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
+	if ctx, _, over, ok := q.Launching("edges", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = EdgesOn(ctx, s, over, in, out)
+		err = EdgesOn(ctx, q.On(), over, in, out)
 	}
 }
 
-// EdgesOn launches edges on a stream.
-func EdgesOn(ctx context.Context, s *hal.Stream, over hal.Grid, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) error {
-	return edgesKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
+// EdgesOn launches edges on a stream, a Split or a Step.
+func EdgesOn(ctx context.Context, on kernel.Target, over hal.Grid, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) error {
+	return edgesKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
 }
 
 // greysFootprint is the Footprint.Of of greys.

@@ -314,7 +314,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Why: "llg.go:156: the index of state does not follow t.Global(0)", Of: steerFootprint}},
 	"accept": {Code: "k_accept", Params: []string{"state", "len(state)", "next", "len(next)", "k4", "len(k4)", "m", "len(m)", "k1", "len(k1)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: acceptFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,float64,int,iota,len,max,min main",
 	"fft.go fft2 68a0303f53eaafa4",
 	"fft.go fft4 61355b230b0fc996",
@@ -738,198 +738,198 @@ var (
 
 // Fft4 launches fft4 on a queue, with as many threads as its data have places for.
 func Fft4(q kernel.Queue, n int, columns int, stride int, cos kernel.Vector[float32], sin kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("fft4", hal.Over(int(columns), (int(n)/4), 3)); ok {
+	if ctx, _, over, ok := q.Launching("fft4", hal.Over(int(columns), (int(n)/4), 3)); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = Fft4On(ctx, s, over, n, columns, stride, cos, sin, re, im, toRe, toIm)
+		err = Fft4On(ctx, q.On(), over, n, columns, stride, cos, sin, re, im, toRe, toIm)
 	}
 }
 
-// Fft4On launches fft4 on a stream.
-func Fft4On(ctx context.Context, s *hal.Stream, over hal.Grid, n int, columns int, stride int, cos kernel.Vector[float32], sin kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
-	return fft4Kernel.Launch(ctx, s, over, kernel.Value(int64(n)), kernel.Value(int64(columns)), kernel.Value(int64(stride)), kernel.In(cos), kernel.Value(int64(kernel.Len(cos))), kernel.In(sin), kernel.Value(int64(kernel.Len(sin))), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
+// Fft4On launches fft4 on a stream, a Split or a Step.
+func Fft4On(ctx context.Context, on kernel.Target, over hal.Grid, n int, columns int, stride int, cos kernel.Vector[float32], sin kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
+	return fft4Kernel.Launch(ctx, on, over, kernel.Value(int64(n)), kernel.Value(int64(columns)), kernel.Value(int64(stride)), kernel.In(cos), kernel.Value(int64(kernel.Len(cos))), kernel.In(sin), kernel.Value(int64(kernel.Len(sin))), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
 }
 
 // Fft2 launches fft2 on a queue, with as many threads as its data have places for.
 func Fft2(q kernel.Queue, n int, columns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("fft2", hal.Over(int(columns), (int(n)/2), 3)); ok {
+	if ctx, _, over, ok := q.Launching("fft2", hal.Over(int(columns), (int(n)/2), 3)); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = Fft2On(ctx, s, over, n, columns, re, im, toRe, toIm)
+		err = Fft2On(ctx, q.On(), over, n, columns, re, im, toRe, toIm)
 	}
 }
 
-// Fft2On launches fft2 on a stream.
-func Fft2On(ctx context.Context, s *hal.Stream, over hal.Grid, n int, columns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
-	return fft2Kernel.Launch(ctx, s, over, kernel.Value(int64(n)), kernel.Value(int64(columns)), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
+// Fft2On launches fft2 on a stream, a Split or a Step.
+func Fft2On(ctx context.Context, on kernel.Target, over hal.Grid, n int, columns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
+	return fft2Kernel.Launch(ctx, on, over, kernel.Value(int64(n)), kernel.Value(int64(columns)), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
 }
 
 // Transpose launches transpose on a queue, with as many threads as its data have places for.
 func Transpose(q kernel.Queue, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("transpose", hal.Over(int(toColumns), int(toRows), 3)); ok {
+	if ctx, _, over, ok := q.Launching("transpose", hal.Over(int(toColumns), int(toRows), 3)); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TransposeOn(ctx, s, over, rows, columns, toRows, toColumns, re, im, toRe, toIm)
+		err = TransposeOn(ctx, q.On(), over, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 	}
 }
 
-// TransposeOn launches transpose on a stream.
-func TransposeOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
-	return transposeKernel.Launch(ctx, s, over, kernel.Value(int64(rows)), kernel.Value(int64(columns)), kernel.Value(int64(toRows)), kernel.Value(int64(toColumns)), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
+// TransposeOn launches transpose on a stream, a Split or a Step.
+func TransposeOn(ctx context.Context, on kernel.Target, over hal.Grid, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
+	return transposeKernel.Launch(ctx, on, over, kernel.Value(int64(rows)), kernel.Value(int64(columns)), kernel.Value(int64(toRows)), kernel.Value(int64(toColumns)), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
 }
 
 // TransposeBack launches transposeBack on a queue, with as many threads as its data have places for.
 func TransposeBack(q kernel.Queue, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("transposeBack", hal.Over(int(toColumns), int(toRows), 3)); ok {
+	if ctx, _, over, ok := q.Launching("transposeBack", hal.Over(int(toColumns), int(toRows), 3)); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TransposeBackOn(ctx, s, over, rows, columns, toRows, toColumns, re, im, toRe, toIm)
+		err = TransposeBackOn(ctx, q.On(), over, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 	}
 }
 
-// TransposeBackOn launches transposeBack on a stream.
-func TransposeBackOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
-	return transposeBackKernel.Launch(ctx, s, over, kernel.Value(int64(rows)), kernel.Value(int64(columns)), kernel.Value(int64(toRows)), kernel.Value(int64(toColumns)), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
+// TransposeBackOn launches transposeBack on a stream, a Split or a Step.
+func TransposeBackOn(ctx context.Context, on kernel.Target, over hal.Grid, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
+	return transposeBackKernel.Launch(ctx, on, over, kernel.Value(int64(rows)), kernel.Value(int64(columns)), kernel.Value(int64(toRows)), kernel.Value(int64(toColumns)), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
 }
 
 // Effective launches effective on a queue, with as many threads as its data have places for.
 func Effective(q kernel.Queue, nx int, ny int, px int, of material, m kernel.Vector[float32], demag kernel.Vector[float32], h kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("effective", hal.Over(int(ny), int(nx), 3)); ok {
+	if ctx, _, over, ok := q.Launching("effective", hal.Over(int(ny), int(nx), 3)); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = EffectiveOn(ctx, s, over, nx, ny, px, of, m, demag, h)
+		err = EffectiveOn(ctx, q.On(), over, nx, ny, px, of, m, demag, h)
 	}
 }
 
-// EffectiveOn launches effective on a stream.
-func EffectiveOn(ctx context.Context, s *hal.Stream, over hal.Grid, nx int, ny int, px int, of material, m kernel.Vector[float32], demag kernel.Vector[float32], h kernel.Vector[float32]) error {
-	return effectiveKernel.Launch(ctx, s, over, kernel.Value(int64(nx)), kernel.Value(int64(ny)), kernel.Value(int64(px)), kernel.Struct(&of), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.In(demag), kernel.Value(int64(kernel.Len(demag))), kernel.Out(h), kernel.Value(int64(kernel.Len(h))))
+// EffectiveOn launches effective on a stream, a Split or a Step.
+func EffectiveOn(ctx context.Context, on kernel.Target, over hal.Grid, nx int, ny int, px int, of material, m kernel.Vector[float32], demag kernel.Vector[float32], h kernel.Vector[float32]) error {
+	return effectiveKernel.Launch(ctx, on, over, kernel.Value(int64(nx)), kernel.Value(int64(ny)), kernel.Value(int64(px)), kernel.Struct(&of), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.In(demag), kernel.Value(int64(kernel.Len(demag))), kernel.Out(h), kernel.Value(int64(kernel.Len(h))))
 }
 
 // Pad launches pad on a queue, with as many threads as its data have places for.
 func Pad(q kernel.Queue, n int, length int, m kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("pad", hal.Over(int(length), 3)); ok {
+	if ctx, _, over, ok := q.Launching("pad", hal.Over(int(length), 3)); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PadOn(ctx, s, over, n, length, m, re, im)
+		err = PadOn(ctx, q.On(), over, n, length, m, re, im)
 	}
 }
 
-// PadOn launches pad on a stream.
-func PadOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, length int, m kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32]) error {
-	return padKernel.Launch(ctx, s, over, kernel.Value(int64(n)), kernel.Value(int64(length)), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.Out(re), kernel.Value(int64(kernel.Len(re))), kernel.Out(im), kernel.Value(int64(kernel.Len(im))))
+// PadOn launches pad on a stream, a Split or a Step.
+func PadOn(ctx context.Context, on kernel.Target, over hal.Grid, n int, length int, m kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32]) error {
+	return padKernel.Launch(ctx, on, over, kernel.Value(int64(n)), kernel.Value(int64(length)), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.Out(re), kernel.Value(int64(kernel.Len(re))), kernel.Out(im), kernel.Value(int64(kernel.Len(im))))
 }
 
 // Multiply launches multiply on a queue, with as many threads as its data have places for.
 func Multiply(q kernel.Queue, n int, tensor kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32], scale float32) {
-	if ctx, s, over, ok := q.Launching("multiply", hal.Over(int(n))); ok {
+	if ctx, _, over, ok := q.Launching("multiply", hal.Over(int(n))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MultiplyOn(ctx, s, over, n, tensor, re, im, scale)
+		err = MultiplyOn(ctx, q.On(), over, n, tensor, re, im, scale)
 	}
 }
 
-// MultiplyOn launches multiply on a stream.
-func MultiplyOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, tensor kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32], scale float32) error {
-	return multiplyKernel.Launch(ctx, s, over, kernel.Value(int64(n)), kernel.In(tensor), kernel.Value(int64(kernel.Len(tensor))), kernel.InOut(re), kernel.Value(int64(kernel.Len(re))), kernel.InOut(im), kernel.Value(int64(kernel.Len(im))), kernel.Value(scale))
+// MultiplyOn launches multiply on a stream, a Split or a Step.
+func MultiplyOn(ctx context.Context, on kernel.Target, over hal.Grid, n int, tensor kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32], scale float32) error {
+	return multiplyKernel.Launch(ctx, on, over, kernel.Value(int64(n)), kernel.In(tensor), kernel.Value(int64(kernel.Len(tensor))), kernel.InOut(re), kernel.Value(int64(kernel.Len(re))), kernel.InOut(im), kernel.Value(int64(kernel.Len(im))), kernel.Value(scale))
 }
 
 // Motion launches motion on a queue, with as many threads as its data have places for.
 func Motion(q kernel.Queue, n int, damping float32, m kernel.Vector[float32], h kernel.Vector[float32], k kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("motion", hal.Over(int(n))); ok {
+	if ctx, _, over, ok := q.Launching("motion", hal.Over(int(n))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MotionOn(ctx, s, over, n, damping, m, h, k)
+		err = MotionOn(ctx, q.On(), over, n, damping, m, h, k)
 	}
 }
 
-// MotionOn launches motion on a stream.
-func MotionOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, damping float32, m kernel.Vector[float32], h kernel.Vector[float32], k kernel.Vector[float32]) error {
-	return motionKernel.Launch(ctx, s, over, kernel.Value(int64(n)), kernel.Value(damping), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.In(h), kernel.Value(int64(kernel.Len(h))), kernel.Out(k), kernel.Value(int64(kernel.Len(k))))
+// MotionOn launches motion on a stream, a Split or a Step.
+func MotionOn(ctx context.Context, on kernel.Target, over hal.Grid, n int, damping float32, m kernel.Vector[float32], h kernel.Vector[float32], k kernel.Vector[float32]) error {
+	return motionKernel.Launch(ctx, on, over, kernel.Value(int64(n)), kernel.Value(damping), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.In(h), kernel.Value(int64(kernel.Len(h))), kernel.Out(k), kernel.Value(int64(kernel.Len(k))))
 }
 
 // Energy launches energy on a queue, with as many threads as its data have places for.
 func Energy(q kernel.Queue, n int, of material, m kernel.Vector[float32], h kernel.Vector[float32], e kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("energy", hal.Over(int(n))); ok {
+	if ctx, _, over, ok := q.Launching("energy", hal.Over(int(n))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = EnergyOn(ctx, s, over, n, of, m, h, e)
+		err = EnergyOn(ctx, q.On(), over, n, of, m, h, e)
 	}
 }
 
-// EnergyOn launches energy on a stream.
-func EnergyOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, of material, m kernel.Vector[float32], h kernel.Vector[float32], e kernel.Vector[float32]) error {
-	return energyKernel.Launch(ctx, s, over, kernel.Value(int64(n)), kernel.Struct(&of), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.In(h), kernel.Value(int64(kernel.Len(h))), kernel.Out(e), kernel.Value(int64(kernel.Len(e))))
+// EnergyOn launches energy on a stream, a Split or a Step.
+func EnergyOn(ctx context.Context, on kernel.Target, over hal.Grid, n int, of material, m kernel.Vector[float32], h kernel.Vector[float32], e kernel.Vector[float32]) error {
+	return energyKernel.Launch(ctx, on, over, kernel.Value(int64(n)), kernel.Struct(&of), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.In(h), kernel.Value(int64(kernel.Len(h))), kernel.Out(e), kernel.Value(int64(kernel.Len(e))))
 }
 
 // Part launches part on a queue, with as many threads as its data have places for.
 func Part(q kernel.Queue, fraction float32, state kernel.Vector[float32], m kernel.Vector[float32], k kernel.Vector[float32], at kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("part", hal.Over(kernel.Len(at))); ok {
+	if ctx, _, over, ok := q.Launching("part", hal.Over(kernel.Len(at))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PartOn(ctx, s, over, fraction, state, m, k, at)
+		err = PartOn(ctx, q.On(), over, fraction, state, m, k, at)
 	}
 }
 
-// PartOn launches part on a stream.
-func PartOn(ctx context.Context, s *hal.Stream, over hal.Grid, fraction float32, state kernel.Vector[float32], m kernel.Vector[float32], k kernel.Vector[float32], at kernel.Vector[float32]) error {
-	return partKernel.Launch(ctx, s, over, kernel.Value(fraction), kernel.In(state), kernel.Value(int64(kernel.Len(state))), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.In(k), kernel.Value(int64(kernel.Len(k))), kernel.Out(at), kernel.Value(int64(kernel.Len(at))))
+// PartOn launches part on a stream, a Split or a Step.
+func PartOn(ctx context.Context, on kernel.Target, over hal.Grid, fraction float32, state kernel.Vector[float32], m kernel.Vector[float32], k kernel.Vector[float32], at kernel.Vector[float32]) error {
+	return partKernel.Launch(ctx, on, over, kernel.Value(fraction), kernel.In(state), kernel.Value(int64(kernel.Len(state))), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.In(k), kernel.Value(int64(kernel.Len(k))), kernel.Out(at), kernel.Value(int64(kernel.Len(at))))
 }
 
 // Whole launches whole on a queue, with as many threads as its data have places for.
 func Whole(q kernel.Queue, n int, state kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32], k2 kernel.Vector[float32], k3 kernel.Vector[float32], next kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("whole", hal.Over(int(n))); ok {
+	if ctx, _, over, ok := q.Launching("whole", hal.Over(int(n))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = WholeOn(ctx, s, over, n, state, m, k1, k2, k3, next)
+		err = WholeOn(ctx, q.On(), over, n, state, m, k1, k2, k3, next)
 	}
 }
 
-// WholeOn launches whole on a stream.
-func WholeOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, state kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32], k2 kernel.Vector[float32], k3 kernel.Vector[float32], next kernel.Vector[float32]) error {
-	return wholeKernel.Launch(ctx, s, over, kernel.Value(int64(n)), kernel.In(state), kernel.Value(int64(kernel.Len(state))), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.In(k1), kernel.Value(int64(kernel.Len(k1))), kernel.In(k2), kernel.Value(int64(kernel.Len(k2))), kernel.In(k3), kernel.Value(int64(kernel.Len(k3))), kernel.Out(next), kernel.Value(int64(kernel.Len(next))))
+// WholeOn launches whole on a stream, a Split or a Step.
+func WholeOn(ctx context.Context, on kernel.Target, over hal.Grid, n int, state kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32], k2 kernel.Vector[float32], k3 kernel.Vector[float32], next kernel.Vector[float32]) error {
+	return wholeKernel.Launch(ctx, on, over, kernel.Value(int64(n)), kernel.In(state), kernel.Value(int64(kernel.Len(state))), kernel.In(m), kernel.Value(int64(kernel.Len(m))), kernel.In(k1), kernel.Value(int64(kernel.Len(k1))), kernel.In(k2), kernel.Value(int64(kernel.Len(k2))), kernel.In(k3), kernel.Value(int64(kernel.Len(k3))), kernel.Out(next), kernel.Value(int64(kernel.Len(next))))
 }
 
 // Deviation launches deviation on a queue, with as many threads as its data have places for.
 func Deviation(q kernel.Queue, n int, state kernel.Vector[float32], k1 kernel.Vector[float32], k2 kernel.Vector[float32], k3 kernel.Vector[float32], k4 kernel.Vector[float32], away kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("deviation", hal.Over(int(n))); ok {
+	if ctx, _, over, ok := q.Launching("deviation", hal.Over(int(n))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = DeviationOn(ctx, s, over, n, state, k1, k2, k3, k4, away)
+		err = DeviationOn(ctx, q.On(), over, n, state, k1, k2, k3, k4, away)
 	}
 }
 
-// DeviationOn launches deviation on a stream.
-func DeviationOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, state kernel.Vector[float32], k1 kernel.Vector[float32], k2 kernel.Vector[float32], k3 kernel.Vector[float32], k4 kernel.Vector[float32], away kernel.Vector[float32]) error {
-	return deviationKernel.Launch(ctx, s, over, kernel.Value(int64(n)), kernel.In(state), kernel.Value(int64(kernel.Len(state))), kernel.In(k1), kernel.Value(int64(kernel.Len(k1))), kernel.In(k2), kernel.Value(int64(kernel.Len(k2))), kernel.In(k3), kernel.Value(int64(kernel.Len(k3))), kernel.In(k4), kernel.Value(int64(kernel.Len(k4))), kernel.Out(away), kernel.Value(int64(kernel.Len(away))))
+// DeviationOn launches deviation on a stream, a Split or a Step.
+func DeviationOn(ctx context.Context, on kernel.Target, over hal.Grid, n int, state kernel.Vector[float32], k1 kernel.Vector[float32], k2 kernel.Vector[float32], k3 kernel.Vector[float32], k4 kernel.Vector[float32], away kernel.Vector[float32]) error {
+	return deviationKernel.Launch(ctx, on, over, kernel.Value(int64(n)), kernel.In(state), kernel.Value(int64(kernel.Len(state))), kernel.In(k1), kernel.Value(int64(kernel.Len(k1))), kernel.In(k2), kernel.Value(int64(kernel.Len(k2))), kernel.In(k3), kernel.Value(int64(kernel.Len(k3))), kernel.In(k4), kernel.Value(int64(kernel.Len(k4))), kernel.Out(away), kernel.Value(int64(kernel.Len(away))))
 }
 
 // Steer launches steer on a queue, with as many threads as its data have places for.
 func Steer(q kernel.Queue, tolerance float32, worst kernel.Vector[float32], state kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("steer", hal.Over(1)); ok {
+	if ctx, _, over, ok := q.Launching("steer", hal.Over(1)); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SteerOn(ctx, s, over, tolerance, worst, state)
+		err = SteerOn(ctx, q.On(), over, tolerance, worst, state)
 	}
 }
 
-// SteerOn launches steer on a stream.
-func SteerOn(ctx context.Context, s *hal.Stream, over hal.Grid, tolerance float32, worst kernel.Vector[float32], state kernel.Vector[float32]) error {
-	return steerKernel.Launch(ctx, s, over, kernel.Value(tolerance), kernel.In(worst), kernel.Value(int64(kernel.Len(worst))), kernel.InOut(state), kernel.Value(int64(kernel.Len(state))))
+// SteerOn launches steer on a stream, a Split or a Step.
+func SteerOn(ctx context.Context, on kernel.Target, over hal.Grid, tolerance float32, worst kernel.Vector[float32], state kernel.Vector[float32]) error {
+	return steerKernel.Launch(ctx, on, over, kernel.Value(tolerance), kernel.In(worst), kernel.Value(int64(kernel.Len(worst))), kernel.InOut(state), kernel.Value(int64(kernel.Len(state))))
 }
 
 // Accept launches accept on a queue, with as many threads as its data have places for.
 func Accept(q kernel.Queue, state kernel.Vector[float32], next kernel.Vector[float32], k4 kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("accept", hal.Over(kernel.Len(m))); ok {
+	if ctx, _, over, ok := q.Launching("accept", hal.Over(kernel.Len(m))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = AcceptOn(ctx, s, over, state, next, k4, m, k1)
+		err = AcceptOn(ctx, q.On(), over, state, next, k4, m, k1)
 	}
 }
 
-// AcceptOn launches accept on a stream.
-func AcceptOn(ctx context.Context, s *hal.Stream, over hal.Grid, state kernel.Vector[float32], next kernel.Vector[float32], k4 kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32]) error {
-	return acceptKernel.Launch(ctx, s, over, kernel.In(state), kernel.Value(int64(kernel.Len(state))), kernel.In(next), kernel.Value(int64(kernel.Len(next))), kernel.In(k4), kernel.Value(int64(kernel.Len(k4))), kernel.InOut(m), kernel.Value(int64(kernel.Len(m))), kernel.InOut(k1), kernel.Value(int64(kernel.Len(k1))))
+// AcceptOn launches accept on a stream, a Split or a Step.
+func AcceptOn(ctx context.Context, on kernel.Target, over hal.Grid, state kernel.Vector[float32], next kernel.Vector[float32], k4 kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32]) error {
+	return acceptKernel.Launch(ctx, on, over, kernel.In(state), kernel.Value(int64(kernel.Len(state))), kernel.In(next), kernel.Value(int64(kernel.Len(next))), kernel.In(k4), kernel.Value(int64(kernel.Len(k4))), kernel.InOut(m), kernel.Value(int64(kernel.Len(m))), kernel.InOut(k1), kernel.Value(int64(kernel.Len(k1))))
 }
 
 // fft4Footprint is the Footprint.Of of fft4.

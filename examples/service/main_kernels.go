@@ -28,7 +28,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Indexes: []string{"main.go:26"}, Kernels: map[string]kernel.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"in", "len(in)", "out", "len(out)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,len,max,min main",
 	"main.go smooth 8cc09e2b8d9e6609",
 }, Portable: `FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
@@ -53,16 +53,16 @@ var (
 
 // Smooth launches smooth on a queue, with as many threads as its data have places for.
 func Smooth(q kernel.Queue, in kernel.Vector[float32], out kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("smooth", hal.Over(kernel.Len(out))); ok {
+	if ctx, _, over, ok := q.Launching("smooth", hal.Over(kernel.Len(out))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SmoothOn(ctx, s, over, in, out)
+		err = SmoothOn(ctx, q.On(), over, in, out)
 	}
 }
 
-// SmoothOn launches smooth on a stream.
-func SmoothOn(ctx context.Context, s *hal.Stream, over hal.Grid, in kernel.Vector[float32], out kernel.Vector[float32]) error {
-	return smoothKernel.Launch(ctx, s, over, kernel.In(in), kernel.Value(int64(kernel.Len(in))), kernel.Out(out), kernel.Value(int64(kernel.Len(out))))
+// SmoothOn launches smooth on a stream, a Split or a Step.
+func SmoothOn(ctx context.Context, on kernel.Target, over hal.Grid, in kernel.Vector[float32], out kernel.Vector[float32]) error {
+	return smoothKernel.Launch(ctx, on, over, kernel.In(in), kernel.Value(int64(kernel.Len(in))), kernel.Out(out), kernel.Value(int64(kernel.Len(out))))
 }
 
 // smoothFootprint is the Footprint.Of of smooth.

@@ -30,7 +30,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Indexes: []string{"main.go:37"}, Kernels: map[string]kernel.Written{
 	"clearEdges": {Code: "k_clearEdges", Params: []string{"row", "len(row)"},
 		Footprint: kernel.Footprint{Why: "main.go:37: threads may write elements of row that threads of another t.Global(0) use", Of: clearEdgesFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,len main",
 	"main.go clearEdges 8f3e54b1e79f36c2",
 	"main.go edge d1f5512aec4b256e",
@@ -50,16 +50,16 @@ var (
 
 // ClearEdges launches clearEdges on a queue, with as many threads as its data have places for.
 func ClearEdges(q kernel.Queue, row_ kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("clearEdges", hal.Over(64)); ok {
+	if ctx, _, over, ok := q.Launching("clearEdges", hal.Over(64)); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ClearEdgesOn(ctx, s, over, row_)
+		err = ClearEdgesOn(ctx, q.On(), over, row_)
 	}
 }
 
-// ClearEdgesOn launches clearEdges on a stream.
-func ClearEdgesOn(ctx context.Context, s *hal.Stream, over hal.Grid, row_ kernel.Vector[float32]) error {
-	return clearEdgesKernel.Launch(ctx, s, over, kernel.InOut(row_), kernel.Value(int64(kernel.Len(row_))))
+// ClearEdgesOn launches clearEdges on a stream, a Split or a Step.
+func ClearEdgesOn(ctx context.Context, on kernel.Target, over hal.Grid, row_ kernel.Vector[float32]) error {
+	return clearEdgesKernel.Launch(ctx, on, over, kernel.InOut(row_), kernel.Value(int64(kernel.Len(row_))))
 }
 
 // clearEdgesFootprint is the Footprint.Of of clearEdges.

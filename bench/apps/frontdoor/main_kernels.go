@@ -249,7 +249,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: nstreamFootprint}},
 	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Rounds: [][]int{{1048576}}, RoundsAt: "stream.go:54",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: innerFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16 main",
 	"cg.go advance c805f5dae3148dfe",
 	"cg.go direct 2b2f03619e067301",
@@ -565,184 +565,184 @@ var (
 
 // Laplace launches laplace on a queue, with as many threads as its data have places for.
 func Laplace(q kernel.Queue, n_ int, p kernel.Vector[float32], q_ kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("laplace", hal.Over(int(n_), int(n_))); ok {
+	if ctx, _, over, ok := q.Launching("laplace", hal.Over(int(n_), int(n_))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = LaplaceOn(ctx, s, over, n_, p, q_)
+		err = LaplaceOn(ctx, q.On(), over, n_, p, q_)
 	}
 }
 
-// LaplaceOn launches laplace on a stream.
-func LaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, n_ int, p kernel.Vector[float32], q_ kernel.Vector[float32]) error {
-	return laplaceKernel.Launch(ctx, s, over, kernel.Value(int64(n_)), kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))))
+// LaplaceOn launches laplace on a stream, a Split or a Step.
+func LaplaceOn(ctx context.Context, on kernel.Target, over hal.Grid, n_ int, p kernel.Vector[float32], q_ kernel.Vector[float32]) error {
+	return laplaceKernel.Launch(ctx, on, over, kernel.Value(int64(n_)), kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))))
 }
 
 // Dot launches dot on a queue, on the grid of q.Over or q.Grid.
 func Dot(q kernel.Queue, a kernel.Vector[float32], b kernel.Vector[float32], sums kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("dot", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("dot", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = DotOn(ctx, s, over, a, b, sums)
+		err = DotOn(ctx, q.On(), over, a, b, sums)
 	}
 }
 
-// DotOn launches dot on a stream.
-func DotOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float32], b kernel.Vector[float32], sums kernel.Vector[float32]) error {
-	return dotKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+// DotOn launches dot on a stream, a Split or a Step.
+func DotOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float32], b kernel.Vector[float32], sums kernel.Vector[float32]) error {
+	return dotKernel.Launch(ctx, on, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Advance launches advance on a queue, with as many threads as its data have places for.
 func Advance(q kernel.Queue, x kernel.Vector[float32], r kernel.Vector[float32], p kernel.Vector[float32], q_ kernel.Vector[float32], rr kernel.Vector[float32], pq kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("advance", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("advance", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = AdvanceOn(ctx, s, over, x, r, p, q_, rr, pq)
+		err = AdvanceOn(ctx, q.On(), over, x, r, p, q_, rr, pq)
 	}
 }
 
-// AdvanceOn launches advance on a stream.
-func AdvanceOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], r kernel.Vector[float32], p kernel.Vector[float32], q_ kernel.Vector[float32], rr kernel.Vector[float32], pq kernel.Vector[float32]) error {
-	return advanceKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(r), kernel.Value(int64(kernel.Len(r))), kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.In(q_), kernel.Value(int64(kernel.Len(q_))), kernel.In(rr), kernel.Value(int64(kernel.Len(rr))), kernel.In(pq), kernel.Value(int64(kernel.Len(pq))))
+// AdvanceOn launches advance on a stream, a Split or a Step.
+func AdvanceOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], r kernel.Vector[float32], p kernel.Vector[float32], q_ kernel.Vector[float32], rr kernel.Vector[float32], pq kernel.Vector[float32]) error {
+	return advanceKernel.Launch(ctx, on, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(r), kernel.Value(int64(kernel.Len(r))), kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.In(q_), kernel.Value(int64(kernel.Len(q_))), kernel.In(rr), kernel.Value(int64(kernel.Len(rr))), kernel.In(pq), kernel.Value(int64(kernel.Len(pq))))
 }
 
 // Direct launches direct on a queue, with as many threads as its data have places for.
 func Direct(q kernel.Queue, p kernel.Vector[float32], r kernel.Vector[float32], now kernel.Vector[float32], before kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("direct", hal.Over(kernel.Len(p))); ok {
+	if ctx, _, over, ok := q.Launching("direct", hal.Over(kernel.Len(p))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = DirectOn(ctx, s, over, p, r, now, before)
+		err = DirectOn(ctx, q.On(), over, p, r, now, before)
 	}
 }
 
-// DirectOn launches direct on a stream.
-func DirectOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.Vector[float32], r kernel.Vector[float32], now kernel.Vector[float32], before kernel.Vector[float32]) error {
-	return directKernel.Launch(ctx, s, over, kernel.InOut(p), kernel.Value(int64(kernel.Len(p))), kernel.In(r), kernel.Value(int64(kernel.Len(r))), kernel.In(now), kernel.Value(int64(kernel.Len(now))), kernel.In(before), kernel.Value(int64(kernel.Len(before))))
+// DirectOn launches direct on a stream, a Split or a Step.
+func DirectOn(ctx context.Context, on kernel.Target, over hal.Grid, p kernel.Vector[float32], r kernel.Vector[float32], now kernel.Vector[float32], before kernel.Vector[float32]) error {
+	return directKernel.Launch(ctx, on, over, kernel.InOut(p), kernel.Value(int64(kernel.Len(p))), kernel.In(r), kernel.Value(int64(kernel.Len(r))), kernel.In(now), kernel.Value(int64(kernel.Len(now))), kernel.In(before), kernel.Value(int64(kernel.Len(before))))
 }
 
 // Spread launches spread on a queue, with as many threads as its data have places for.
 func Spread(q kernel.Queue, n_ int, from kernel.Vector[float32], to kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("spread", hal.Over(int(n_), int(n_))); ok {
+	if ctx, _, over, ok := q.Launching("spread", hal.Over(int(n_), int(n_))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SpreadOn(ctx, s, over, n_, from, to)
+		err = SpreadOn(ctx, q.On(), over, n_, from, to)
 	}
 }
 
-// SpreadOn launches spread on a stream.
-func SpreadOn(ctx context.Context, s *hal.Stream, over hal.Grid, n_ int, from kernel.Vector[float32], to kernel.Vector[float32]) error {
-	return spreadKernel.Launch(ctx, s, over, kernel.Value(int64(n_)), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
+// SpreadOn launches spread on a stream, a Split or a Step.
+func SpreadOn(ctx context.Context, on kernel.Target, over hal.Grid, n_ int, from kernel.Vector[float32], to kernel.Vector[float32]) error {
+	return spreadKernel.Launch(ctx, on, over, kernel.Value(int64(n_)), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
 }
 
 // Escape launches escape on a queue, with as many threads as its data have places for.
 func Escape(q kernel.Queue, n_ int32, limit int32, out_ kernel.Vector[uint16]) {
-	if ctx, s, over, ok := q.Launching("escape", hal.Over(int(n_), int(n_))); ok {
+	if ctx, _, over, ok := q.Launching("escape", hal.Over(int(n_), int(n_))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = EscapeOn(ctx, s, over, n_, limit, out_)
+		err = EscapeOn(ctx, q.On(), over, n_, limit, out_)
 	}
 }
 
-// EscapeOn launches escape on a stream.
-func EscapeOn(ctx context.Context, s *hal.Stream, over hal.Grid, n_ int32, limit int32, out_ kernel.Vector[uint16]) error {
-	return escapeKernel.Launch(ctx, s, over, kernel.Value(n_), kernel.Value(limit), kernel.Out(out_), kernel.Value(int64(kernel.Len(out_))))
+// EscapeOn launches escape on a stream, a Split or a Step.
+func EscapeOn(ctx context.Context, on kernel.Target, over hal.Grid, n_ int32, limit int32, out_ kernel.Vector[uint16]) error {
+	return escapeKernel.Launch(ctx, on, over, kernel.Value(n_), kernel.Value(limit), kernel.Out(out_), kernel.Value(int64(kernel.Len(out_))))
 }
 
 // Move launches move on a queue, with as many threads as its data have places for.
 func Move(q kernel.Queue, dt float32, old kernel.Vector[float32], v kernel.Vector[float32], now kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("move", hal.Over((kernel.Len(now) / 4))); ok {
+	if ctx, _, over, ok := q.Launching("move", hal.Over((kernel.Len(now) / 4))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MoveOn(ctx, s, over, dt, old, v, now)
+		err = MoveOn(ctx, q.On(), over, dt, old, v, now)
 	}
 }
 
-// MoveOn launches move on a stream.
-func MoveOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, old kernel.Vector[float32], v kernel.Vector[float32], now kernel.Vector[float32]) error {
-	return moveKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.In(old), kernel.Value(int64(kernel.Len(old))), kernel.InOut(v), kernel.Value(int64(kernel.Len(v))), kernel.Out(now), kernel.Value(int64(kernel.Len(now))))
+// MoveOn launches move on a stream, a Split or a Step.
+func MoveOn(ctx context.Context, on kernel.Target, over hal.Grid, dt float32, old kernel.Vector[float32], v kernel.Vector[float32], now kernel.Vector[float32]) error {
+	return moveKernel.Launch(ctx, on, over, kernel.Value(dt), kernel.In(old), kernel.Value(int64(kernel.Len(old))), kernel.InOut(v), kernel.Value(int64(kernel.Len(v))), kernel.Out(now), kernel.Value(int64(kernel.Len(now))))
 }
 
 // Copies launches copies on a queue, with as many threads as its data have places for.
 func Copies(q kernel.Queue, a kernel.Vector[float64], c kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("copies", hal.Over(kernel.Len(c))); ok {
+	if ctx, _, over, ok := q.Launching("copies", hal.Over(kernel.Len(c))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = CopiesOn(ctx, s, over, a, c)
+		err = CopiesOn(ctx, q.On(), over, a, c)
 	}
 }
 
-// CopiesOn launches copies on a stream.
-func CopiesOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float64], c kernel.Vector[float64]) error {
-	return copiesKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
+// CopiesOn launches copies on a stream, a Split or a Step.
+func CopiesOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float64], c kernel.Vector[float64]) error {
+	return copiesKernel.Launch(ctx, on, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
 }
 
 // Mul launches mul on a queue, with as many threads as its data have places for.
 func Mul(q kernel.Queue, b kernel.Vector[float64], c kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("mul", hal.Over(kernel.Len(b))); ok {
+	if ctx, _, over, ok := q.Launching("mul", hal.Over(kernel.Len(b))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MulOn(ctx, s, over, b, c)
+		err = MulOn(ctx, q.On(), over, b, c)
 	}
 }
 
-// MulOn launches mul on a stream.
-func MulOn(ctx context.Context, s *hal.Stream, over hal.Grid, b kernel.Vector[float64], c kernel.Vector[float64]) error {
-	return mulKernel.Launch(ctx, s, over, kernel.Out(b), kernel.Value(int64(kernel.Len(b))), kernel.In(c), kernel.Value(int64(kernel.Len(c))))
+// MulOn launches mul on a stream, a Split or a Step.
+func MulOn(ctx context.Context, on kernel.Target, over hal.Grid, b kernel.Vector[float64], c kernel.Vector[float64]) error {
+	return mulKernel.Launch(ctx, on, over, kernel.Out(b), kernel.Value(int64(kernel.Len(b))), kernel.In(c), kernel.Value(int64(kernel.Len(c))))
 }
 
 // Add launches add on a queue, with as many threads as its data have places for.
 func Add(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("add", hal.Over(kernel.Len(c))); ok {
+	if ctx, _, over, ok := q.Launching("add", hal.Over(kernel.Len(c))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = AddOn(ctx, s, over, a, b, c)
+		err = AddOn(ctx, q.On(), over, a, b, c)
 	}
 }
 
-// AddOn launches add on a stream.
-func AddOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) error {
-	return addKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
+// AddOn launches add on a stream, a Split or a Step.
+func AddOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) error {
+	return addKernel.Launch(ctx, on, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
 }
 
 // Triad launches triad on a queue, with as many threads as its data have places for.
 func Triad(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("triad", hal.Over(kernel.Len(a))); ok {
+	if ctx, _, over, ok := q.Launching("triad", hal.Over(kernel.Len(a))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TriadOn(ctx, s, over, a, b, c)
+		err = TriadOn(ctx, q.On(), over, a, b, c)
 	}
 }
 
-// TriadOn launches triad on a stream.
-func TriadOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) error {
-	return triadKernel.Launch(ctx, s, over, kernel.Out(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.In(c), kernel.Value(int64(kernel.Len(c))))
+// TriadOn launches triad on a stream, a Split or a Step.
+func TriadOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) error {
+	return triadKernel.Launch(ctx, on, over, kernel.Out(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.In(c), kernel.Value(int64(kernel.Len(c))))
 }
 
 // Nstream launches nstream on a queue, with as many threads as its data have places for.
 func Nstream(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("nstream", hal.Over(kernel.Len(a))); ok {
+	if ctx, _, over, ok := q.Launching("nstream", hal.Over(kernel.Len(a))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = NstreamOn(ctx, s, over, a, b, c)
+		err = NstreamOn(ctx, q.On(), over, a, b, c)
 	}
 }
 
-// NstreamOn launches nstream on a stream.
-func NstreamOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) error {
-	return nstreamKernel.Launch(ctx, s, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.In(c), kernel.Value(int64(kernel.Len(c))))
+// NstreamOn launches nstream on a stream, a Split or a Step.
+func NstreamOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) error {
+	return nstreamKernel.Launch(ctx, on, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.In(c), kernel.Value(int64(kernel.Len(c))))
 }
 
 // Inner launches inner on a queue, on the grid of q.Over or q.Grid.
 func Inner(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("inner", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("inner", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = InnerOn(ctx, s, over, a, b, sums)
+		err = InnerOn(ctx, q.On(), over, a, b, sums)
 	}
 }
 
-// InnerOn launches inner on a stream.
-func InnerOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64]) error {
-	return innerKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+// InnerOn launches inner on a stream, a Split or a Step.
+func InnerOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64]) error {
+	return innerKernel.Launch(ctx, on, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // laplaceFootprint is the Footprint.Of of laplace.

@@ -53,7 +53,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
 	"spread": {Code: "k_spread", Params: []string{"n", "rows", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:10",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,int,int32 gokernels",
 	"cg.go laplace f391229e962d2f75",
 	"heat.go spread d5f6a0fc5dbfd560",
@@ -103,30 +103,30 @@ var (
 
 // Laplace launches laplace on a queue, with as many threads as its data have places for.
 func Laplace(q kernel.Queue, n int32, rows int32, p kernel.Vector[float32], q_ kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("laplace", hal.Over(int(n), int(rows))); ok {
+	if ctx, _, over, ok := q.Launching("laplace", hal.Over(int(n), int(rows))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = LaplaceOn(ctx, s, over, n, rows, p, q_)
+		err = LaplaceOn(ctx, q.On(), over, n, rows, p, q_)
 	}
 }
 
-// LaplaceOn launches laplace on a stream.
-func LaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, p kernel.Vector[float32], q_ kernel.Vector[float32]) error {
-	return laplaceKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))))
+// LaplaceOn launches laplace on a stream, a Split or a Step.
+func LaplaceOn(ctx context.Context, on kernel.Target, over hal.Grid, n int32, rows int32, p kernel.Vector[float32], q_ kernel.Vector[float32]) error {
+	return laplaceKernel.Launch(ctx, on, over, kernel.Value(n), kernel.Value(rows), kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))))
 }
 
 // Spread launches spread on a queue, with as many threads as its data have places for.
 func Spread(q kernel.Queue, n int32, rows int32, from kernel.Vector[float32], to kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("spread", hal.Over(int(n), int(rows))); ok {
+	if ctx, _, over, ok := q.Launching("spread", hal.Over(int(n), int(rows))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SpreadOn(ctx, s, over, n, rows, from, to)
+		err = SpreadOn(ctx, q.On(), over, n, rows, from, to)
 	}
 }
 
-// SpreadOn launches spread on a stream.
-func SpreadOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, from kernel.Vector[float32], to kernel.Vector[float32]) error {
-	return spreadKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
+// SpreadOn launches spread on a stream, a Split or a Step.
+func SpreadOn(ctx context.Context, on kernel.Target, over hal.Grid, n int32, rows int32, from kernel.Vector[float32], to kernel.Vector[float32]) error {
+	return spreadKernel.Launch(ctx, on, over, kernel.Value(n), kernel.Value(rows), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
 }
 
 // laplaceFootprint is the Footprint.Of of laplace.

@@ -37,7 +37,7 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 }, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Kernels: map[string]kernel.Written{
 	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,float64,int32,len,uint32 blackscholes",
 	"blackscholes.go logarithm 5e66e20a91296c8f",
 	"blackscholes.go normal 536fada1b515d220",
@@ -147,16 +147,16 @@ var (
 
 // Price launches price on a queue, with as many threads as its data have places for.
 func Price(q kernel.Queue, rate float32, volatility float32, share kernel.Vector[float32], strike kernel.Vector[float32], years kernel.Vector[float32], call kernel.Vector[float32], put kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("price", hal.Over(kernel.Len(share))); ok {
+	if ctx, _, over, ok := q.Launching("price", hal.Over(kernel.Len(share))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PriceOn(ctx, s, over, rate, volatility, share, strike, years, call, put)
+		err = PriceOn(ctx, q.On(), over, rate, volatility, share, strike, years, call, put)
 	}
 }
 
-// PriceOn launches price on a stream.
-func PriceOn(ctx context.Context, s *hal.Stream, over hal.Grid, rate float32, volatility float32, share kernel.Vector[float32], strike kernel.Vector[float32], years kernel.Vector[float32], call kernel.Vector[float32], put kernel.Vector[float32]) error {
-	return priceKernel.Launch(ctx, s, over, kernel.Value(rate), kernel.Value(volatility), kernel.In(share), kernel.Value(int64(kernel.Len(share))), kernel.In(strike), kernel.Value(int64(kernel.Len(strike))), kernel.In(years), kernel.Value(int64(kernel.Len(years))), kernel.Out(call), kernel.Value(int64(kernel.Len(call))), kernel.Out(put), kernel.Value(int64(kernel.Len(put))))
+// PriceOn launches price on a stream, a Split or a Step.
+func PriceOn(ctx context.Context, on kernel.Target, over hal.Grid, rate float32, volatility float32, share kernel.Vector[float32], strike kernel.Vector[float32], years kernel.Vector[float32], call kernel.Vector[float32], put kernel.Vector[float32]) error {
+	return priceKernel.Launch(ctx, on, over, kernel.Value(rate), kernel.Value(volatility), kernel.In(share), kernel.Value(int64(kernel.Len(share))), kernel.In(strike), kernel.Value(int64(kernel.Len(strike))), kernel.In(years), kernel.Value(int64(kernel.Len(years))), kernel.Out(call), kernel.Value(int64(kernel.Len(call))), kernel.Out(put), kernel.Value(int64(kernel.Len(put))))
 }
 
 // priceFootprint is the Footprint.Of of price.

@@ -98,7 +98,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
 	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,int,len cg",
 	"kernels.go advance 5f4c87f4096eaafc",
 	"kernels.go block 62c7167daaf9376a",
@@ -237,72 +237,72 @@ var (
 
 // Laplace launches laplace on a queue, with as many threads as its data have places for.
 func Laplace(q kernel.Queue, p kernel.Vector[float32], q_ kernel.Vector[float32], n int) {
-	if ctx, s, over, ok := q.Launching("laplace", hal.Over(int(n), int(n))); ok {
+	if ctx, _, over, ok := q.Launching("laplace", hal.Over(int(n), int(n))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = LaplaceOn(ctx, s, over, p, q_, n)
+		err = LaplaceOn(ctx, q.On(), over, p, q_, n)
 	}
 }
 
-// LaplaceOn launches laplace on a stream.
-func LaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.Vector[float32], q_ kernel.Vector[float32], n int) error {
-	return laplaceKernel.Launch(ctx, s, over, kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))), kernel.Value(int64(n)))
+// LaplaceOn launches laplace on a stream, a Split or a Step.
+func LaplaceOn(ctx context.Context, on kernel.Target, over hal.Grid, p kernel.Vector[float32], q_ kernel.Vector[float32], n int) error {
+	return laplaceKernel.Launch(ctx, on, over, kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))), kernel.Value(int64(n)))
 }
 
 // Product launches product on a queue, on the grid of q.Over or q.Grid.
 func Product(q kernel.Queue, a kernel.Vector[float32], b kernel.Vector[float32], sums kernel.Vector[float32], n int) {
-	if ctx, s, over, ok := q.Launching("product", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("product", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ProductOn(ctx, s, over, a, b, sums, n)
+		err = ProductOn(ctx, q.On(), over, a, b, sums, n)
 	}
 }
 
-// ProductOn launches product on a stream.
-func ProductOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float32], b kernel.Vector[float32], sums kernel.Vector[float32], n int) error {
-	return productKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))), kernel.Value(int64(n)))
+// ProductOn launches product on a stream, a Split or a Step.
+func ProductOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float32], b kernel.Vector[float32], sums kernel.Vector[float32], n int) error {
+	return productKernel.Launch(ctx, on, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))), kernel.Value(int64(n)))
 }
 
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
 func Total(q kernel.Queue, sums kernel.Vector[float32], out kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("total", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("total", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TotalOn(ctx, s, over, sums, out)
+		err = TotalOn(ctx, q.On(), over, sums, out)
 	}
 }
 
-// TotalOn launches total on a stream.
-func TotalOn(ctx context.Context, s *hal.Stream, over hal.Grid, sums kernel.Vector[float32], out kernel.Vector[float32]) error {
-	return totalKernel.Launch(ctx, s, over, kernel.In(sums), kernel.Value(int64(kernel.Len(sums))), kernel.Out(out), kernel.Value(int64(kernel.Len(out))))
+// TotalOn launches total on a stream, a Split or a Step.
+func TotalOn(ctx context.Context, on kernel.Target, over hal.Grid, sums kernel.Vector[float32], out kernel.Vector[float32]) error {
+	return totalKernel.Launch(ctx, on, over, kernel.In(sums), kernel.Value(int64(kernel.Len(sums))), kernel.Out(out), kernel.Value(int64(kernel.Len(out))))
 }
 
 // Advance launches advance on a queue, with as many threads as its data have places for.
 func Advance(q kernel.Queue, x kernel.Vector[float32], r kernel.Vector[float32], p kernel.Vector[float32], q_ kernel.Vector[float32], rr kernel.Vector[float32], pq kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("advance", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("advance", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = AdvanceOn(ctx, s, over, x, r, p, q_, rr, pq)
+		err = AdvanceOn(ctx, q.On(), over, x, r, p, q_, rr, pq)
 	}
 }
 
-// AdvanceOn launches advance on a stream.
-func AdvanceOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], r kernel.Vector[float32], p kernel.Vector[float32], q_ kernel.Vector[float32], rr kernel.Vector[float32], pq kernel.Vector[float32]) error {
-	return advanceKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(r), kernel.Value(int64(kernel.Len(r))), kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.In(q_), kernel.Value(int64(kernel.Len(q_))), kernel.In(rr), kernel.Value(int64(kernel.Len(rr))), kernel.In(pq), kernel.Value(int64(kernel.Len(pq))))
+// AdvanceOn launches advance on a stream, a Split or a Step.
+func AdvanceOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], r kernel.Vector[float32], p kernel.Vector[float32], q_ kernel.Vector[float32], rr kernel.Vector[float32], pq kernel.Vector[float32]) error {
+	return advanceKernel.Launch(ctx, on, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(r), kernel.Value(int64(kernel.Len(r))), kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.In(q_), kernel.Value(int64(kernel.Len(q_))), kernel.In(rr), kernel.Value(int64(kernel.Len(rr))), kernel.In(pq), kernel.Value(int64(kernel.Len(pq))))
 }
 
 // Direct launches direct on a queue, with as many threads as its data have places for.
 func Direct(q kernel.Queue, p kernel.Vector[float32], r kernel.Vector[float32], now kernel.Vector[float32], before kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("direct", hal.Over(kernel.Len(p))); ok {
+	if ctx, _, over, ok := q.Launching("direct", hal.Over(kernel.Len(p))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = DirectOn(ctx, s, over, p, r, now, before)
+		err = DirectOn(ctx, q.On(), over, p, r, now, before)
 	}
 }
 
-// DirectOn launches direct on a stream.
-func DirectOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.Vector[float32], r kernel.Vector[float32], now kernel.Vector[float32], before kernel.Vector[float32]) error {
-	return directKernel.Launch(ctx, s, over, kernel.InOut(p), kernel.Value(int64(kernel.Len(p))), kernel.In(r), kernel.Value(int64(kernel.Len(r))), kernel.In(now), kernel.Value(int64(kernel.Len(now))), kernel.In(before), kernel.Value(int64(kernel.Len(before))))
+// DirectOn launches direct on a stream, a Split or a Step.
+func DirectOn(ctx context.Context, on kernel.Target, over hal.Grid, p kernel.Vector[float32], r kernel.Vector[float32], now kernel.Vector[float32], before kernel.Vector[float32]) error {
+	return directKernel.Launch(ctx, on, over, kernel.InOut(p), kernel.Value(int64(kernel.Len(p))), kernel.In(r), kernel.Value(int64(kernel.Len(r))), kernel.In(now), kernel.Value(int64(kernel.Len(now))), kernel.In(before), kernel.Value(int64(kernel.Len(before))))
 }
 
 // laplaceFootprint is the Footprint.Of of laplace.

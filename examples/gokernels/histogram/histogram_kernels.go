@@ -24,7 +24,7 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 }, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]kernel.Written{
 	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}, Rounds: [][]int{{1282}, {1, 1, -1}}, RoundsAt: "histogram.go:16",
 		Footprint: kernel.Footprint{Why: "histogram.go:22: threads change elements of counts together, by an atomic function", Of: countFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ len,uint32,uint8 histogram",
 	"histogram.go bins fec92da7c61f48b6",
 	"histogram.go count a2816ee445338880",
@@ -62,16 +62,16 @@ var (
 
 // Count launches count on a queue, on the grid of q.Over or q.Grid.
 func Count(q kernel.Queue, data kernel.Vector[uint8], counts kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("count", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("count", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = CountOn(ctx, s, over, data, counts)
+		err = CountOn(ctx, q.On(), over, data, counts)
 	}
 }
 
-// CountOn launches count on a stream.
-func CountOn(ctx context.Context, s *hal.Stream, over hal.Grid, data kernel.Vector[uint8], counts kernel.Vector[uint32]) error {
-	return countKernel.Launch(ctx, s, over, kernel.In(data), kernel.Value(int64(kernel.Len(data))), kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
+// CountOn launches count on a stream, a Split or a Step.
+func CountOn(ctx context.Context, on kernel.Target, over hal.Grid, data kernel.Vector[uint8], counts kernel.Vector[uint32]) error {
+	return countKernel.Launch(ctx, on, over, kernel.In(data), kernel.Value(int64(kernel.Len(data))), kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
 // countFootprint is the Footprint.Of of count.

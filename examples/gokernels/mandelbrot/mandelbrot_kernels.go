@@ -31,7 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 }, Indexes: []string{"mandelbrot.go:23"}, Kernels: map[string]kernel.Written{
 	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Dims: 2, DimsAt: "mandelbrot.go:19", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:29",
 		Footprint: kernel.Footprint{Why: "mandelbrot.go:23: the index of rounds is not t.Global(1) times a number that is the same for all threads, and a rest", Of: mandelbrotFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,int,int32 mandelbrot",
 	"mandelbrot.go View 65124b59710a4051",
 	"mandelbrot.go leaves c58d21bb3a409f23",
@@ -73,16 +73,16 @@ var (
 
 // Mandelbrot launches mandelbrot on a queue, with as many threads as its data have places for.
 func Mandelbrot(q kernel.Queue, v View, rounds kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("mandelbrot", hal.Over(int(v.Width), int(v.Height))); ok {
+	if ctx, _, over, ok := q.Launching("mandelbrot", hal.Over(int(v.Width), int(v.Height))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MandelbrotOn(ctx, s, over, v, rounds)
+		err = MandelbrotOn(ctx, q.On(), over, v, rounds)
 	}
 }
 
-// MandelbrotOn launches mandelbrot on a stream.
-func MandelbrotOn(ctx context.Context, s *hal.Stream, over hal.Grid, v View, rounds kernel.Vector[int32]) error {
-	return mandelbrotKernel.Launch(ctx, s, over, kernel.Struct(&v), kernel.Out(rounds), kernel.Value(int64(kernel.Len(rounds))))
+// MandelbrotOn launches mandelbrot on a stream, a Split or a Step.
+func MandelbrotOn(ctx context.Context, on kernel.Target, over hal.Grid, v View, rounds kernel.Vector[int32]) error {
+	return mandelbrotKernel.Launch(ctx, on, over, kernel.Struct(&v), kernel.Out(rounds), kernel.Value(int64(kernel.Len(rounds))))
 }
 
 // mandelbrotFootprint is the Footprint.Of of mandelbrot.

@@ -28,7 +28,7 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 }, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
 	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{2049}, {18, 2}}, RoundsAt: "matmul.go:20",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,int,int32 matmul",
 	"matmul.go matmul 7c6205407eb4744c",
 	"matmul.go tile a9c0f56587d65210",
@@ -90,16 +90,16 @@ var (
 
 // Matmul launches matmul on a queue, on the grid of q.Over or q.Grid.
 func Matmul(q kernel.Queue, rows int32, cols int32, inner int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("matmul", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("matmul", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MatmulOn(ctx, s, over, rows, cols, inner, a, b, c)
+		err = MatmulOn(ctx, q.On(), over, rows, cols, inner, a, b, c)
 	}
 }
 
-// MatmulOn launches matmul on a stream.
-func MatmulOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int32, cols int32, inner int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) error {
-	return matmulKernel.Launch(ctx, s, over, kernel.Value(rows), kernel.Value(cols), kernel.Value(inner), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
+// MatmulOn launches matmul on a stream, a Split or a Step.
+func MatmulOn(ctx context.Context, on kernel.Target, over hal.Grid, rows int32, cols int32, inner int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) error {
+	return matmulKernel.Launch(ctx, on, over, kernel.Value(rows), kernel.Value(cols), kernel.Value(inner), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
 }
 
 // matmulFootprint is the Footprint.Of of matmul.

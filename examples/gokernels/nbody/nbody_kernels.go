@@ -27,7 +27,7 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 }, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]kernel.Written{
 	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Rounds: [][]int{{1026}, {131, 3}}, RoundsAt: "nbody.go:34",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len nbody",
 	"nbody.go block 62c7167daaf9376a",
 	"nbody.go body 4e433cd7acaa567b",
@@ -117,16 +117,16 @@ var (
 
 // Step launches step on a queue, on the grid of q.Over or q.Grid.
 func Step(q kernel.Queue, dt float32, first int32, old kernel.Vector[float32], v kernel.Vector[float32], now kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("step", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("step", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = StepOn(ctx, s, over, dt, first, old, v, now)
+		err = StepOn(ctx, q.On(), over, dt, first, old, v, now)
 	}
 }
 
-// StepOn launches step on a stream.
-func StepOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, first int32, old kernel.Vector[float32], v kernel.Vector[float32], now kernel.Vector[float32]) error {
-	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.Value(first), kernel.In(old), kernel.Value(int64(kernel.Len(old))), kernel.InOut(v), kernel.Value(int64(kernel.Len(v))), kernel.Out(now), kernel.Value(int64(kernel.Len(now))))
+// StepOn launches step on a stream, a Split or a Step.
+func StepOn(ctx context.Context, on kernel.Target, over hal.Grid, dt float32, first int32, old kernel.Vector[float32], v kernel.Vector[float32], now kernel.Vector[float32]) error {
+	return stepKernel.Launch(ctx, on, over, kernel.Value(dt), kernel.Value(first), kernel.In(old), kernel.Value(int64(kernel.Len(old))), kernel.InOut(v), kernel.Value(int64(kernel.Len(v))), kernel.Out(now), kernel.Value(int64(kernel.Len(now))))
 }
 
 // stepFootprint is the Footprint.Of of step.

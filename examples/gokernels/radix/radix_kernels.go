@@ -48,7 +48,7 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Why: "radix.go:38: the index of counts does not follow t.Global(0)", Of: startsFootprint}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"},
 		Footprint: kernel.Footprint{Why: "radix.go:72: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ int,len,min,uint32 radix",
 	"radix.go block 58d8d90e9bc6616a",
 	"radix.go count 25198089ea053a6a",
@@ -165,44 +165,44 @@ var (
 
 // Count launches count on a queue, on the grid of q.Over or q.Grid.
 func Count(q kernel.Queue, shift uint32, keys kernel.Vector[uint32], counts kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("count", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("count", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = CountOn(ctx, s, over, shift, keys, counts)
+		err = CountOn(ctx, q.On(), over, shift, keys, counts)
 	}
 }
 
-// CountOn launches count on a stream.
-func CountOn(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys kernel.Vector[uint32], counts kernel.Vector[uint32]) error {
-	return countKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
+// CountOn launches count on a stream, a Split or a Step.
+func CountOn(ctx context.Context, on kernel.Target, over hal.Grid, shift uint32, keys kernel.Vector[uint32], counts kernel.Vector[uint32]) error {
+	return countKernel.Launch(ctx, on, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
 // Starts launches starts on a queue, on the grid of q.Over or q.Grid.
 func Starts(q kernel.Queue, counts kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("starts", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("starts", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = StartsOn(ctx, s, over, counts)
+		err = StartsOn(ctx, q.On(), over, counts)
 	}
 }
 
-// StartsOn launches starts on a stream.
-func StartsOn(ctx context.Context, s *hal.Stream, over hal.Grid, counts kernel.Vector[uint32]) error {
-	return startsKernel.Launch(ctx, s, over, kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
+// StartsOn launches starts on a stream, a Split or a Step.
+func StartsOn(ctx context.Context, on kernel.Target, over hal.Grid, counts kernel.Vector[uint32]) error {
+	return startsKernel.Launch(ctx, on, over, kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
 // Scatter launches scatter on a queue, on the grid of q.Over or q.Grid.
 func Scatter(q kernel.Queue, shift uint32, keys kernel.Vector[uint32], starts_ kernel.Vector[uint32], sorted kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("scatter", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("scatter", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ScatterOn(ctx, s, over, shift, keys, starts_, sorted)
+		err = ScatterOn(ctx, q.On(), over, shift, keys, starts_, sorted)
 	}
 }
 
-// ScatterOn launches scatter on a stream.
-func ScatterOn(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys kernel.Vector[uint32], starts_ kernel.Vector[uint32], sorted kernel.Vector[uint32]) error {
-	return scatterKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(starts_), kernel.Value(int64(kernel.Len(starts_))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))))
+// ScatterOn launches scatter on a stream, a Split or a Step.
+func ScatterOn(ctx context.Context, on kernel.Target, over hal.Grid, shift uint32, keys kernel.Vector[uint32], starts_ kernel.Vector[uint32], sorted kernel.Vector[uint32]) error {
+	return scatterKernel.Launch(ctx, on, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(starts_), kernel.Value(int64(kernel.Len(starts_))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))))
 }
 
 // countFootprint is the Footprint.Of of count.

@@ -45,7 +45,7 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: shiftFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ len,uint32 reduce",
 	"reduce.go block 444ded28e8599931",
 	"reduce.go scan 2f94700dd7f810f3",
@@ -134,44 +134,44 @@ var (
 
 // Sum launches sum on a queue, on the grid of q.Over or q.Grid.
 func Sum(q kernel.Queue, x kernel.Vector[uint32], sums kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("sum", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("sum", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SumOn(ctx, s, over, x, sums)
+		err = SumOn(ctx, q.On(), over, x, sums)
 	}
 }
 
-// SumOn launches sum on a stream.
-func SumOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], sums kernel.Vector[uint32]) error {
-	return sumKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+// SumOn launches sum on a stream, a Split or a Step.
+func SumOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[uint32], sums kernel.Vector[uint32]) error {
+	return sumKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Scan launches scan on a queue, on the grid of q.Over or q.Grid.
 func Scan(q kernel.Queue, x kernel.Vector[uint32], upTo kernel.Vector[uint32], sums kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("scan", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("scan", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ScanOn(ctx, s, over, x, upTo, sums)
+		err = ScanOn(ctx, q.On(), over, x, upTo, sums)
 	}
 }
 
-// ScanOn launches scan on a stream.
-func ScanOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], upTo kernel.Vector[uint32], sums kernel.Vector[uint32]) error {
-	return scanKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(upTo), kernel.Value(int64(kernel.Len(upTo))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+// ScanOn launches scan on a stream, a Split or a Step.
+func ScanOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[uint32], upTo kernel.Vector[uint32], sums kernel.Vector[uint32]) error {
+	return scanKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(upTo), kernel.Value(int64(kernel.Len(upTo))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Shift launches shift on a queue, with as many threads as its data have places for.
 func Shift(q kernel.Queue, x kernel.Vector[uint32], upTo kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("shift", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("shift", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ShiftOn(ctx, s, over, x, upTo)
+		err = ShiftOn(ctx, q.On(), over, x, upTo)
 	}
 }
 
-// ShiftOn launches shift on a stream.
-func ShiftOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], upTo kernel.Vector[uint32]) error {
-	return shiftKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))), kernel.In(upTo), kernel.Value(int64(kernel.Len(upTo))))
+// ShiftOn launches shift on a stream, a Split or a Step.
+func ShiftOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[uint32], upTo kernel.Vector[uint32]) error {
+	return shiftKernel.Launch(ctx, on, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))), kernel.In(upTo), kernel.Value(int64(kernel.Len(upTo))))
 }
 
 // sumFootprint is the Footprint.Of of sum.

@@ -32,7 +32,7 @@ var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 }, Indexes: []string{"saxpy.go:13"}, Kernels: map[string]kernel.Written{
 	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,len saxpy",
 	"saxpy.go saxpy c481f69a4506dcef",
 }, Portable: `KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
@@ -54,16 +54,16 @@ var (
 
 // Saxpy launches saxpy on a queue, with as many threads as its data have places for.
 func Saxpy(q kernel.Queue, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
+	if ctx, _, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SaxpyOn(ctx, s, over, a, x, y)
+		err = SaxpyOn(ctx, q.On(), over, a, x, y)
 	}
 }
 
-// SaxpyOn launches saxpy on a stream.
-func SaxpyOn(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) error {
-	return saxpyKernel.Launch(ctx, s, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+// SaxpyOn launches saxpy on a stream, a Split or a Step.
+func SaxpyOn(ctx context.Context, on kernel.Target, over hal.Grid, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return saxpyKernel.Launch(ctx, on, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // saxpyFootprint is the Footprint.Of of saxpy.

@@ -33,7 +33,7 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 }, Indexes: []string{"stencil.go:18", "stencil.go:21"}, Kernels: map[string]kernel.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "stencil.go:12",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: smoothFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,int,int32 stencil",
 	"stencil.go smooth 132961e30ce4b4b0",
 }, Portable: `KERNEL void k_smooth(i32 h_width, i32 h_height, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
@@ -59,16 +59,16 @@ var (
 
 // Smooth launches smooth on a queue, with as many threads as its data have places for.
 func Smooth(q kernel.Queue, width int32, height int32, from kernel.Vector[float32], to kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("smooth", hal.Over(int(width), int(height))); ok {
+	if ctx, _, over, ok := q.Launching("smooth", hal.Over(int(width), int(height))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SmoothOn(ctx, s, over, width, height, from, to)
+		err = SmoothOn(ctx, q.On(), over, width, height, from, to)
 	}
 }
 
-// SmoothOn launches smooth on a stream.
-func SmoothOn(ctx context.Context, s *hal.Stream, over hal.Grid, width int32, height int32, from kernel.Vector[float32], to kernel.Vector[float32]) error {
-	return smoothKernel.Launch(ctx, s, over, kernel.Value(width), kernel.Value(height), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
+// SmoothOn launches smooth on a stream, a Split or a Step.
+func SmoothOn(ctx context.Context, on kernel.Target, over hal.Grid, width int32, height int32, from kernel.Vector[float32], to kernel.Vector[float32]) error {
+	return smoothKernel.Launch(ctx, on, over, kernel.Value(width), kernel.Value(height), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
 }
 
 // smoothFootprint is the Footprint.Of of smooth.

@@ -50,7 +50,7 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
 	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Dims: 2, DimsAt: "lloyd.go:43", Rounds: [][]int{{1}, {1, 1}}, RoundsAt: "lloyd.go:45",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: moveFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,len,max lloyd",
 	"lloyd.go K 25c8a0c1f31a61e1",
 	"lloyd.go add 68dac490dddc6fbb",
@@ -152,30 +152,30 @@ var (
 
 // Add launches add on a queue, with as many threads as its data have places for.
 func Add(q kernel.Queue, points kernel.Vector[[8]float32], centres kernel.Vector[[8]float32], sums kernel.Vector[[32][9]float32]) {
-	if ctx, s, over, ok := q.Launching("add", hal.Over(kernel.Len(sums))); ok {
+	if ctx, _, over, ok := q.Launching("add", hal.Over(kernel.Len(sums))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = AddOn(ctx, s, over, points, centres, sums)
+		err = AddOn(ctx, q.On(), over, points, centres, sums)
 	}
 }
 
-// AddOn launches add on a stream.
-func AddOn(ctx context.Context, s *hal.Stream, over hal.Grid, points kernel.Vector[[8]float32], centres kernel.Vector[[8]float32], sums kernel.Vector[[32][9]float32]) error {
-	return addKernel.Launch(ctx, s, over, kernel.In(points), kernel.Value(int64(kernel.Len(points))), kernel.In(centres), kernel.Value(int64(kernel.Len(centres))), kernel.InOut(sums), kernel.Value(int64(kernel.Len(sums))))
+// AddOn launches add on a stream, a Split or a Step.
+func AddOn(ctx context.Context, on kernel.Target, over hal.Grid, points kernel.Vector[[8]float32], centres kernel.Vector[[8]float32], sums kernel.Vector[[32][9]float32]) error {
+	return addKernel.Launch(ctx, on, over, kernel.In(points), kernel.Value(int64(kernel.Len(points))), kernel.In(centres), kernel.Value(int64(kernel.Len(centres))), kernel.InOut(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Move launches move on a queue, with as many threads as its data have places for.
 func Move(q kernel.Queue, sums kernel.Vector[[32][9]float32], centres kernel.Vector[[8]float32]) {
-	if ctx, s, over, ok := q.Launching("move", hal.Over(8, kernel.Len(centres))); ok {
+	if ctx, _, over, ok := q.Launching("move", hal.Over(8, kernel.Len(centres))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MoveOn(ctx, s, over, sums, centres)
+		err = MoveOn(ctx, q.On(), over, sums, centres)
 	}
 }
 
-// MoveOn launches move on a stream.
-func MoveOn(ctx context.Context, s *hal.Stream, over hal.Grid, sums kernel.Vector[[32][9]float32], centres kernel.Vector[[8]float32]) error {
-	return moveKernel.Launch(ctx, s, over, kernel.In(sums), kernel.Value(int64(kernel.Len(sums))), kernel.InOut(centres), kernel.Value(int64(kernel.Len(centres))))
+// MoveOn launches move on a stream, a Split or a Step.
+func MoveOn(ctx context.Context, on kernel.Target, over hal.Grid, sums kernel.Vector[[32][9]float32], centres kernel.Vector[[8]float32]) error {
+	return moveKernel.Launch(ctx, on, over, kernel.In(sums), kernel.Value(int64(kernel.Len(sums))), kernel.InOut(centres), kernel.Value(int64(kernel.Len(centres))))
 }
 
 // addFootprint is the Footprint.Of of add.

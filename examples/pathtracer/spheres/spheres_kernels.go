@@ -31,7 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "spheres", Go: kernel.Functions{
 }, Indexes: []string{"spheres.go:47", "spheres.go:55", "spheres.go:94", "spheres.go:96", "spheres.go:98", "spheres.go:100", "spheres.go:102", "spheres.go:130"}, Kernels: map[string]kernel.Written{
 	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Dims: 2, DimsAt: "spheres.go:125", Rounds: [][]int{{7}, {1048576, 2}, {0, 4}, {140, 2, 4}}, RoundsAt: "spheres.go:115",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: traceFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,min,uint32,uint8 spheres",
 	"spheres.go Pixel cef0c86fdb35b019",
 	"spheres.go at c04a3019ea46f1f4",
@@ -342,16 +342,16 @@ var (
 
 // Trace launches trace on a queue, with as many threads as its data have places for.
 func Trace(q kernel.Queue, width int32, height int32, samples int32, spheres kernel.Vector[float32], picture kernel.Vector[uint8]) {
-	if ctx, s, over, ok := q.Launching("trace", hal.Over(int(width), int(height))); ok {
+	if ctx, _, over, ok := q.Launching("trace", hal.Over(int(width), int(height))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TraceOn(ctx, s, over, width, height, samples, spheres, picture)
+		err = TraceOn(ctx, q.On(), over, width, height, samples, spheres, picture)
 	}
 }
 
-// TraceOn launches trace on a stream.
-func TraceOn(ctx context.Context, s *hal.Stream, over hal.Grid, width int32, height int32, samples int32, spheres kernel.Vector[float32], picture kernel.Vector[uint8]) error {
-	return traceKernel.Launch(ctx, s, over, kernel.Value(width), kernel.Value(height), kernel.Value(samples), kernel.In(spheres), kernel.Value(int64(kernel.Len(spheres))), kernel.Out(picture), kernel.Value(int64(kernel.Len(picture))))
+// TraceOn launches trace on a stream, a Split or a Step.
+func TraceOn(ctx context.Context, on kernel.Target, over hal.Grid, width int32, height int32, samples int32, spheres kernel.Vector[float32], picture kernel.Vector[uint8]) error {
+	return traceKernel.Launch(ctx, on, over, kernel.Value(width), kernel.Value(height), kernel.Value(samples), kernel.In(spheres), kernel.Value(int64(kernel.Len(spheres))), kernel.Out(picture), kernel.Value(int64(kernel.Len(picture))))
 }
 
 // traceFootprint is the Footprint.Of of trace.

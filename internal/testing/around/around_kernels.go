@@ -29,7 +29,7 @@ var kernels = kernel.New(kernel.Source{Name: "around", Go: kernel.Functions{
 }, Indexes: []string{"around.go:18", "around.go:20"}, Kernels: map[string]kernel.Written{
 	"around": {Code: "k_around", Params: []string{"distance", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "around.go:17",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: aroundFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,int,int32,len,max,min around",
 	"around.go around 36ca4c3176e51e78",
 }, Portable: `FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
@@ -57,16 +57,16 @@ var (
 
 // Around launches around on a queue, with as many threads as its data have places for.
 func Around(q kernel.Queue, distance int32, x kernel.Vector[float32], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("around", hal.Over(kernel.Len(y))); ok {
+	if ctx, _, over, ok := q.Launching("around", hal.Over(kernel.Len(y))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = AroundOn(ctx, s, over, distance, x, y)
+		err = AroundOn(ctx, q.On(), over, distance, x, y)
 	}
 }
 
-// AroundOn launches around on a stream.
-func AroundOn(ctx context.Context, s *hal.Stream, over hal.Grid, distance int32, x kernel.Vector[float32], y kernel.Vector[float32]) error {
-	return aroundKernel.Launch(ctx, s, over, kernel.Value(distance), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
+// AroundOn launches around on a stream, a Split or a Step.
+func AroundOn(ctx context.Context, on kernel.Target, over hal.Grid, distance int32, x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return aroundKernel.Launch(ctx, on, over, kernel.Value(distance), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // aroundFootprint is the Footprint.Of of around.

@@ -159,7 +159,7 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Why: "atomics.go:73: threads change elements of none together, by an atomic function", Of: bitsFootprint}},
 	"special": {Code: "k_special", Params: []string{"x", "len(x)", "cell", "len(cell)", "y", "len(y)", "wide", "len(wide)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:89)",
 		Footprint: kernel.Footprint{Why: "atomics.go:87: threads change elements of cell together, by an atomic function", Of: specialFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,float64,int,int64,iota,len,uint64 atomics",
 	"atomics.go bits ad0a1d9f04e8672f",
 	"atomics.go change 02613489b7331be8",
@@ -903,15 +903,15 @@ var (
 
 // Changed launches changed on a queue, with as many threads as its data have places for.
 func Changed[T grid.Number](q kernel.Queue, x kernel.Vector[T], ticket kernel.Vector[T], cell kernel.Vector[T]) {
-	if ctx, s, over, ok := q.Launching("changed", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("changed", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ChangedOn[T](ctx, s, over, x, ticket, cell)
+		err = ChangedOn[T](ctx, q.On(), over, x, ticket, cell)
 	}
 }
 
-// ChangedOn launches changed on a stream.
-func ChangedOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[T], ticket kernel.Vector[T], cell kernel.Vector[T]) error {
+// ChangedOn launches changed on a stream, a Split or a Step.
+func ChangedOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[T], ticket kernel.Vector[T], cell kernel.Vector[T]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *float32:
@@ -927,20 +927,20 @@ func ChangedOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid,
 	default:
 		return hal.Errorf("changed", hal.ErrInvalidArgument, "the kernel is not for %T; atomics.go:37 lists float32 float64 int64 uint64 uint32", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(ticket), kernel.Value(int64(kernel.Len(ticket))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
+	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(ticket), kernel.Value(int64(kernel.Len(ticket))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
 }
 
 // Shared launches shared on a queue, on the grid of q.Over or q.Grid.
 func Shared[T grid.Number](q kernel.Queue, x kernel.Vector[T], cell kernel.Vector[T]) {
-	if ctx, s, over, ok := q.Launching("shared", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("shared", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SharedOn[T](ctx, s, over, x, cell)
+		err = SharedOn[T](ctx, q.On(), over, x, cell)
 	}
 }
 
-// SharedOn launches shared on a stream.
-func SharedOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[T], cell kernel.Vector[T]) error {
+// SharedOn launches shared on a stream, a Split or a Step.
+func SharedOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[T], cell kernel.Vector[T]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *float32:
@@ -952,35 +952,35 @@ func SharedOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, 
 	default:
 		return hal.Errorf("shared", hal.ErrInvalidArgument, "the kernel is not for %T; atomics.go:54 lists float32 float64 int64", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
+	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))))
 }
 
 // Bits launches bits on a queue, with as many threads as its data have places for.
 func Bits(q kernel.Queue, x kernel.Vector[uint64], none kernel.Vector[uint64], signed kernel.Vector[int64]) {
-	if ctx, s, over, ok := q.Launching("bits", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("bits", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = BitsOn(ctx, s, over, x, none, signed)
+		err = BitsOn(ctx, q.On(), over, x, none, signed)
 	}
 }
 
-// BitsOn launches bits on a stream.
-func BitsOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint64], none kernel.Vector[uint64], signed kernel.Vector[int64]) error {
-	return bitsKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(none), kernel.Value(int64(kernel.Len(none))), kernel.InOut(signed), kernel.Value(int64(kernel.Len(signed))))
+// BitsOn launches bits on a stream, a Split or a Step.
+func BitsOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[uint64], none kernel.Vector[uint64], signed kernel.Vector[int64]) error {
+	return bitsKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(none), kernel.Value(int64(kernel.Len(none))), kernel.InOut(signed), kernel.Value(int64(kernel.Len(signed))))
 }
 
 // Special launches special on a queue, with as many threads as its data have places for.
 func Special(q kernel.Queue, x kernel.Vector[float32], cell kernel.Vector[float32], y kernel.Vector[float64], wide kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("special", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("special", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SpecialOn(ctx, s, over, x, cell, y, wide)
+		err = SpecialOn(ctx, q.On(), over, x, cell, y, wide)
 	}
 }
 
-// SpecialOn launches special on a stream.
-func SpecialOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], cell kernel.Vector[float32], y kernel.Vector[float64], wide kernel.Vector[float64]) error {
-	return specialKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))), kernel.In(y), kernel.Value(int64(kernel.Len(y))), kernel.InOut(wide), kernel.Value(int64(kernel.Len(wide))))
+// SpecialOn launches special on a stream, a Split or a Step.
+func SpecialOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], cell kernel.Vector[float32], y kernel.Vector[float64], wide kernel.Vector[float64]) error {
+	return specialKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))), kernel.In(y), kernel.Value(int64(kernel.Len(y))), kernel.InOut(wide), kernel.Value(int64(kernel.Len(wide))))
 }
 
 // changed_float32Footprint is the Footprint.Of of changed_float32.

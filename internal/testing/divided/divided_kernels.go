@@ -175,7 +175,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
 	"count": {Code: "k_count", Params: []string{"x", "len(x)", "bins", "len(bins)"},
 		Footprint: kernel.Footprint{Why: "divided.go:178: threads change elements of bins together, by an atomic function", Of: countFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,int,int32,len,max,min divided",
 	"divided.go Body 8d09e0fff50e398f",
 	"divided.go blur 02aeb33680e2a4c6",
@@ -443,142 +443,142 @@ var (
 
 // Places launches places on a queue, on the grid of q.Over or q.Grid.
 func Places(q kernel.Queue, nx int32, ny int32, out kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("places", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("places", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PlacesOn(ctx, s, over, nx, ny, out)
+		err = PlacesOn(ctx, q.On(), over, nx, ny, out)
 	}
 }
 
-// PlacesOn launches places on a stream.
-func PlacesOn(ctx context.Context, s *hal.Stream, over hal.Grid, nx int32, ny int32, out kernel.Vector[int32]) error {
-	return placesKernel.Launch(ctx, s, over, kernel.Value(nx), kernel.Value(ny), kernel.InOut(out), kernel.Value(int64(kernel.Len(out))))
+// PlacesOn launches places on a stream, a Split or a Step.
+func PlacesOn(ctx context.Context, on kernel.Target, over hal.Grid, nx int32, ny int32, out kernel.Vector[int32]) error {
+	return placesKernel.Launch(ctx, on, over, kernel.Value(nx), kernel.Value(ny), kernel.InOut(out), kernel.Value(int64(kernel.Len(out))))
 }
 
 // Saxpy launches saxpy on a queue, with as many threads as its data have places for.
 func Saxpy(q kernel.Queue, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
+	if ctx, _, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SaxpyOn(ctx, s, over, a, x, y)
+		err = SaxpyOn(ctx, q.On(), over, a, x, y)
 	}
 }
 
-// SaxpyOn launches saxpy on a stream.
-func SaxpyOn(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) error {
-	return saxpyKernel.Launch(ctx, s, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+// SaxpyOn launches saxpy on a stream, a Split or a Step.
+func SaxpyOn(ctx context.Context, on kernel.Target, over hal.Grid, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return saxpyKernel.Launch(ctx, on, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Spread launches spread on a queue, with as many threads as its data have places for.
 func Spread(q kernel.Queue, width int32, height int32, from kernel.Vector[float32], to kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("spread", hal.Over(int(width), int(height))); ok {
+	if ctx, _, over, ok := q.Launching("spread", hal.Over(int(width), int(height))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SpreadOn(ctx, s, over, width, height, from, to)
+		err = SpreadOn(ctx, q.On(), over, width, height, from, to)
 	}
 }
 
-// SpreadOn launches spread on a stream.
-func SpreadOn(ctx context.Context, s *hal.Stream, over hal.Grid, width int32, height int32, from kernel.Vector[float32], to kernel.Vector[float32]) error {
-	return spreadKernel.Launch(ctx, s, over, kernel.Value(width), kernel.Value(height), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
+// SpreadOn launches spread on a stream, a Split or a Step.
+func SpreadOn(ctx context.Context, on kernel.Target, over hal.Grid, width int32, height int32, from kernel.Vector[float32], to kernel.Vector[float32]) error {
+	return spreadKernel.Launch(ctx, on, over, kernel.Value(width), kernel.Value(height), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
 }
 
 // Product launches product on a queue, on the grid of q.Over or q.Grid.
 func Product(q kernel.Queue, size int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("product", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("product", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ProductOn(ctx, s, over, size, a, b, c)
+		err = ProductOn(ctx, q.On(), over, size, a, b, c)
 	}
 }
 
-// ProductOn launches product on a stream.
-func ProductOn(ctx context.Context, s *hal.Stream, over hal.Grid, size int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) error {
-	return productKernel.Launch(ctx, s, over, kernel.Value(size), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
+// ProductOn launches product on a stream, a Split or a Step.
+func ProductOn(ctx context.Context, on kernel.Target, over hal.Grid, size int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) error {
+	return productKernel.Launch(ctx, on, over, kernel.Value(size), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
 }
 
 // Pull launches pull on a queue, with as many threads as its data have places for.
 func Pull(q kernel.Queue, dt float32, from kernel.Vector[Body], to kernel.Vector[Body]) {
-	if ctx, s, over, ok := q.Launching("pull", hal.Over(kernel.Len(to))); ok {
+	if ctx, _, over, ok := q.Launching("pull", hal.Over(kernel.Len(to))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PullOn(ctx, s, over, dt, from, to)
+		err = PullOn(ctx, q.On(), over, dt, from, to)
 	}
 }
 
-// PullOn launches pull on a stream.
-func PullOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, from kernel.Vector[Body], to kernel.Vector[Body]) error {
-	return pullKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
+// PullOn launches pull on a stream, a Split or a Step.
+func PullOn(ctx context.Context, on kernel.Target, over hal.Grid, dt float32, from kernel.Vector[Body], to kernel.Vector[Body]) error {
+	return pullKernel.Launch(ctx, on, over, kernel.Value(dt), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
 }
 
 // Mandelbrot launches mandelbrot on a queue, with as many threads as its data have places for.
 func Mandelbrot(q kernel.Queue, image kernel.Matrix[int32]) {
-	if ctx, s, over, ok := q.Launching("mandelbrot", hal.Over(kernel.ColsOf(image), kernel.RowsOf(image))); ok {
+	if ctx, _, over, ok := q.Launching("mandelbrot", hal.Over(kernel.ColsOf(image), kernel.RowsOf(image))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MandelbrotOn(ctx, s, over, image)
+		err = MandelbrotOn(ctx, q.On(), over, image)
 	}
 }
 
-// MandelbrotOn launches mandelbrot on a stream.
-func MandelbrotOn(ctx context.Context, s *hal.Stream, over hal.Grid, image kernel.Matrix[int32]) error {
-	return mandelbrotKernel.Launch(ctx, s, over, kernel.Out(kernel.Elements(image)), kernel.Value(int64(kernel.RowsOf(image))), kernel.Value(int64(kernel.ColsOf(image))))
+// MandelbrotOn launches mandelbrot on a stream, a Split or a Step.
+func MandelbrotOn(ctx context.Context, on kernel.Target, over hal.Grid, image kernel.Matrix[int32]) error {
+	return mandelbrotKernel.Launch(ctx, on, over, kernel.Out(kernel.Elements(image)), kernel.Value(int64(kernel.RowsOf(image))), kernel.Value(int64(kernel.ColsOf(image))))
 }
 
 // Blur launches blur on a queue, with as many threads as its data have places for.
 func Blur(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float32]) {
-	if ctx, s, over, ok := q.Launching("blur", hal.Over(kernel.ColsOf(to), kernel.RowsOf(to))); ok {
+	if ctx, _, over, ok := q.Launching("blur", hal.Over(kernel.ColsOf(to), kernel.RowsOf(to))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = BlurOn(ctx, s, over, from, to)
+		err = BlurOn(ctx, q.On(), over, from, to)
 	}
 }
 
-// BlurOn launches blur on a stream.
-func BlurOn(ctx context.Context, s *hal.Stream, over hal.Grid, from kernel.Matrix[float32], to kernel.Matrix[float32]) error {
-	return blurKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(kernel.RowsOf(from))), kernel.Value(int64(kernel.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(kernel.RowsOf(to))), kernel.Value(int64(kernel.ColsOf(to))))
+// BlurOn launches blur on a stream, a Split or a Step.
+func BlurOn(ctx context.Context, on kernel.Target, over hal.Grid, from kernel.Matrix[float32], to kernel.Matrix[float32]) error {
+	return blurKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(kernel.RowsOf(from))), kernel.Value(int64(kernel.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(kernel.RowsOf(to))), kernel.Value(int64(kernel.ColsOf(to))))
 }
 
 // Laplace launches laplace on a queue, with as many threads as its data have places for.
 func Laplace(q kernel.Queue, x kernel.Vector[float32], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("laplace", hal.Over(kernel.Len(y))); ok {
+	if ctx, _, over, ok := q.Launching("laplace", hal.Over(kernel.Len(y))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = LaplaceOn(ctx, s, over, x, y)
+		err = LaplaceOn(ctx, q.On(), over, x, y)
 	}
 }
 
-// LaplaceOn launches laplace on a stream.
-func LaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], y kernel.Vector[float32]) error {
-	return laplaceKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
+// LaplaceOn launches laplace on a stream, a Split or a Step.
+func LaplaceOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return laplaceKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Dot launches dot on a queue, with as many threads as its data have places for.
 func Dot(q kernel.Queue, x kernel.Vector[float32], y kernel.Vector[float32], sums kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("dot", hal.Over(kernel.Len(sums))); ok {
+	if ctx, _, over, ok := q.Launching("dot", hal.Over(kernel.Len(sums))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = DotOn(ctx, s, over, x, y, sums)
+		err = DotOn(ctx, q.On(), over, x, y, sums)
 	}
 }
 
-// DotOn launches dot on a stream.
-func DotOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], y kernel.Vector[float32], sums kernel.Vector[float32]) error {
-	return dotKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(y), kernel.Value(int64(kernel.Len(y))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+// DotOn launches dot on a stream, a Split or a Step.
+func DotOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], y kernel.Vector[float32], sums kernel.Vector[float32]) error {
+	return dotKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(y), kernel.Value(int64(kernel.Len(y))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Count launches count on a queue, with as many threads as its data have places for.
 func Count(q kernel.Queue, x kernel.Vector[float32], bins kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("count", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("count", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = CountOn(ctx, s, over, x, bins)
+		err = CountOn(ctx, q.On(), over, x, bins)
 	}
 }
 
-// CountOn launches count on a stream.
-func CountOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], bins kernel.Vector[int32]) error {
-	return countKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(bins), kernel.Value(int64(kernel.Len(bins))))
+// CountOn launches count on a stream, a Split or a Step.
+func CountOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], bins kernel.Vector[int32]) error {
+	return countKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(bins), kernel.Value(int64(kernel.Len(bins))))
 }
 
 // placesFootprint is the Footprint.Of of places.

@@ -185,7 +185,7 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
 	"fill[Pair]": {Code: "k_fill_Pair", Params: []string{"v", "y", "len(y)"}, Types: 7,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ any,float32,float64,int32,len,uint64 generic",
 	"kernels.go Real a8d539e755ebf244",
 	"kernels.go bits e8d9525678ad6f83",
@@ -509,15 +509,15 @@ var (
 
 // Scale launches scale on a queue, with as many threads as its data have places for.
 func Scale[T Real](q kernel.Queue, a T, x kernel.Vector[T], y kernel.Vector[T], b kernel.Vector[uint64]) {
-	if ctx, s, over, ok := q.Launching("scale", hal.Over(kernel.Len(y))); ok {
+	if ctx, _, over, ok := q.Launching("scale", hal.Over(kernel.Len(y))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ScaleOn[T](ctx, s, over, a, x, y, b)
+		err = ScaleOn[T](ctx, q.On(), over, a, x, y, b)
 	}
 }
 
-// ScaleOn launches scale on a stream.
-func ScaleOn[T Real](ctx context.Context, s *hal.Stream, over hal.Grid, a T, x kernel.Vector[T], y kernel.Vector[T], b kernel.Vector[uint64]) error {
+// ScaleOn launches scale on a stream, a Split or a Step.
+func ScaleOn[T Real](ctx context.Context, on kernel.Target, over hal.Grid, a T, x kernel.Vector[T], y kernel.Vector[T], b kernel.Vector[uint64]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *float32:
@@ -531,20 +531,20 @@ func ScaleOn[T Real](ctx context.Context, s *hal.Stream, over hal.Grid, a T, x k
 	default:
 		return hal.Errorf("scale", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:37 lists float32 Level float64 uint64", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.Struct(&a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))), kernel.Out(b), kernel.Value(int64(kernel.Len(b))))
+	return chosen.Launch(ctx, on, over, kernel.Struct(&a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))), kernel.Out(b), kernel.Value(int64(kernel.Len(b))))
 }
 
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
 func Total[T Real](q kernel.Queue, x kernel.Vector[T], sums kernel.Vector[T]) {
-	if ctx, s, over, ok := q.Launching("total", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("total", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TotalOn[T](ctx, s, over, x, sums)
+		err = TotalOn[T](ctx, q.On(), over, x, sums)
 	}
 }
 
-// TotalOn launches total on a stream.
-func TotalOn[T Real](ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[T], sums kernel.Vector[T]) error {
+// TotalOn launches total on a stream, a Split or a Step.
+func TotalOn[T Real](ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[T], sums kernel.Vector[T]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *float32:
@@ -558,20 +558,20 @@ func TotalOn[T Real](ctx context.Context, s *hal.Stream, over hal.Grid, x kernel
 	default:
 		return hal.Errorf("total", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:48 lists float32 Level float64 uint64", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Convert launches convert on a queue, with as many threads as its data have places for.
 func Convert[A Real, B Real](q kernel.Queue, x kernel.Vector[A], y kernel.Vector[B]) {
-	if ctx, s, over, ok := q.Launching("convert", hal.Over(kernel.Len(y))); ok {
+	if ctx, _, over, ok := q.Launching("convert", hal.Over(kernel.Len(y))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ConvertOn[A, B](ctx, s, over, x, y)
+		err = ConvertOn[A, B](ctx, q.On(), over, x, y)
 	}
 }
 
-// ConvertOn launches convert on a stream.
-func ConvertOn[A Real, B Real](ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[A], y kernel.Vector[B]) error {
+// ConvertOn launches convert on a stream, a Split or a Step.
+func ConvertOn[A Real, B Real](ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[A], y kernel.Vector[B]) error {
 	var chosen *kernel.Kernel
 	switch any((func(A, B))(nil)).(type) {
 	case func(float32, Level):
@@ -581,20 +581,20 @@ func ConvertOn[A Real, B Real](ctx context.Context, s *hal.Stream, over hal.Grid
 	default:
 		return hal.Errorf("convert", hal.ErrInvalidArgument, "the kernel is not for %T %T; kernels.go:66 lists float32,Level Level,float64", *new(A), *new(B))
 	}
-	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
+	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Fill launches fill on a queue, with as many threads as its data have places for.
 func Fill[T any](q kernel.Queue, v T, y kernel.Vector[T]) {
-	if ctx, s, over, ok := q.Launching("fill", hal.Over(kernel.Len(y))); ok {
+	if ctx, _, over, ok := q.Launching("fill", hal.Over(kernel.Len(y))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = FillOn[T](ctx, s, over, v, y)
+		err = FillOn[T](ctx, q.On(), over, v, y)
 	}
 }
 
-// FillOn launches fill on a stream.
-func FillOn[T any](ctx context.Context, s *hal.Stream, over hal.Grid, v T, y kernel.Vector[T]) error {
+// FillOn launches fill on a stream, a Split or a Step.
+func FillOn[T any](ctx context.Context, on kernel.Target, over hal.Grid, v T, y kernel.Vector[T]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *float32:
@@ -604,7 +604,7 @@ func FillOn[T any](ctx context.Context, s *hal.Stream, over hal.Grid, v T, y ker
 	default:
 		return hal.Errorf("fill", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:78 lists float32 Pair", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.Struct(&v), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
+	return chosen.Launch(ctx, on, over, kernel.Struct(&v), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // scale_float32Footprint is the Footprint.Of of scale_float32.

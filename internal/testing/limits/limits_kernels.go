@@ -193,7 +193,7 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: rootsFootprint}},
 	"renewed": {Code: "k_renewed", Params: []string{"x", "len(x)", "e", "len(e)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: renewedFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ false,float32,float64,int,int16,int32,int64,len,uint32,uint8 limits",
 	"limits.go apart 2851540fcf7d5908",
 	"limits.go chosen 8b8c052a203c9577",
@@ -649,156 +649,156 @@ var (
 
 // Once launches once on a queue, with as many threads as its data have places for.
 func Once(q kernel.Queue, n int32, x kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("once", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("once", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = OnceOn(ctx, s, over, n, x)
+		err = OnceOn(ctx, q.On(), over, n, x)
 	}
 }
 
-// OnceOn launches once on a stream.
-func OnceOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, x kernel.Vector[int32]) error {
-	return onceKernel.Launch(ctx, s, over, kernel.Value(n), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+// OnceOn launches once on a stream, a Split or a Step.
+func OnceOn(ctx context.Context, on kernel.Target, over hal.Grid, n int32, x kernel.Vector[int32]) error {
+	return onceKernel.Launch(ctx, on, over, kernel.Value(n), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
 }
 
 // Twice launches twice on a queue, with as many threads as its data have places for.
 func Twice(q kernel.Queue, n int32, m int32, x kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("twice", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("twice", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TwiceOn(ctx, s, over, n, m, x)
+		err = TwiceOn(ctx, q.On(), over, n, m, x)
 	}
 }
 
-// TwiceOn launches twice on a stream.
-func TwiceOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, m int32, x kernel.Vector[int32]) error {
-	return twiceKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(m), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+// TwiceOn launches twice on a stream, a Split or a Step.
+func TwiceOn(ctx context.Context, on kernel.Target, over hal.Grid, n int32, m int32, x kernel.Vector[int32]) error {
+	return twiceKernel.Launch(ctx, on, over, kernel.Value(n), kernel.Value(m), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
 }
 
 // Apart launches apart on a queue, with as many threads as its data have places for.
 func Apart(q kernel.Queue, n int32, x kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("apart", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("apart", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ApartOn(ctx, s, over, n, x)
+		err = ApartOn(ctx, q.On(), over, n, x)
 	}
 }
 
-// ApartOn launches apart on a stream.
-func ApartOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, x kernel.Vector[int32]) error {
-	return apartKernel.Launch(ctx, s, over, kernel.Value(n), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+// ApartOn launches apart on a stream, a Split or a Step.
+func ApartOn(ctx context.Context, on kernel.Target, over hal.Grid, n int32, x kernel.Vector[int32]) error {
+	return apartKernel.Launch(ctx, on, over, kernel.Value(n), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
 }
 
 // Neighbours launches neighbours on a queue, with as many threads as its data have places for.
 func Neighbours(q kernel.Queue, vectors kernel.Vector[float32], queries kernel.Vector[float32], dims int32, first int32, last int32, best kernel.Vector[float32], at kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("neighbours", hal.Over((kernel.Len(best) / 10))); ok {
+	if ctx, _, over, ok := q.Launching("neighbours", hal.Over((kernel.Len(best) / 10))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = NeighboursOn(ctx, s, over, vectors, queries, dims, first, last, best, at)
+		err = NeighboursOn(ctx, q.On(), over, vectors, queries, dims, first, last, best, at)
 	}
 }
 
-// NeighboursOn launches neighbours on a stream.
-func NeighboursOn(ctx context.Context, s *hal.Stream, over hal.Grid, vectors kernel.Vector[float32], queries kernel.Vector[float32], dims int32, first int32, last int32, best kernel.Vector[float32], at kernel.Vector[int32]) error {
-	return neighboursKernel.Launch(ctx, s, over, kernel.In(vectors), kernel.Value(int64(kernel.Len(vectors))), kernel.In(queries), kernel.Value(int64(kernel.Len(queries))), kernel.Value(dims), kernel.Value(first), kernel.Value(last), kernel.InOut(best), kernel.Value(int64(kernel.Len(best))), kernel.InOut(at), kernel.Value(int64(kernel.Len(at))))
+// NeighboursOn launches neighbours on a stream, a Split or a Step.
+func NeighboursOn(ctx context.Context, on kernel.Target, over hal.Grid, vectors kernel.Vector[float32], queries kernel.Vector[float32], dims int32, first int32, last int32, best kernel.Vector[float32], at kernel.Vector[int32]) error {
+	return neighboursKernel.Launch(ctx, on, over, kernel.In(vectors), kernel.Value(int64(kernel.Len(vectors))), kernel.In(queries), kernel.Value(int64(kernel.Len(queries))), kernel.Value(dims), kernel.Value(first), kernel.Value(last), kernel.InOut(best), kernel.Value(int64(kernel.Len(best))), kernel.InOut(at), kernel.Value(int64(kernel.Len(at))))
 }
 
 // Queens launches queens on a queue, with as many threads as its data have places for.
 func Queens(q kernel.Queue, n int32, ways kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("queens", hal.Over(kernel.Len(ways))); ok {
+	if ctx, _, over, ok := q.Launching("queens", hal.Over(kernel.Len(ways))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = QueensOn(ctx, s, over, n, ways)
+		err = QueensOn(ctx, q.On(), over, n, ways)
 	}
 }
 
-// QueensOn launches queens on a stream.
-func QueensOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, ways kernel.Vector[int32]) error {
-	return queensKernel.Launch(ctx, s, over, kernel.Value(n), kernel.InOut(ways), kernel.Value(int64(kernel.Len(ways))))
+// QueensOn launches queens on a stream, a Split or a Step.
+func QueensOn(ctx context.Context, on kernel.Target, over hal.Grid, n int32, ways kernel.Vector[int32]) error {
+	return queensKernel.Launch(ctx, on, over, kernel.Value(n), kernel.InOut(ways), kernel.Value(int64(kernel.Len(ways))))
 }
 
 // Inside launches inside on a queue, with as many threads as its data have places for.
 func Inside(q kernel.Queue, n int32, hits kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("inside", hal.Over(kernel.Len(hits))); ok {
+	if ctx, _, over, ok := q.Launching("inside", hal.Over(kernel.Len(hits))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = InsideOn(ctx, s, over, n, hits)
+		err = InsideOn(ctx, q.On(), over, n, hits)
 	}
 }
 
-// InsideOn launches inside on a stream.
-func InsideOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, hits kernel.Vector[uint32]) error {
-	return insideKernel.Launch(ctx, s, over, kernel.Value(n), kernel.InOut(hits), kernel.Value(int64(kernel.Len(hits))))
+// InsideOn launches inside on a stream, a Split or a Step.
+func InsideOn(ctx context.Context, on kernel.Target, over hal.Grid, n int32, hits kernel.Vector[uint32]) error {
+	return insideKernel.Launch(ctx, on, over, kernel.Value(n), kernel.InOut(hits), kernel.Value(int64(kernel.Len(hits))))
 }
 
 // Passed launches passed on a queue, with as many threads as its data have places for.
 func Passed(q kernel.Queue, v numbers, x kernel.Vector[int64]) {
-	if ctx, s, over, ok := q.Launching("passed", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("passed", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PassedOn(ctx, s, over, v, x)
+		err = PassedOn(ctx, q.On(), over, v, x)
 	}
 }
 
-// PassedOn launches passed on a stream.
-func PassedOn(ctx context.Context, s *hal.Stream, over hal.Grid, v numbers, x kernel.Vector[int64]) error {
-	return passedKernel.Launch(ctx, s, over, kernel.Struct(&v), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+// PassedOn launches passed on a stream, a Split or a Step.
+func PassedOn(ctx context.Context, on kernel.Target, over hal.Grid, v numbers, x kernel.Vector[int64]) error {
+	return passedKernel.Launch(ctx, on, over, kernel.Struct(&v), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
 }
 
 // Chosen launches chosen on a queue, with as many threads as its data have places for.
 func Chosen(q kernel.Queue, v list, x kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("chosen", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("chosen", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ChosenOn(ctx, s, over, v, x)
+		err = ChosenOn(ctx, q.On(), over, v, x)
 	}
 }
 
-// ChosenOn launches chosen on a stream.
-func ChosenOn(ctx context.Context, s *hal.Stream, over hal.Grid, v list, x kernel.Vector[int32]) error {
-	return chosenKernel.Launch(ctx, s, over, kernel.Struct(&v), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+// ChosenOn launches chosen on a stream, a Split or a Step.
+func ChosenOn(ctx context.Context, on kernel.Target, over hal.Grid, v list, x kernel.Vector[int32]) error {
+	return chosenKernel.Launch(ctx, on, over, kernel.Struct(&v), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
 }
 
 // Copied launches copied on a queue, on the grid of q.Over or q.Grid.
 func Copied(q kernel.Queue, x kernel.Vector[uint32], y kernel.Vector[int64]) {
-	if ctx, s, over, ok := q.Launching("copied", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("copied", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = CopiedOn(ctx, s, over, x, y)
+		err = CopiedOn(ctx, q.On(), over, x, y)
 	}
 }
 
-// CopiedOn launches copied on a stream.
-func CopiedOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], y kernel.Vector[int64]) error {
-	return copiedKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+// CopiedOn launches copied on a stream, a Split or a Step.
+func CopiedOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[uint32], y kernel.Vector[int64]) error {
+	return copiedKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Roots launches roots on a queue, with as many threads as its data have places for.
 func Roots(q kernel.Queue, x kernel.Vector[float32], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("roots", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("roots", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = RootsOn(ctx, s, over, x, y)
+		err = RootsOn(ctx, q.On(), over, x, y)
 	}
 }
 
-// RootsOn launches roots on a stream.
-func RootsOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], y kernel.Vector[float32]) error {
-	return rootsKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+// RootsOn launches roots on a stream, a Split or a Step.
+func RootsOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return rootsKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Renewed launches renewed on a queue, with as many threads as its data have places for.
 func Renewed(q kernel.Queue, x kernel.Vector[uint32], e kernel.Vector[record]) {
-	if ctx, s, over, ok := q.Launching("renewed", hal.Over(kernel.Len(e))); ok {
+	if ctx, _, over, ok := q.Launching("renewed", hal.Over(kernel.Len(e))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = RenewedOn(ctx, s, over, x, e)
+		err = RenewedOn(ctx, q.On(), over, x, e)
 	}
 }
 
-// RenewedOn launches renewed on a stream.
-func RenewedOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], e kernel.Vector[record]) error {
-	return renewedKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(e), kernel.Value(int64(kernel.Len(e))))
+// RenewedOn launches renewed on a stream, a Split or a Step.
+func RenewedOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[uint32], e kernel.Vector[record]) error {
+	return renewedKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(e), kernel.Value(int64(kernel.Len(e))))
 }
 
 // onceFootprint is the Footprint.Of of once.

@@ -78,7 +78,7 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: keepFootprint}},
 	"fade": {Code: "k_fade", Params: []string{"by", "a", "len(a)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fadeFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ clear,copy,float32,int,len parts",
 	"parts.go eliminate dabb9265e86e3971",
 	"parts.go fade 043f2d240fedf257",
@@ -327,72 +327,72 @@ var (
 
 // Eliminate launches eliminate on a queue, on the grid of q.Over or q.Grid.
 func Eliminate(q kernel.Queue, n int, k int, a kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("eliminate", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("eliminate", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = EliminateOn(ctx, s, over, n, k, a)
+		err = EliminateOn(ctx, q.On(), over, n, k, a)
 	}
 }
 
-// EliminateOn launches eliminate on a stream.
-func EliminateOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, k int, a kernel.Vector[float32]) error {
-	return eliminateKernel.Launch(ctx, s, over, kernel.Value(int64(n)), kernel.Value(int64(k)), kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
+// EliminateOn launches eliminate on a stream, a Split or a Step.
+func EliminateOn(ctx context.Context, on kernel.Target, over hal.Grid, n int, k int, a kernel.Vector[float32]) error {
+	return eliminateKernel.Launch(ctx, on, over, kernel.Value(int64(n)), kernel.Value(int64(k)), kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
 }
 
 // Small launches small on a queue, with as many threads as its data have places for.
 func Small(q kernel.Queue, a kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("small", hal.Over((kernel.Len(a) / 16))); ok {
+	if ctx, _, over, ok := q.Launching("small", hal.Over((kernel.Len(a) / 16))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SmallOn(ctx, s, over, a)
+		err = SmallOn(ctx, q.On(), over, a)
 	}
 }
 
-// SmallOn launches small on a stream.
-func SmallOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float32]) error {
-	return smallKernel.Launch(ctx, s, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
+// SmallOn launches small on a stream, a Split or a Step.
+func SmallOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float32]) error {
+	return smallKernel.Launch(ctx, on, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
 }
 
 // Turn launches turn on a queue, on the grid of q.Over or q.Grid.
 func Turn(q kernel.Queue, a kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("turn", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("turn", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TurnOn(ctx, s, over, a)
+		err = TurnOn(ctx, q.On(), over, a)
 	}
 }
 
-// TurnOn launches turn on a stream.
-func TurnOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float32]) error {
-	return turnKernel.Launch(ctx, s, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
+// TurnOn launches turn on a stream, a Split or a Step.
+func TurnOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float32]) error {
+	return turnKernel.Launch(ctx, on, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
 }
 
 // Keep launches keep on a queue, on the grid of q.Over or q.Grid.
 func Keep(q kernel.Queue, a kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("keep", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("keep", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = KeepOn(ctx, s, over, a)
+		err = KeepOn(ctx, q.On(), over, a)
 	}
 }
 
-// KeepOn launches keep on a stream.
-func KeepOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float32]) error {
-	return keepKernel.Launch(ctx, s, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
+// KeepOn launches keep on a stream, a Split or a Step.
+func KeepOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float32]) error {
+	return keepKernel.Launch(ctx, on, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
 }
 
 // Fade launches fade on a queue, with as many threads as its data have places for.
 func Fade(q kernel.Queue, by [4]float32, a kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("fade", hal.Over((kernel.Len(a) / 4))); ok {
+	if ctx, _, over, ok := q.Launching("fade", hal.Over((kernel.Len(a) / 4))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = FadeOn(ctx, s, over, by, a)
+		err = FadeOn(ctx, q.On(), over, by, a)
 	}
 }
 
-// FadeOn launches fade on a stream.
-func FadeOn(ctx context.Context, s *hal.Stream, over hal.Grid, by [4]float32, a kernel.Vector[float32]) error {
-	return fadeKernel.Launch(ctx, s, over, kernel.Struct(&by), kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
+// FadeOn launches fade on a stream, a Split or a Step.
+func FadeOn(ctx context.Context, on kernel.Target, over hal.Grid, by [4]float32, a kernel.Vector[float32]) error {
+	return fadeKernel.Launch(ctx, on, over, kernel.Struct(&by), kernel.InOut(a), kernel.Value(int64(kernel.Len(a))))
 }
 
 // eliminateFootprint is the Footprint.Of of eliminate.

@@ -60,7 +60,7 @@ var kernels = kernel.New(kernel.Source{Name: "programs", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Why: "programs.go:16: threads may write elements of y that threads of another t.Global(0) use", Of: fourier_complex64Footprint}},
 	"pull": {Code: "k_pull", Params: []string{"neighbours", "len(neighbours)", "near", "len(near)", "particles", "len(particles)", "sums", "len(sums)"}, Rounds: [][]int{{1048576}}, RoundsAt: "programs.go:29",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pullFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ complex128,complex64,float32,int,int32,len programs",
 	"programs.go fourier 4ff20ae84364c62a",
 	"programs.go inBox 50c224b9634b822e",
@@ -194,15 +194,15 @@ var (
 
 // Fourier launches fourier on a queue, with as many threads as its data have places for.
 func Fourier[T complex64 | complex128](q kernel.Queue, p int, roots kernel.Vector[T], x kernel.Vector[T], y kernel.Vector[T]) {
-	if ctx, s, over, ok := q.Launching("fourier", hal.Over(kernel.Len(roots))); ok {
+	if ctx, _, over, ok := q.Launching("fourier", hal.Over(kernel.Len(roots))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = FourierOn[T](ctx, s, over, p, roots, x, y)
+		err = FourierOn[T](ctx, q.On(), over, p, roots, x, y)
 	}
 }
 
-// FourierOn launches fourier on a stream.
-func FourierOn[T complex64 | complex128](ctx context.Context, s *hal.Stream, over hal.Grid, p int, roots kernel.Vector[T], x kernel.Vector[T], y kernel.Vector[T]) error {
+// FourierOn launches fourier on a stream, a Split or a Step.
+func FourierOn[T complex64 | complex128](ctx context.Context, on kernel.Target, over hal.Grid, p int, roots kernel.Vector[T], x kernel.Vector[T], y kernel.Vector[T]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *complex64:
@@ -212,21 +212,21 @@ func FourierOn[T complex64 | complex128](ctx context.Context, s *hal.Stream, ove
 	default:
 		return hal.Errorf("fourier", hal.ErrInvalidArgument, "the kernel is not for %T; programs.go:12 lists complex64 complex128", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.Value(int64(p)), kernel.In(roots), kernel.Value(int64(kernel.Len(roots))), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
+	return chosen.Launch(ctx, on, over, kernel.Value(int64(p)), kernel.In(roots), kernel.Value(int64(kernel.Len(roots))), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Pull launches pull on a queue, on the grid of q.Over or q.Grid.
 func Pull(q kernel.Queue, neighbours kernel.Vector[int32], near kernel.Vector[int32], particles kernel.Vector[[4]float32], sums kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("pull", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("pull", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PullOn(ctx, s, over, neighbours, near, particles, sums)
+		err = PullOn(ctx, q.On(), over, neighbours, near, particles, sums)
 	}
 }
 
-// PullOn launches pull on a stream.
-func PullOn(ctx context.Context, s *hal.Stream, over hal.Grid, neighbours kernel.Vector[int32], near kernel.Vector[int32], particles kernel.Vector[[4]float32], sums kernel.Vector[float32]) error {
-	return pullKernel.Launch(ctx, s, over, kernel.In(neighbours), kernel.Value(int64(kernel.Len(neighbours))), kernel.In(near), kernel.Value(int64(kernel.Len(near))), kernel.In(particles), kernel.Value(int64(kernel.Len(particles))), kernel.InOut(sums), kernel.Value(int64(kernel.Len(sums))))
+// PullOn launches pull on a stream, a Split or a Step.
+func PullOn(ctx context.Context, on kernel.Target, over hal.Grid, neighbours kernel.Vector[int32], near kernel.Vector[int32], particles kernel.Vector[[4]float32], sums kernel.Vector[float32]) error {
+	return pullKernel.Launch(ctx, on, over, kernel.In(neighbours), kernel.Value(int64(kernel.Len(neighbours))), kernel.In(near), kernel.Value(int64(kernel.Len(near))), kernel.In(particles), kernel.Value(int64(kernel.Len(particles))), kernel.InOut(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // fourier_complex64Footprint is the Footprint.Of of fourier_complex64.

@@ -79,7 +79,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: philoxFootprint}},
 	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}, Rounds: [][]int{{2}, {31, 1}}, RoundsAt: "random.go:53",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: estimateFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"../../../kernel/grid/rand/ float32,float64,int,int32,int64,max,uint32,uint64 rand",
 	"../../../kernel/grid/rand/rand.go New 8996db93cdfd99df",
 	"../../../kernel/grid/rand/rand.go Philox 8a962871b2aedef5",
@@ -366,58 +366,58 @@ var (
 
 // Numbers launches numbers on a queue, with as many threads as its data have places for.
 func Numbers(q kernel.Queue, seed uint64, n int32, words kernel.Vector[uint32], wide kernel.Vector[uint64], singles kernel.Vector[float32], doubles kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("numbers", hal.Over(kernel.Len(words))); ok {
+	if ctx, _, over, ok := q.Launching("numbers", hal.Over(kernel.Len(words))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = NumbersOn(ctx, s, over, seed, n, words, wide, singles, doubles)
+		err = NumbersOn(ctx, q.On(), over, seed, n, words, wide, singles, doubles)
 	}
 }
 
-// NumbersOn launches numbers on a stream.
-func NumbersOn(ctx context.Context, s *hal.Stream, over hal.Grid, seed uint64, n int32, words kernel.Vector[uint32], wide kernel.Vector[uint64], singles kernel.Vector[float32], doubles kernel.Vector[float64]) error {
-	return numbersKernel.Launch(ctx, s, over, kernel.Value(seed), kernel.Value(n), kernel.InOut(words), kernel.Value(int64(kernel.Len(words))), kernel.InOut(wide), kernel.Value(int64(kernel.Len(wide))), kernel.InOut(singles), kernel.Value(int64(kernel.Len(singles))), kernel.InOut(doubles), kernel.Value(int64(kernel.Len(doubles))))
+// NumbersOn launches numbers on a stream, a Split or a Step.
+func NumbersOn(ctx context.Context, on kernel.Target, over hal.Grid, seed uint64, n int32, words kernel.Vector[uint32], wide kernel.Vector[uint64], singles kernel.Vector[float32], doubles kernel.Vector[float64]) error {
+	return numbersKernel.Launch(ctx, on, over, kernel.Value(seed), kernel.Value(n), kernel.InOut(words), kernel.Value(int64(kernel.Len(words))), kernel.InOut(wide), kernel.Value(int64(kernel.Len(wide))), kernel.InOut(singles), kernel.Value(int64(kernel.Len(singles))), kernel.InOut(doubles), kernel.Value(int64(kernel.Len(doubles))))
 }
 
 // Normals launches normals on a queue, with as many threads as its data have places for.
 func Normals(q kernel.Queue, seed uint64, x kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("normals", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("normals", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = NormalsOn(ctx, s, over, seed, x)
+		err = NormalsOn(ctx, q.On(), over, seed, x)
 	}
 }
 
-// NormalsOn launches normals on a stream.
-func NormalsOn(ctx context.Context, s *hal.Stream, over hal.Grid, seed uint64, x kernel.Vector[float64]) error {
-	return normalsKernel.Launch(ctx, s, over, kernel.Value(seed), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+// NormalsOn launches normals on a stream, a Split or a Step.
+func NormalsOn(ctx context.Context, on kernel.Target, over hal.Grid, seed uint64, x kernel.Vector[float64]) error {
+	return normalsKernel.Launch(ctx, on, over, kernel.Value(seed), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
 }
 
 // Philox launches philox on a queue, with as many threads as its data have places for.
 func Philox(q kernel.Queue, in kernel.Vector[uint32], out kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("philox", hal.Over((kernel.Len(out) / 4))); ok {
+	if ctx, _, over, ok := q.Launching("philox", hal.Over((kernel.Len(out) / 4))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PhiloxOn(ctx, s, over, in, out)
+		err = PhiloxOn(ctx, q.On(), over, in, out)
 	}
 }
 
-// PhiloxOn launches philox on a stream.
-func PhiloxOn(ctx context.Context, s *hal.Stream, over hal.Grid, in kernel.Vector[uint32], out kernel.Vector[uint32]) error {
-	return philoxKernel.Launch(ctx, s, over, kernel.In(in), kernel.Value(int64(kernel.Len(in))), kernel.InOut(out), kernel.Value(int64(kernel.Len(out))))
+// PhiloxOn launches philox on a stream, a Split or a Step.
+func PhiloxOn(ctx context.Context, on kernel.Target, over hal.Grid, in kernel.Vector[uint32], out kernel.Vector[uint32]) error {
+	return philoxKernel.Launch(ctx, on, over, kernel.In(in), kernel.Value(int64(kernel.Len(in))), kernel.InOut(out), kernel.Value(int64(kernel.Len(out))))
 }
 
 // Estimate launches estimate on a queue, with as many threads as its data have places for.
 func Estimate(q kernel.Queue, seed uint64, points int32, inside kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("estimate", hal.Over(kernel.Len(inside))); ok {
+	if ctx, _, over, ok := q.Launching("estimate", hal.Over(kernel.Len(inside))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = EstimateOn(ctx, s, over, seed, points, inside)
+		err = EstimateOn(ctx, q.On(), over, seed, points, inside)
 	}
 }
 
-// EstimateOn launches estimate on a stream.
-func EstimateOn(ctx context.Context, s *hal.Stream, over hal.Grid, seed uint64, points int32, inside kernel.Vector[uint32]) error {
-	return estimateKernel.Launch(ctx, s, over, kernel.Value(seed), kernel.Value(points), kernel.InOut(inside), kernel.Value(int64(kernel.Len(inside))))
+// EstimateOn launches estimate on a stream, a Split or a Step.
+func EstimateOn(ctx context.Context, on kernel.Target, over hal.Grid, seed uint64, points int32, inside kernel.Vector[uint32]) error {
+	return estimateKernel.Launch(ctx, on, over, kernel.Value(seed), kernel.Value(points), kernel.InOut(inside), kernel.Value(int64(kernel.Len(inside))))
 }
 
 // numbersFootprint is the Footprint.Of of numbers.

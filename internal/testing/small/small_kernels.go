@@ -112,7 +112,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
 	"mirror": {Code: "k_mirror", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "small.go:63",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mirrorFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ bool,float32,int,int32,len small",
 	"small.go Body 9b0f473358b1cf90",
 	"small.go Body.move 2524ff07be6662cf",
@@ -196,86 +196,86 @@ var (
 
 // Saxpy launches saxpy on a queue, with as many threads as its data have places for.
 func Saxpy(q kernel.Queue, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
+	if ctx, _, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SaxpyOn(ctx, s, over, a, x, y)
+		err = SaxpyOn(ctx, q.On(), over, a, x, y)
 	}
 }
 
-// SaxpyOn launches saxpy on a stream.
-func SaxpyOn(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) error {
-	return saxpyKernel.Launch(ctx, s, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+// SaxpyOn launches saxpy on a stream, a Split or a Step.
+func SaxpyOn(ctx context.Context, on kernel.Target, over hal.Grid, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return saxpyKernel.Launch(ctx, on, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Paint launches paint on a queue, with as many threads as its data have places for.
 func Paint(q kernel.Queue, f Frame, image kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("paint", hal.Over(int(f.Width), int(f.Height))); ok {
+	if ctx, _, over, ok := q.Launching("paint", hal.Over(int(f.Width), int(f.Height))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PaintOn(ctx, s, over, f, image)
+		err = PaintOn(ctx, q.On(), over, f, image)
 	}
 }
 
-// PaintOn launches paint on a stream.
-func PaintOn(ctx context.Context, s *hal.Stream, over hal.Grid, f Frame, image kernel.Vector[int32]) error {
-	return paintKernel.Launch(ctx, s, over, kernel.Struct(&f), kernel.Out(image), kernel.Value(int64(kernel.Len(image))))
+// PaintOn launches paint on a stream, a Split or a Step.
+func PaintOn(ctx context.Context, on kernel.Target, over hal.Grid, f Frame, image kernel.Vector[int32]) error {
+	return paintKernel.Launch(ctx, on, over, kernel.Struct(&f), kernel.Out(image), kernel.Value(int64(kernel.Len(image))))
 }
 
 // Pairs launches pairs on a queue, with as many threads as its data have places for.
 func Pairs(q kernel.Queue, from kernel.Vector[int32], sums kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("pairs", hal.Over((kernel.Len(from) / 2))); ok {
+	if ctx, _, over, ok := q.Launching("pairs", hal.Over((kernel.Len(from) / 2))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PairsOn(ctx, s, over, from, sums)
+		err = PairsOn(ctx, q.On(), over, from, sums)
 	}
 }
 
-// PairsOn launches pairs on a stream.
-func PairsOn(ctx context.Context, s *hal.Stream, over hal.Grid, from kernel.Vector[int32], sums kernel.Vector[int32]) error {
-	return pairsKernel.Launch(ctx, s, over, kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+// PairsOn launches pairs on a stream, a Split or a Step.
+func PairsOn(ctx context.Context, on kernel.Target, over hal.Grid, from kernel.Vector[int32], sums kernel.Vector[int32]) error {
+	return pairsKernel.Launch(ctx, on, over, kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Number launches number on a queue, on the grid of q.Over or q.Grid.
 func Number(q kernel.Queue, out kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("number", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("number", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = NumberOn(ctx, s, over, out)
+		err = NumberOn(ctx, q.On(), over, out)
 	}
 }
 
-// NumberOn launches number on a stream.
-func NumberOn(ctx context.Context, s *hal.Stream, over hal.Grid, out kernel.Vector[int32]) error {
-	return numberKernel.Launch(ctx, s, over, kernel.InOut(out), kernel.Value(int64(kernel.Len(out))))
+// NumberOn launches number on a stream, a Split or a Step.
+func NumberOn(ctx context.Context, on kernel.Target, over hal.Grid, out kernel.Vector[int32]) error {
+	return numberKernel.Launch(ctx, on, over, kernel.InOut(out), kernel.Value(int64(kernel.Len(out))))
 }
 
 // Step launches step on a queue, with as many threads as its data have places for.
 func Step(q kernel.Queue, dt float32, bodies kernel.Vector[Body]) {
-	if ctx, s, over, ok := q.Launching("step", hal.Over(kernel.Len(bodies))); ok {
+	if ctx, _, over, ok := q.Launching("step", hal.Over(kernel.Len(bodies))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = StepOn(ctx, s, over, dt, bodies)
+		err = StepOn(ctx, q.On(), over, dt, bodies)
 	}
 }
 
-// StepOn launches step on a stream.
-func StepOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, bodies kernel.Vector[Body]) error {
-	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.InOut(bodies), kernel.Value(int64(kernel.Len(bodies))))
+// StepOn launches step on a stream, a Split or a Step.
+func StepOn(ctx context.Context, on kernel.Target, over hal.Grid, dt float32, bodies kernel.Vector[Body]) error {
+	return stepKernel.Launch(ctx, on, over, kernel.Value(dt), kernel.InOut(bodies), kernel.Value(int64(kernel.Len(bodies))))
 }
 
 // Mirror launches mirror on a queue, with as many threads as its data have places for.
 func Mirror(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float32]) {
-	if ctx, s, over, ok := q.Launching("mirror", hal.Over(kernel.ColsOf(to), kernel.RowsOf(to))); ok {
+	if ctx, _, over, ok := q.Launching("mirror", hal.Over(kernel.ColsOf(to), kernel.RowsOf(to))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MirrorOn(ctx, s, over, from, to)
+		err = MirrorOn(ctx, q.On(), over, from, to)
 	}
 }
 
-// MirrorOn launches mirror on a stream.
-func MirrorOn(ctx context.Context, s *hal.Stream, over hal.Grid, from kernel.Matrix[float32], to kernel.Matrix[float32]) error {
-	return mirrorKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(kernel.RowsOf(from))), kernel.Value(int64(kernel.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(kernel.RowsOf(to))), kernel.Value(int64(kernel.ColsOf(to))))
+// MirrorOn launches mirror on a stream, a Split or a Step.
+func MirrorOn(ctx context.Context, on kernel.Target, over hal.Grid, from kernel.Matrix[float32], to kernel.Matrix[float32]) error {
+	return mirrorKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(kernel.RowsOf(from))), kernel.Value(int64(kernel.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(kernel.RowsOf(to))), kernel.Value(int64(kernel.ColsOf(to))))
 }
 
 // saxpyFootprint is the Footprint.Of of saxpy.

@@ -46,7 +46,7 @@ var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: digestFootprint}},
 	"look": {Code: "k_look", Params: []string{"rows", "len(rows)", "from", "len(from)", "sums", "len(sums)", "floats", "len(floats)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: lookFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ bool,complex,complex128,complex64,float32,float64,imag,int,int32,int64,int8,len,real,true,uint16,uint32,uint64,uint8 tables",
 	"tables.go Message 5ac132dc635c7276",
 	"tables.go Message.word 38f6617d5b3489cb",
@@ -304,30 +304,30 @@ var (
 
 // Digest launches digest on a queue, with as many threads as its data have places for.
 func Digest(q kernel.Queue, messages kernel.Vector[Message], sums kernel.Vector[[8]uint32]) {
-	if ctx, s, over, ok := q.Launching("digest", hal.Over(kernel.Len(sums))); ok {
+	if ctx, _, over, ok := q.Launching("digest", hal.Over(kernel.Len(sums))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = DigestOn(ctx, s, over, messages, sums)
+		err = DigestOn(ctx, q.On(), over, messages, sums)
 	}
 }
 
-// DigestOn launches digest on a stream.
-func DigestOn(ctx context.Context, s *hal.Stream, over hal.Grid, messages kernel.Vector[Message], sums kernel.Vector[[8]uint32]) error {
-	return digestKernel.Launch(ctx, s, over, kernel.In(messages), kernel.Value(int64(kernel.Len(messages))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+// DigestOn launches digest on a stream, a Split or a Step.
+func DigestOn(ctx context.Context, on kernel.Target, over hal.Grid, messages kernel.Vector[Message], sums kernel.Vector[[8]uint32]) error {
+	return digestKernel.Launch(ctx, on, over, kernel.In(messages), kernel.Value(int64(kernel.Len(messages))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Look launches look on a queue, with as many threads as its data have places for.
 func Look(q kernel.Queue, rows kernel.Vector[float64], from kernel.Vector[int32], sums kernel.Vector[int64], floats kernel.Vector[float64]) {
-	if ctx, s, over, ok := q.Launching("look", hal.Over(kernel.Len(sums))); ok {
+	if ctx, _, over, ok := q.Launching("look", hal.Over(kernel.Len(sums))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = LookOn(ctx, s, over, rows, from, sums, floats)
+		err = LookOn(ctx, q.On(), over, rows, from, sums, floats)
 	}
 }
 
-// LookOn launches look on a stream.
-func LookOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows kernel.Vector[float64], from kernel.Vector[int32], sums kernel.Vector[int64], floats kernel.Vector[float64]) error {
-	return lookKernel.Launch(ctx, s, over, kernel.In(rows), kernel.Value(int64(kernel.Len(rows))), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))), kernel.Out(floats), kernel.Value(int64(kernel.Len(floats))))
+// LookOn launches look on a stream, a Split or a Step.
+func LookOn(ctx context.Context, on kernel.Target, over hal.Grid, rows kernel.Vector[float64], from kernel.Vector[int32], sums kernel.Vector[int64], floats kernel.Vector[float64]) error {
+	return lookKernel.Launch(ctx, on, over, kernel.In(rows), kernel.Value(int64(kernel.Len(rows))), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))), kernel.Out(floats), kernel.Value(int64(kernel.Len(floats))))
 }
 
 // digestFootprint is the Footprint.Of of digest.

@@ -108,7 +108,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
 	"chooses": {Code: "k_chooses", Params: []string{"most", "count", "len(count)", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:237",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: choosesFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ any,bool,false,float32,int,int32,len,true,uint32 waits",
 	"kernels.go above 4d685d8df90b17fd",
 	"kernels.go chooses da61294a7f63c1c2",
@@ -722,29 +722,29 @@ var (
 
 // Sums launches sums on a queue, on the grid of q.Over or q.Grid.
 func Sums(q kernel.Queue, x kernel.Vector[float32], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("sums", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("sums", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SumsOn(ctx, s, over, x, y)
+		err = SumsOn(ctx, q.On(), over, x, y)
 	}
 }
 
-// SumsOn launches sums on a stream.
-func SumsOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], y kernel.Vector[float32]) error {
-	return sumsKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+// SumsOn launches sums on a stream, a Split or a Step.
+func SumsOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return sumsKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Scans launches scans on a queue, on the grid of q.Over or q.Grid.
 func Scans[T grid.Number](q kernel.Queue, x kernel.Vector[T], count kernel.Vector[int32], y kernel.Vector[T]) {
-	if ctx, s, over, ok := q.Launching("scans", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("scans", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ScansOn[T](ctx, s, over, x, count, y)
+		err = ScansOn[T](ctx, q.On(), over, x, count, y)
 	}
 }
 
-// ScansOn launches scans on a stream.
-func ScansOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[T], count kernel.Vector[int32], y kernel.Vector[T]) error {
+// ScansOn launches scans on a stream, a Split or a Step.
+func ScansOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[T], count kernel.Vector[int32], y kernel.Vector[T]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *int32:
@@ -754,48 +754,48 @@ func ScansOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x
 	default:
 		return hal.Errorf("scans", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:66 lists int32 uint64", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(count), kernel.Value(int64(kernel.Len(count))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(count), kernel.Value(int64(kernel.Len(count))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Sorts launches sorts on a queue, on the grid of q.Over or q.Grid.
 func Sorts(q kernel.Queue, x kernel.Vector[uint32], y kernel.Vector[uint32], swaps kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("sorts", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("sorts", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SortsOn(ctx, s, over, x, y, swaps)
+		err = SortsOn(ctx, q.On(), over, x, y, swaps)
 	}
 }
 
-// SortsOn launches sorts on a stream.
-func SortsOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], y kernel.Vector[uint32], swaps kernel.Vector[int32]) error {
-	return sortsKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))), kernel.InOut(swaps), kernel.Value(int64(kernel.Len(swaps))))
+// SortsOn launches sorts on a stream, a Split or a Step.
+func SortsOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[uint32], y kernel.Vector[uint32], swaps kernel.Vector[int32]) error {
+	return sortsKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))), kernel.InOut(swaps), kernel.Value(int64(kernel.Len(swaps))))
 }
 
 // Turns launches turns on a queue, on the grid of q.Over or q.Grid.
 func Turns(q kernel.Queue, by int32, x kernel.Vector[float32], y kernel.Vector[float32], passed kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("turns", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("turns", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TurnsOn(ctx, s, over, by, x, y, passed)
+		err = TurnsOn(ctx, q.On(), over, by, x, y, passed)
 	}
 }
 
-// TurnsOn launches turns on a stream.
-func TurnsOn(ctx context.Context, s *hal.Stream, over hal.Grid, by int32, x kernel.Vector[float32], y kernel.Vector[float32], passed kernel.Vector[int32]) error {
-	return turnsKernel.Launch(ctx, s, over, kernel.Value(by), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))), kernel.InOut(passed), kernel.Value(int64(kernel.Len(passed))))
+// TurnsOn launches turns on a stream, a Split or a Step.
+func TurnsOn(ctx context.Context, on kernel.Target, over hal.Grid, by int32, x kernel.Vector[float32], y kernel.Vector[float32], passed kernel.Vector[int32]) error {
+	return turnsKernel.Launch(ctx, on, over, kernel.Value(by), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))), kernel.InOut(passed), kernel.Value(int64(kernel.Len(passed))))
 }
 
 // Types launches types on a queue, on the grid of q.Over or q.Grid.
 func Types[T grid.Number](q kernel.Queue, x kernel.Vector[T], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("types", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("types", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TypesOn[T](ctx, s, over, x, y)
+		err = TypesOn[T](ctx, q.On(), over, x, y)
 	}
 }
 
-// TypesOn launches types on a stream.
-func TypesOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[T], y kernel.Vector[float32]) error {
+// TypesOn launches types on a stream, a Split or a Step.
+func TypesOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[T], y kernel.Vector[float32]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *int32:
@@ -805,21 +805,21 @@ func TypesOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x
 	default:
 		return hal.Errorf("types", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:201 lists int32 float32", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Chooses launches chooses on a queue, on the grid of q.Over or q.Grid.
 func Chooses(q kernel.Queue, most int32, count kernel.Vector[int32], x kernel.Vector[float32], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("chooses", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("chooses", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ChoosesOn(ctx, s, over, most, count, x, y)
+		err = ChoosesOn(ctx, q.On(), over, most, count, x, y)
 	}
 }
 
-// ChoosesOn launches chooses on a stream.
-func ChoosesOn(ctx context.Context, s *hal.Stream, over hal.Grid, most int32, count kernel.Vector[int32], x kernel.Vector[float32], y kernel.Vector[float32]) error {
-	return choosesKernel.Launch(ctx, s, over, kernel.Value(most), kernel.In(count), kernel.Value(int64(kernel.Len(count))), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+// ChoosesOn launches chooses on a stream, a Split or a Step.
+func ChoosesOn(ctx context.Context, on kernel.Target, over hal.Grid, most int32, count kernel.Vector[int32], x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return choosesKernel.Launch(ctx, on, over, kernel.Value(most), kernel.In(count), kernel.Value(int64(kernel.Len(count))), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // sumsFootprint is the Footprint.Of of sums.

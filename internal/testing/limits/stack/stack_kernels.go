@@ -41,7 +41,7 @@ var kernels = kernel.New(kernel.Source{Name: "stack", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: largeFootprint}},
 	"huge": {Code: "k_huge", Params: []string{"x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "stack.go:36", Private: 8388608,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: hugeFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ int32,len stack",
 	"stack.go huge 2fcf11ab9bb88f47",
 	"stack.go large b5932382d5002ecb",
@@ -108,30 +108,30 @@ var (
 
 // Large launches large on a queue, with as many threads as its data have places for.
 func Large(q kernel.Queue, x kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("large", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("large", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = LargeOn(ctx, s, over, x)
+		err = LargeOn(ctx, q.On(), over, x)
 	}
 }
 
-// LargeOn launches large on a stream.
-func LargeOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[int32]) error {
-	return largeKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+// LargeOn launches large on a stream, a Split or a Step.
+func LargeOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[int32]) error {
+	return largeKernel.Launch(ctx, on, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
 }
 
 // Huge launches huge on a queue, with as many threads as its data have places for.
 func Huge(q kernel.Queue, x kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("huge", hal.Over(kernel.Len(x))); ok {
+	if ctx, _, over, ok := q.Launching("huge", hal.Over(kernel.Len(x))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = HugeOn(ctx, s, over, x)
+		err = HugeOn(ctx, q.On(), over, x)
 	}
 }
 
-// HugeOn launches huge on a stream.
-func HugeOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[int32]) error {
-	return hugeKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+// HugeOn launches huge on a stream, a Split or a Step.
+func HugeOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[int32]) error {
+	return hugeKernel.Launch(ctx, on, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
 }
 
 // largeFootprint is the Footprint.Of of large.

@@ -307,7 +307,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Why: "kernels.go:203: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
 	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:169", Types: 6,
 		Footprint: kernel.Footprint{Why: "kernels.go:203: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ bool,int,int32,int64,len,min,uint32,uint64 chunks",
 	"kernels.go Word c2f6674ea91e4562",
 	"kernels.go chunk 65423b11e2d52175",
@@ -1891,15 +1891,15 @@ var (
 
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
 func Total[T grid.Number](q kernel.Queue, x kernel.Vector[T], sums kernel.Vector[T]) {
-	if ctx, s, over, ok := q.Launching("total", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("total", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TotalOn[T](ctx, s, over, x, sums)
+		err = TotalOn[T](ctx, q.On(), over, x, sums)
 	}
 }
 
-// TotalOn launches total on a stream.
-func TotalOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[T], sums kernel.Vector[T]) error {
+// TotalOn launches total on a stream, a Split or a Step.
+func TotalOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[T], sums kernel.Vector[T]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *float32:
@@ -1917,20 +1917,20 @@ func TotalOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, x
 	default:
 		return hal.Errorf("total", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:21 lists float32 float64 int32 int64 uint32 uint64", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Extreme launches extreme on a queue, on the grid of q.Over or q.Grid.
 func Extreme[T grid.Number](q kernel.Queue, most int32, x kernel.Vector[T], indexes kernel.Vector[int64], values kernel.Vector[T], at kernel.Vector[int64]) {
-	if ctx, s, over, ok := q.Launching("extreme", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("extreme", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ExtremeOn[T](ctx, s, over, most, x, indexes, values, at)
+		err = ExtremeOn[T](ctx, q.On(), over, most, x, indexes, values, at)
 	}
 }
 
-// ExtremeOn launches extreme on a stream.
-func ExtremeOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, most int32, x kernel.Vector[T], indexes kernel.Vector[int64], values kernel.Vector[T], at kernel.Vector[int64]) error {
+// ExtremeOn launches extreme on a stream, a Split or a Step.
+func ExtremeOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, most int32, x kernel.Vector[T], indexes kernel.Vector[int64], values kernel.Vector[T], at kernel.Vector[int64]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *float32:
@@ -1948,20 +1948,20 @@ func ExtremeOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid,
 	default:
 		return hal.Errorf("extreme", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:43 lists float32 float64 int32 int64 uint32 uint64", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.Value(most), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(indexes), kernel.Value(int64(kernel.Len(indexes))), kernel.Out(values), kernel.Value(int64(kernel.Len(values))), kernel.Out(at), kernel.Value(int64(kernel.Len(at))))
+	return chosen.Launch(ctx, on, over, kernel.Value(most), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(indexes), kernel.Value(int64(kernel.Len(indexes))), kernel.Out(values), kernel.Value(int64(kernel.Len(values))), kernel.Out(at), kernel.Value(int64(kernel.Len(at))))
 }
 
 // Scan launches scan on a queue, on the grid of q.Over or q.Grid.
 func Scan[T grid.Number](q kernel.Queue, exclusive int32, x kernel.Vector[T], before kernel.Vector[T], sums kernel.Vector[T]) {
-	if ctx, s, over, ok := q.Launching("scan", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("scan", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ScanOn[T](ctx, s, over, exclusive, x, before, sums)
+		err = ScanOn[T](ctx, q.On(), over, exclusive, x, before, sums)
 	}
 }
 
-// ScanOn launches scan on a stream.
-func ScanOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, exclusive int32, x kernel.Vector[T], before kernel.Vector[T], sums kernel.Vector[T]) error {
+// ScanOn launches scan on a stream, a Split or a Step.
+func ScanOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, exclusive int32, x kernel.Vector[T], before kernel.Vector[T], sums kernel.Vector[T]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *float32:
@@ -1979,20 +1979,20 @@ func ScanOn[T grid.Number](ctx context.Context, s *hal.Stream, over hal.Grid, ex
 	default:
 		return hal.Errorf("scan", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:89 lists float32 float64 int32 int64 uint32 uint64", *new(T))
 	}
-	return chosen.Launch(ctx, s, over, kernel.Value(exclusive), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(before), kernel.Value(int64(kernel.Len(before))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+	return chosen.Launch(ctx, on, over, kernel.Value(exclusive), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(before), kernel.Value(int64(kernel.Len(before))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Count launches count on a queue, on the grid of q.Over or q.Grid.
 func Count[W Word](q kernel.Queue, shift uint32, sign W, negative W, keys kernel.Vector[W], counts kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("count", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("count", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = CountOn[W](ctx, s, over, shift, sign, negative, keys, counts)
+		err = CountOn[W](ctx, q.On(), over, shift, sign, negative, keys, counts)
 	}
 }
 
-// CountOn launches count on a stream.
-func CountOn[W Word](ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, sign W, negative W, keys kernel.Vector[W], counts kernel.Vector[uint32]) error {
+// CountOn launches count on a stream, a Split or a Step.
+func CountOn[W Word](ctx context.Context, on kernel.Target, over hal.Grid, shift uint32, sign W, negative W, keys kernel.Vector[W], counts kernel.Vector[uint32]) error {
 	var chosen *kernel.Kernel
 	switch any((*W)(nil)).(type) {
 	case *uint32:
@@ -2002,20 +2002,20 @@ func CountOn[W Word](ctx context.Context, s *hal.Stream, over hal.Grid, shift ui
 	default:
 		return hal.Errorf("count", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:138 lists uint32 uint64", *new(W))
 	}
-	return chosen.Launch(ctx, s, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
+	return chosen.Launch(ctx, on, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
 // Scatter launches scatter on a queue, on the grid of q.Over or q.Grid.
 func Scatter[W Word](q kernel.Queue, shift uint32, sign W, negative W, keys kernel.Vector[W], values kernel.Vector[uint32], starts kernel.Vector[uint32], sorted kernel.Vector[W], sortedValues kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("scatter", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("scatter", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ScatterOn[W](ctx, s, over, shift, sign, negative, keys, values, starts, sorted, sortedValues)
+		err = ScatterOn[W](ctx, q.On(), over, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 	}
 }
 
-// ScatterOn launches scatter on a stream.
-func ScatterOn[W Word](ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, sign W, negative W, keys kernel.Vector[W], values kernel.Vector[uint32], starts kernel.Vector[uint32], sorted kernel.Vector[W], sortedValues kernel.Vector[uint32]) error {
+// ScatterOn launches scatter on a stream, a Split or a Step.
+func ScatterOn[W Word](ctx context.Context, on kernel.Target, over hal.Grid, shift uint32, sign W, negative W, keys kernel.Vector[W], values kernel.Vector[uint32], starts kernel.Vector[uint32], sorted kernel.Vector[W], sortedValues kernel.Vector[uint32]) error {
 	var chosen *kernel.Kernel
 	switch any((*W)(nil)).(type) {
 	case *uint32:
@@ -2025,7 +2025,7 @@ func ScatterOn[W Word](ctx context.Context, s *hal.Stream, over hal.Grid, shift 
 	default:
 		return hal.Errorf("scatter", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:163 lists uint32 uint64", *new(W))
 	}
-	return chosen.Launch(ctx, s, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(values), kernel.Value(int64(kernel.Len(values))), kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))), kernel.Out(sortedValues), kernel.Value(int64(kernel.Len(sortedValues))))
+	return chosen.Launch(ctx, on, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(values), kernel.Value(int64(kernel.Len(values))), kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))), kernel.Out(sortedValues), kernel.Value(int64(kernel.Len(sortedValues))))
 }
 
 // total_float32Footprint is the Footprint.Of of total_float32.

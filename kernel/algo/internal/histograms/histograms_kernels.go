@@ -63,7 +63,7 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: int32sFootprint}},
 	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: uint32sFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ int,int32,len,min,uint32,uint8 histograms",
 	"kernels.go add 44be733032b34706",
 	"kernels.go bins 654dda7d99d6ea46",
@@ -218,58 +218,58 @@ var (
 
 // Zero launches zero on a queue, with as many threads as its data have places for.
 func Zero(q kernel.Queue, counts kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("zero", hal.Over(kernel.Len(counts))); ok {
+	if ctx, _, over, ok := q.Launching("zero", hal.Over(kernel.Len(counts))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = ZeroOn(ctx, s, over, counts)
+		err = ZeroOn(ctx, q.On(), over, counts)
 	}
 }
 
-// ZeroOn launches zero on a stream.
-func ZeroOn(ctx context.Context, s *hal.Stream, over hal.Grid, counts kernel.Vector[uint32]) error {
-	return zeroKernel.Launch(ctx, s, over, kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
+// ZeroOn launches zero on a stream, a Split or a Step.
+func ZeroOn(ctx context.Context, on kernel.Target, over hal.Grid, counts kernel.Vector[uint32]) error {
+	return zeroKernel.Launch(ctx, on, over, kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
 // Uint8s launches uint8s on a queue, on the grid of q.Over or q.Grid.
 func Uint8s(q kernel.Queue, x kernel.Vector[uint8], counts kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("uint8s", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("uint8s", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = Uint8sOn(ctx, s, over, x, counts)
+		err = Uint8sOn(ctx, q.On(), over, x, counts)
 	}
 }
 
-// Uint8sOn launches uint8s on a stream.
-func Uint8sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint8], counts kernel.Vector[uint32]) error {
-	return uint8sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
+// Uint8sOn launches uint8s on a stream, a Split or a Step.
+func Uint8sOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[uint8], counts kernel.Vector[uint32]) error {
+	return uint8sKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
 // Int32s launches int32s on a queue, on the grid of q.Over or q.Grid.
 func Int32s(q kernel.Queue, x kernel.Vector[int32], counts kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("int32s", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("int32s", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = Int32sOn(ctx, s, over, x, counts)
+		err = Int32sOn(ctx, q.On(), over, x, counts)
 	}
 }
 
-// Int32sOn launches int32s on a stream.
-func Int32sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[int32], counts kernel.Vector[uint32]) error {
-	return int32sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
+// Int32sOn launches int32s on a stream, a Split or a Step.
+func Int32sOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[int32], counts kernel.Vector[uint32]) error {
+	return int32sKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
 // Uint32s launches uint32s on a queue, on the grid of q.Over or q.Grid.
 func Uint32s(q kernel.Queue, x kernel.Vector[uint32], counts kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("uint32s", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("uint32s", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = Uint32sOn(ctx, s, over, x, counts)
+		err = Uint32sOn(ctx, q.On(), over, x, counts)
 	}
 }
 
-// Uint32sOn launches uint32s on a stream.
-func Uint32sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], counts kernel.Vector[uint32]) error {
-	return uint32sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
+// Uint32sOn launches uint32s on a stream, a Split or a Step.
+func Uint32sOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[uint32], counts kernel.Vector[uint32]) error {
+	return uint32sKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
 // zeroFootprint is the Footprint.Of of zero.
