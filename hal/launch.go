@@ -206,149 +206,101 @@ func (st *streamState) check(op string, l *launch, k *kernelState, g *Grid, args
 	if l.Grid, l.Block, empty, err = k.resolve(op, g); err != nil {
 		return 0, false, err
 	}
-	used = st.plain(l, k, args)
-	if used < len(args) || len(args) != len(k.info.Params) || !k.info.Known {
-		for ; used < len(args) && err == nil; used++ {
-			if err = st.argument(op, k, args, used); err != nil {
-				break
-			}
-		}
-		if err == nil {
-			err = k.fill(op, l, args, g.unchecked)
-		}
-	}
+	used, err = st.arguments(op, l, k, args, g.unchecked)
 	return used, empty, err
 }
 
-// plain passes arguments of the usual kinds on to the driver's launch: values and regions of this device's open memory, if they fit their
-// parameters. It stops at the first other argument and returns how many it passed on; their memory is in use. argument and fill handle
-// the others, and all errors.
-func (st *streamState) plain(l *launch, k *kernelState, args []Arg) int {
-	params := k.info.Params
-	n := min(len(args), len(params), len(l.args))
-	if !k.info.Known {
-		n = 0
-	}
-	l.Shared, l.Args = 0, l.args[:n]
-	for i := range n {
-		a, d := &args[i], &l.args[i]
-		if a.bad || !fits(a, &params[i]) {
-			return i
-		}
-		switch a.kind {
-		case driver.ParamValue:
-			d.Bits = a.bits
-			if a.ptr != nil {
-				d.Ptr = a.ptr
-			}
-		case driver.ParamPointer:
-			m := (*Memory)(a.ptr)
-			if m == nil || m.s == nil || m.s.dev != st.dev || m.s.Size == 0 ||
-				a.bits[0] > m.s.Size || a.bits[1] > m.s.Size-a.bits[0] || !m.s.vacant(false) || !m.s.Enter() {
-				return i
-			}
-			d.Region = driver.Region{Mem: m.s.drv, Off: a.bits[0], Len: a.bits[1]}
-		default:
-			return i
-		}
-		d.Kind, d.Size = a.kind, a.size
-	}
-	return n
-}
-
-// argument checks one argument by itself. If it succeeds and the argument is a pointer, its memory is in use.
-func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) error {
-	a := &args[i]
-	switch {
-	case a.kind == driver.ParamUnknown:
-		return k.failure(op, ErrInvalidArgument, "argument %d is the zero Arg", i)
-	case a.bad:
-		return k.failure(op, ErrInvalidArgument, "argument %d is %s", i, *(*string)(a.ptr))
-	case a.kind != driver.ParamPointer:
-		return nil
-	}
-	r := a.region()
-	m := r.Mem
-	if err := st.use(op, m); err != nil {
-		return err
-	}
-	var err error
-	switch {
-	case !st.reaches(m):
-		err = st.foreign(op, m)
-	case !r.inside():
-		err = r.outside(op)
-	case !m.s.vacant(false):
-		err = k.failure(op, ErrBusy, "the memory of argument %d is mapped for the host", i)
-	}
-	if err != nil {
-		m.s.Leave()
-	}
-	return err
-}
-
-// fill compares the arguments with what the kernel takes and gives them to the driver's launch.
-func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) error {
-	info, dev := &k.info, k.of.dev
+// arguments checks the arguments and gives them to the driver's launch.
+func (st *streamState) arguments(op string, l *launch, k *kernelState, args []Arg, unchecked bool) (used int, err error) {
+	info, added := &k.info, false
 	if !info.Known && !unchecked && !info.Checks {
-		return k.failure(op, ErrInvalidArgument,
+		return 0, k.failure(op, ErrInvalidArgument,
 			"it is not known what the kernel takes; declare it in Image.Params, or make the grid Unchecked")
 	}
 	l.Shared, l.Args = 0, l.args[:0]
-	added, n := false, 0
 	for i := range args {
-		a := &args[i]
-		if a.kind == driver.ParamShared && !k.takesShared(n) {
+		a, n := &args[i], len(l.Args)
+		switch {
+		case a.kind == driver.ParamUnknown:
+			return i, k.failure(op, ErrInvalidArgument, "argument %d is the zero Arg", i)
+		case a.bad:
+			return i, k.failure(op, ErrInvalidArgument, "argument %d is %s", i, *(*string)(a.ptr))
+		case a.kind == driver.ParamShared && !k.takesShared(n):
 			if k.sharedByParam() {
-				return k.failure(op, ErrInvalidArgument, "argument %d is shared memory, but %s", i, k.wants(n))
+				return i, k.failure(op, ErrInvalidArgument, "argument %d is shared memory, but %s", i, k.wants(n))
 			}
 			if added {
-				return k.failure(op, ErrInvalidArgument, "argument %d is shared memory, of which a launch has one piece", i)
+				return i, k.failure(op, ErrInvalidArgument, "argument %d is shared memory, of which a launch has one piece", i)
 			}
 			added, l.Shared = true, uint64(a.size)
 			continue
-		}
-		if info.Known {
-			if n >= len(info.Params) {
-				return k.failure(op, ErrInvalidArgument, "more arguments than the %d that it takes", len(info.Params))
-			}
-			if !fits(a, &info.Params[n]) {
-				return k.failure(op, ErrInvalidArgument, "argument %d is %s, but %s", i, a.describe(), k.wants(n))
-			}
+		case info.Known && n >= len(info.Params):
+			return i, k.failure(op, ErrInvalidArgument, "more arguments than the %d that it takes", len(info.Params))
+		case info.Known && !fits(a, &info.Params[n]):
+			return i, k.failure(op, ErrInvalidArgument, "argument %d is %s, but %s", i, a.describe(), k.wants(n))
 		}
 		if n < len(l.args) {
-			l.Args = l.args[:n+1] // the new element is zero, or plain has set it for this argument
+			l.Args = l.args[:n+1] // the new element is zero
 		} else {
 			l.Args = append(l.Args, driver.Arg{})
 		}
 		d := &l.Args[n]
 		d.Kind, d.Size = a.kind, a.size
-		if a.kind == driver.ParamPointer {
-			if m := (*Memory)(a.ptr); m.s.Size > 0 {
-				d.Region = driver.Region{Mem: m.s.drv, Off: a.bits[0], Len: a.bits[1]}
-			} else {
-				d.Region = driver.Region{}
-			}
-		} else {
+		if a.kind != driver.ParamPointer {
 			d.Bits = a.bits
 			if a.ptr != nil {
 				d.Ptr = a.ptr
 			}
+			continue
 		}
-		n++
+		m := (*Memory)(a.ptr)
+		if m == nil || m.s == nil || m.s.dev != st.dev || a.bits[0] > m.s.Size || a.bits[1] > m.s.Size-a.bits[0] || !m.s.Enter() {
+			if err := st.foreignArgument(op, a); err != nil {
+				return i, err
+			}
+		}
+		if !m.s.vacant(false) {
+			return i + 1, k.failure(op, ErrBusy, "the memory of argument %d is mapped for the host", i)
+		}
+		if m.s.Size > 0 {
+			d.Region = driver.Region{Mem: m.s.drv, Off: a.bits[0], Len: a.bits[1]}
+		}
 	}
-	if info.Known && n < len(info.Params) {
-		return k.failure(op, ErrInvalidArgument, "%d arguments, it takes %d; %s", n, len(info.Params), k.wants(n))
+	if info.Known && len(l.Args) < len(info.Params) {
+		return len(args), k.failure(op, ErrInvalidArgument, "%d arguments, it takes %d; %s", len(l.Args), len(info.Params), k.wants(len(l.Args)))
 	}
+	return len(args), k.room(op, l)
+}
+
+// foreignArgument begins the use of memory of another device, or says why the memory cannot be used.
+func (st *streamState) foreignArgument(op string, a *Arg) (err error) {
+	r := a.region()
+	if err = st.use(op, r.Mem); err != nil {
+		return err
+	}
+	switch {
+	case !st.reaches(r.Mem):
+		err = st.foreign(op, r.Mem)
+	case !r.inside():
+		err = r.outside(op)
+	}
+	if err != nil {
+		r.Mem.s.Leave()
+	}
+	return err
+}
+
+// room returns an error if a launch has more shared memory than there is for the kernel.
+func (k *kernelState) room(op string, l *launch) error {
 	shared := l.Shared
 	for i := range l.Args {
 		if l.Args[i].Kind == driver.ParamShared {
 			shared += uint64(l.Args[i].Size)
 		}
 	}
-	most, limited := info.MaxShared, info.MaxShared != 0
-	if c := &dev.Info.Compute; !limited && c.Shared != 0 {
-		most, limited = c.Shared-min(c.Shared, info.StaticShared), true
+	most, limited := k.info.MaxShared, k.info.MaxShared != 0
+	if c := &k.of.dev.Info.Compute; !limited && c.Shared != 0 {
+		most, limited = c.Shared-min(c.Shared, k.info.StaticShared), true
 	}
 	if shared > most && limited {
 		return k.failure(op, ErrInvalidArgument, "%d bytes of shared memory; the limit for this kernel is %d", shared, most)
