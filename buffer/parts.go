@@ -15,7 +15,7 @@ import (
 
 // These are the functions that package internal/parts calls; they are documented there.
 func init() {
-	slot.Parts = map[string]any{"Cover": cover, "Of": Leases.part, "Turn": inTurn, "Mark": Leases.mark, "Key": Leases.key,
+	slot.Parts = map[string]any{"Cover": cover, "Of": Leases.part, "Turn": inTurn, "Mark": Leases.mark, "Key": Leases.key, "Copied": Leases.copied,
 		"Watched": Want.watched}
 }
 
@@ -71,6 +71,12 @@ func (l Leases) part(i, lo, hi int, mode coherence.Mode) (w Want) {
 		return NoWant(hal.Errorf("acquire", hal.ErrClosed, "the leases were released before"))
 	}
 	return w
+}
+
+// copied is parts.Copied.
+func (l Leases) copied() (any bool) {
+	l.live(func() { any = slices.ContainsFunc(l.g.list, func(m member) bool { return m.x.copied }) })
+	return any
 }
 
 // key is parts.Key.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/go-halyard/halyard/buffer"
@@ -231,17 +232,51 @@ func (d *division) apart(args []Arg) bool {
 	return true
 }
 
+// crossings is how many launches in a row have to copy elements before await waits for the devices.
+const crossings = 4
+
+// await waits until the devices have done what they were given, if they cannot wait for each other and each of the last launches of the
+// kernel copied elements. The caller then makes these copies at once. Otherwise a stream waits for a gate, which another goroutine
+// opens after it has found out that the other device is done: these wake-ups come late when all processors are busy.
+func (d *division) await(ctx context.Context) {
+	if d.on[0].crossed.Load() < crossings || d.linked() {
+		return
+	}
+	for i := range d.parts {
+		if !layer.EndsByItself(d.parts[i].stream) {
+			return
+		}
+	}
+	for i := range d.parts {
+		_ = layer.Drain(d.parts[i].stream, ctx) // the launch itself finds out if ctx has ended
+	}
+}
+
+// linked reports whether the devices of the parts can wait for each other's events.
+func (d *division) linked() bool {
+	first := d.parts[0].stream.Device()
+	return !slices.ContainsFunc(d.parts[1:], func(p part) bool { return !first.CanAccessPeer(p.stream.Device()) })
+}
+
 // launch takes leases on all buffers, on the devices of all parts, and enqueues the parts. A launch that is refused changes no element.
 func (d *division) launch(ctx context.Context, args []Arg) (err error) {
+	d.await(ctx)
 	if d.cover, err = parts.Cover(ctx, d.wants); err != nil {
 		return d.on[0].unleased("launch", err, args, d.wants)
 	}
 	enqueued := false
 	defer func() { err = cmp.Or(err, d.end(ctx, 0, enqueued)) }()
+	copied := false
 	for i := range d.parts {
 		if err = d.parts[i].prepare(ctx, d.cover, args); err != nil {
 			return err
 		}
+		copied = copied || parts.Copied(d.parts[i].leases)
+	}
+	if n := &d.on[0].crossed; !copied {
+		n.Store(0)
+	} else if n.Load() < crossings {
+		n.Add(1)
 	}
 	for i := 1; i < len(d.parts); i++ { // the launch of the first part checks its arguments itself
 		p := &d.parts[i]

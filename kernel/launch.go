@@ -78,6 +78,8 @@ type onDevice struct {
 	rounds int      // driver.Compute.LoopRounds if the kernel may take more and does not report it, else 0
 	in     Written  // Source.Kernels of the kernel
 	calls  []string // for errors and traces: the launch and an argument, "Launch saxpy(y)"
+
+	crossed atomic.Int32 // of the first device: how many divided launches in a row copied elements, counted up to crossings
 }
 
 // Kernel returns the kernel with that name. If the program does not have it, launches fail with an error of kind hal.ErrNotFound.

@@ -33,6 +33,9 @@ var InTurn = function[func(launches [][]buffer.Want) (all []buffer.Want, which [
 // fails, and not if another launch on the stream does, where the driver knows which has failed.
 var Key = function[func(buffer.Leases) uint64]("Key")
 
+// Copied reports whether bytes were copied for leases from another place, while they were acquired.
+var Copied = function[func(buffer.Leases) bool]("Copied")
+
 // Mark makes the elements of leases for writing lost if the work that was enqueued last on their stream fails, even if what is enqueued
 // until their release does not. That is needed unless layer.KeepsFailures.
 var Mark = function[func(buffer.Leases)]("Mark")
