@@ -16,7 +16,7 @@ import (
 // These are the functions that package internal/parts calls; they are documented there.
 func init() {
 	slot.OfBuffer = slot.Buffer[Want, Leases, *Buffer[byte], coherence.Mode, hal.Region]{
-		Cover: cover, Of: Leases.part, InTurn: inTurn, Key: Leases.key, Mark: Leases.mark, Watched: Want.watched}
+		Cover: cover, Of: Leases.part, InTurn: inTurn, Key: Leases.key, Mark: Leases.mark, Copied: Leases.copied, Watched: Want.watched}
 }
 
 // cover admits accesses as acquireAll does, and ends there: they are of the host, at no place, and never committed.
@@ -71,6 +71,12 @@ func (l Leases) part(i, lo, hi int, mode coherence.Mode) (w Want) {
 		return NoWant(hal.Errorf("acquire", hal.ErrClosed, "the leases were released before"))
 	}
 	return w
+}
+
+// copied is parts.Copied.
+func (l Leases) copied() (any bool) {
+	l.live(func() { any = slices.ContainsFunc(l.g.list, func(m member) bool { return m.x.copied }) })
+	return any
 }
 
 // key is parts.Key.

@@ -162,6 +162,9 @@ func (s *storage) newAccess(op string, own *owner, p part) *access {
 	if x.since != 0 { // left over from the access that x was before; a store costs more here than this test
 		x.since = 0
 	}
+	if x.copied {
+		x.copied = false
+	}
 	if p.Writes() || recordSites {
 		callsite.Here(&x.site)
 	} else if x.site[0] != 0 {
@@ -238,6 +241,7 @@ func (s *storage) bring(x *access) (left []*order.Work, again bool, err error) {
 	}
 	plan, zeros, err := s.decide(x)
 	if err == nil && len(plan) > 0 {
+		x.copied = x.copied || slices.ContainsFunc(plan, func(t protocol.Transfer) bool { return t.From != protocol.NoPlace })
 		left, again, err = s.move(plan, x.stream, x.mem, x.cause)
 	}
 	if err == nil && len(left) == 0 && !again {

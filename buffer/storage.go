@@ -227,6 +227,7 @@ type access struct {
 
 	awaitReaders bool  // begin also waits for work that reads the bytes
 	counted      bool  // BytesAvoided includes this access
+	copied       bool  // bytes were copied for it from another place
 	bad          error // why bytes that it only reads have turned out bad, nil if they have not
 	site         callsite.Site
 }

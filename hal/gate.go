@@ -2,6 +2,7 @@ package hal
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/life"
@@ -41,11 +42,15 @@ type gateState struct {
 	err    error
 }
 
+// gatesShut counts the gates that are shut, of all devices.
+var gatesShut atomic.Int64
+
 // newGate makes a Gate for a call on the stream, or opens the driver's gate if the device was closed meanwhile.
 func newGate(stream *Stream, op string, drv driver.Gate) (*Gate, error) {
 	d := stream.dev
 	s := &gateState{stream: stream.s, drv: drv}
 	s.stream.Stay()
+	gatesShut.Add(1)
 	w, ok := d.h.Enlist(&s.Child, s)
 	if !ok {
 		_ = s.signal(new(*life.Lookout))
@@ -87,6 +92,7 @@ func (s *gateState) signal(at **life.Lookout) error {
 		dev.Retire(&s.Child, w)
 		dev.Frees.GateGoes() // before Open: a free that begins now is held up only until the next line opens the gate
 		s.err = dev.Check(s.drv.Open())
+		gatesShut.Add(-1)
 		s.stream.Leave()
 	})
 	return s.err

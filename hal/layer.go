@@ -34,6 +34,7 @@ func init() {
 		"FailsForGood":     (*Stream).failsForGood,
 		"Idle":             (*Stream).idle,
 		"Drain":            (*Stream).drain,
+		"EndsByItself":     (*Stream).endsByItself,
 		"Err":              (*Stream).err,
 		"Lost":             (*Device).lost,
 		"Common":           (*Device).common,
@@ -132,6 +133,11 @@ func (s *Stream) idle() (bool, error) {
 	}
 	defer s.end()
 	return st.Peek()
+}
+
+func (s *Stream) endsByItself() bool {
+	st := s.state()
+	return st != nil && !st.imported && gatesShut.Load() == 0
 }
 
 func (s *Stream) drain(ctx context.Context) error {

@@ -39,6 +39,8 @@ type onDevice struct {
 	in     Written  // Source.Kernels of the kernel
 	call   string   // for errors and traces: "Launch saxpy"
 	calls  []string // the same with an argument: "Launch saxpy(y)"
+
+	crossed atomic.Int32 // of the first device of a Split: how many launches in a row copied elements, counted up to crossings
 }
 
 // Kernel returns the kernel with that name. If the program does not have it, launches fail with an error of kind hal.ErrNotFound.

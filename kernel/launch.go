@@ -20,6 +20,7 @@ import (
 //	  launch.divide       one for each device, from the kernel's footprint (divide.go); or
 //	  launch.share        one for this rank (ranks.go)
 //	  launch.run          for all parts:
+//	    launch.await        waits for devices that cannot wait for each other (split.go)
 //	    parts.Cover         keeps other accesses away from the buffers of a launch that is divided
 //	    part.reserve        takes the leases of the part, and makes the kernel's arguments
 //	    part.enqueue        launches its kernel, or those of a recorded step (step.go), or with checks before and after (check.go)
@@ -33,7 +34,8 @@ type Target = parts.Target
 // launch is one launch. It is used again for later ones.
 type launch struct {
 	parts  []part
-	failed func(error) // parts.OnQueue.Failed
+	failed func(error)   // parts.OnQueue.Failed
+	team   []*hal.Stream // of a Split, else nil
 	division
 }
 
@@ -62,7 +64,7 @@ func (l *launch) give() {
 	for i := range l.parts {
 		l.parts[i].clear()
 	}
-	l.parts, l.failed = l.parts[:0], nil
+	l.parts, l.failed, l.team = l.parts[:0], nil, nil
 	pooled.Put(l)
 }
 
@@ -91,7 +93,7 @@ func (k *Kernel) Launch(ctx context.Context, on Target, grid hal.Grid, args ...A
 	}
 	switch on := on.(type) {
 	case *hal.Stream:
-		return k.launch(ctx, on, failed, grid, args)
+		return k.launch(ctx, on, nil, failed, grid, args)
 	case *Split:
 		return on.launch(ctx, k, failed, grid, args)
 	case *Step:
@@ -99,13 +101,13 @@ func (k *Kernel) Launch(ctx context.Context, on Target, grid hal.Grid, args ...A
 	case parts.Ranks:
 		return k.launchAmong(ctx, on, grid, args)
 	case nil:
-		return k.launch(ctx, nil, nil, grid, args)
+		return k.launch(ctx, nil, nil, nil, grid, args)
 	}
 	return hal.Errorf("launch", hal.ErrInvalidArgument, "a launch is made on a stream, a Split, a Step or a queue, not on a %T", on)
 }
 
-// launch launches the kernel on a stream.
-func (k *Kernel) launch(ctx context.Context, stream *hal.Stream, failed func(error), grid hal.Grid, args []Arg) error {
+// launch launches the kernel on a stream, which may be one of a team.
+func (k *Kernel) launch(ctx context.Context, stream *hal.Stream, team []*hal.Stream, failed func(error), grid hal.Grid, args []Arg) error {
 	if stream == nil {
 		return hal.Errorf("launch", hal.ErrInvalidArgument, "nil stream")
 	}
@@ -118,7 +120,7 @@ func (k *Kernel) launch(ctx context.Context, stream *hal.Stream, failed func(err
 	}
 	l := pooled.Get().(*launch)
 	defer l.give()
-	l.failed = failed
+	l.failed, l.team = failed, team
 	p := l.whole(stream)
 	p.on, p.grid = on, grid
 	if p.wants, err = on.wants(p.wants, args); err != nil {
@@ -136,6 +138,7 @@ func (l *launch) whole(stream *hal.Stream) *part {
 
 // run takes the leases of all parts, enqueues the parts, and ends the leases.
 func (l *launch) run(ctx context.Context, args []Arg) (err error) {
+	l.await(ctx)
 	if l.divided() {
 		if l.cover, err = parts.Cover(ctx, l.wants); err != nil {
 			return l.on[0].unleased("launch", err, args, l.wants)
@@ -148,6 +151,7 @@ func (l *launch) run(ctx context.Context, args []Arg) (err error) {
 			return err
 		}
 	}
+	l.count()
 	for i := 1; i < len(l.parts); i++ { // the launch of the first part checks its arguments itself
 		p := &l.parts[i]
 		if err = layer.Launch(p.stream, p.on.kernel, p.grid, layer.How{Check: true}, p.args); err != nil {

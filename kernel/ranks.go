@@ -28,7 +28,7 @@ func (k *Kernel) launchAmong(ctx context.Context, r parts.Ranks, grid hal.Grid, 
 	case nothing && split != nil:
 		return split.launch(ctx, k, on.Failed, grid, args)
 	case nothing:
-		return k.launch(ctx, stream, on.Failed, grid, args)
+		return k.launch(ctx, stream, nil, on.Failed, grid, args)
 	}
 	in := k.p.src.Kernels[k.name]
 	rank, size := r.Ranks()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/parts"
 )
 
 // Split divides launches among several devices:
@@ -23,8 +24,10 @@ import (
 // grids, launches that write to overlapping arguments, and all launches with HALYARD_CHECK=kernels (see [EnvCheck]).
 //
 // The first launches have parts of the same size. Then some launches are timed, rarely, and devices that were faster get larger parts; see
-// also [Split.SetShares]. Devices of two backends, or of two OpenCL platforms, cannot wait for each other's work without the host. If their
-// kernels are so short that this wait takes longer than is gained, the first device runs all launches except those that are timed.
+// also [Split.SetShares]. Devices of two backends, or of two OpenCL platforms, cannot wait for each other's work without the host. If
+// each of several launches of a kernel in a row copies elements between such devices, the next one waits until they have done what they were
+// given, which costs less than telling each about the other. If their kernels are so short that this takes longer than is gained, the
+// first device runs all launches except those that are timed.
 //
 // If a device is lost, the launch that finds it out fails, with an error that names the device, and so do accesses of elements that only
 // that device had. Later launches run on the others. If a part of a launch cannot be enqueued after others have been, the elements that it
@@ -191,7 +194,7 @@ func (s *Split) launch(ctx context.Context, k *Kernel, failed func(error), grid 
 	case divided && !checking.Load():
 		return s.run(ctx, t, l, args)
 	default:
-		err = k.launch(ctx, t.streams[0], failed, grid, args)
+		err = k.launch(ctx, t.streams[0], t.streams, failed, grid, args)
 	}
 	if err != nil {
 		_, _ = s.present() // a device that was lost is left out from now on, and this error has told it
@@ -201,13 +204,46 @@ func (s *Split) launch(ctx context.Context, k *Kernel, failed func(error), grid 
 
 // run runs a launch whose parts are on devices of the split.
 func (s *Split) run(ctx context.Context, t *team, l *launch, args []Arg) error {
-	l.trial = s.begin(t, l.timed)
+	l.trial, l.team = s.begin(t, l.timed), t.streams
 	err := l.run(ctx, args)
 	s.timed(l.trial)
 	if err != nil {
 		_, _ = s.present()
 	}
 	return err
+}
+
+// crossings is how many launches in a row have to copy elements before await waits for the devices.
+const crossings = 4
+
+// await waits until the devices of the team have done what they were given, if they cannot wait for each other and each of the last
+// launches of the kernel copied elements. The caller then makes these copies at once. Otherwise a stream waits for a gate, which another
+// goroutine opens after it has found out that the other device is done: these wake-ups come late when all processors are busy.
+func (l *launch) await(ctx context.Context) {
+	if len(l.team) < 2 || l.parts[0].on.crossed.Load() < crossings || near(l.team) {
+		return
+	}
+	for _, stream := range l.team {
+		if !layer.EndsByItself(stream) {
+			return
+		}
+	}
+	for _, stream := range l.team {
+		_ = layer.Drain(stream, ctx) // the launch itself finds out if ctx has ended
+	}
+}
+
+// count counts the launches in a row that copied elements, once the leases are taken.
+func (l *launch) count() {
+	if len(l.team) < 2 {
+		return
+	}
+	n := &l.parts[0].on.crossed
+	if !slices.ContainsFunc(l.parts, func(p part) bool { return parts.Copied(p.leases) }) {
+		n.Store(0)
+	} else if n.Load() < crossings {
+		n.Add(1)
+	}
 }
 
 // able returns the team without the devices that cannot run the kernel, because they lack something that it needs, or their compiler is

@@ -27,3 +27,26 @@ func Stretches(l Layout, h Halo, rank, ranks int) (neighbours, kept, seen int, e
 	}
 	return neighbours, kept, seen, nil
 }
+
+// Traffic returns how many messages a rank of a layout sends and receives in an exchange after which all elements have changed, and how many elements they have.
+func Traffic(l Layout, h Halo, rank, ranks int) (sent, received, out, in int, err error) {
+	g, err := l.on("Traffic", ranks)
+	if err != nil {
+		return 0, 0, 0, 0, err
+	}
+	p := g.divide(rank, &h)
+	p.serve(&h)
+	for _, l := range p.links {
+		if l.peer == rank {
+			continue
+		}
+		out, in = out+l.out.n, in+l.in.n
+		if l.out.n > 0 {
+			sent++
+		}
+		if l.in.n > 0 {
+			received++
+		}
+	}
+	return sent, received, out, in, nil
+}

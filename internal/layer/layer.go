@@ -101,6 +101,9 @@ var Idle = function[func(*hal.Stream) (bool, error)]("Idle")
 // the program's next Done or Sync.
 var Drain = function[func(*hal.Stream, context.Context) error]("Drain")
 
+// EndsByItself reports whether the stream's work ends without a further call of the program: the stream is not imported, and no gate is shut.
+var EndsByItself = function[func(*hal.Stream) bool]("EndsByItself")
+
 // Err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
 var Err = function[func(*hal.Stream) error]("Err")
 

@@ -30,6 +30,9 @@ var InTurn = functions.InTurn
 // fails, and not if another launch on the stream does, where the driver knows which has failed.
 var Key = functions.Key
 
+// Copied reports whether bytes were copied for leases from another place, while they were acquired.
+var Copied = functions.Copied
+
 // Mark makes the elements of leases for writing lost if the work that was enqueued last on their stream fails, even if what is enqueued
 // until their release does not. That is needed unless layer.KeepsFailures.
 var Mark = functions.Mark

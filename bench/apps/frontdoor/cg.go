@@ -78,7 +78,7 @@ func direct(t grid.Thread, p, r, now, before []float32) {
 
 // cg solves equations on a square by conjugate gradients. The host only enqueues.
 func cg() error {
-	q := halyard.Open(ctx, devices...)
+	q := open()
 	vector := func(n int) *halyard.Buffer[float32] { return halyard.New[float32](q, n) }
 	x, r, p, ap := vector(n*n), vector(n*n), vector(n*n), vector(n*n)
 	blocks := max(group, 2*q.Device().Info().Compute.Units)

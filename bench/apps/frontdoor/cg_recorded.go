@@ -7,7 +7,7 @@ import (
 
 // cgRecorded is cg with its launches as a step of two, because two numbers take turns. The number of steps has to be even.
 func cgRecorded() error {
-	q := halyard.Open(ctx, devices...)
+	q := open()
 	vector := func(n int) *halyard.Buffer[float32] { return halyard.New[float32](q, n) }
 	x, r, p, ap := vector(n*n), vector(n*n), vector(n*n), vector(n*n)
 	blocks := max(group, 2*q.Device().Info().Compute.Units)

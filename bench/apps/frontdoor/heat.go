@@ -24,7 +24,7 @@ func spread(t grid.Thread, n int, from []float32, to grid.Out[float32]) {
 }
 
 func heat() error {
-	q := halyard.Open(ctx, devices...)
+	q := open()
 	now, next := halyard.New[float32](q, (n+2)*n), halyard.New[float32](q, (n+2)*n)
 	plate := read(q)
 	timed(func() {

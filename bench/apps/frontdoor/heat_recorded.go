@@ -4,7 +4,7 @@ import "github.com/go-halyard/halyard"
 
 // heatRecorded is heat with its launches as a step of two, because the buffers take turns. The number of steps has to be even.
 func heatRecorded() error {
-	q := halyard.Open(ctx, devices...)
+	q := open()
 	now, next := halyard.New[float32](q, (n+2)*n), halyard.New[float32](q, (n+2)*n)
 	inner := now.Slice(n, (n+1)*n)
 	plate := read(q)

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,6 +62,15 @@ func run(args []string) (err error) {
 		return err
 	}
 	return programs[args[0]]()
+}
+
+// open opens the devices. With HALYARD_BENCH_SHARES=equal each of them gets the same share of every launch.
+func open() *halyard.Queue {
+	q := halyard.Open(ctx, devices...)
+	if split := q.Split(); split != nil && os.Getenv("HALYARD_BENCH_SHARES") == "equal" {
+		q.Fail(split.SetShares(slices.Repeat([]float64{1}, len(devices))...))
+	}
+	return q
 }
 
 // find returns the name of the device.

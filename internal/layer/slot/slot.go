@@ -26,6 +26,7 @@ type Buffer[Want, Leases, Bytes, Mode, Region any] struct {
 	InTurn  func(launches [][]Want) (all []Want, which []int, place []Region)
 	Key     func(Leases) uint64
 	Mark    func(Leases)
+	Copied  func(Leases) bool
 	Watched func(w Want, attach func(all Bytes, elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64)
 }
 

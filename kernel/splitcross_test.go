@@ -1,0 +1,84 @@
+package kernel_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/divided"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
+)
+
+// strangers returns the streams of devices of n backends, which cannot wait for each other's events, and how often the host waited for one of the streams.
+func strangers(t *testing.T, n int) (streams []*hal.Stream, syncs *atomic.Int64) {
+	syncs = new(atomic.Int64)
+	for range n {
+		b := &hooked.Backend{Backend: host.New(host.Options{Name: fmt.Sprintf("stranger%d", backends.Add(1)), Discrete: 1})}
+		b.Call = func(op string, _ int) error {
+			if op == "Sync" {
+				syncs.Add(1)
+			}
+			return nil
+		}
+		d, err := hal.OpenWith(ctx, b, 1)
+		require.NoError(t, err)
+		s, err := d.NewStream()
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, hal.CloseAll(d, s)) })
+		streams = append(streams, s)
+	}
+	require.False(t, n > 1 && streams[0].Device().CanAccessPeer(streams[1].Device()))
+	return streams, syncs
+}
+
+// Launches that copy between devices that cannot wait for each other wait for the devices first, from the fifth in a row on. Launches that copy nothing do
+// not, and neither do those while a gate is shut that only the program opens.
+func TestLaunchesThatCrossWaitForTheDevices(t *testing.T) {
+	const width, height, steps = 40, 64, 10
+	start := numbers(rand.New(rand.NewPCG(1, 2)), width*height)
+	heat := func(t *testing.T, streams []*hal.Stream, syncs *atomic.Int64) (result []float32, waits int64) {
+		q := queue{t: t, on: newSplit(t, streams...)}
+		now, next := made(t, start...), made(t, make([]float32, width*height)...)
+		for range steps {
+			before := syncs.Load()
+			divided.Spread(q.of(hal.Over(width, height).Of(8, 4)), width, height, now, next)
+			waits += syncs.Load() - before
+			now, next = next, now
+		}
+		return contents(t, now), waits
+	}
+	_, own := devices(t, 1)
+	want, _ := heat(t, own[1:], new(atomic.Int64))
+
+	streams, syncs := strangers(t, 2)
+	got, waits := heat(t, streams, syncs)
+	assert.Equal(t, want, got)
+	// The first launch hands out the elements, so it copies as well.
+	assert.EqualValues(t, len(streams)*(steps-4), waits)
+
+	q := queue{t: t, on: newSplit(t, streams...)}
+	x, y := made(t, ramp(4800)...), made(t, ramp(4800)...)
+	before := syncs.Load()
+	for range steps {
+		divided.Saxpy(q.of(hal.Over(4800).Of(16)), 1, x, y)
+	}
+	assert.Equal(t, before, syncs.Load(), "no launch but the first copies")
+
+	g, err := streams[1].Gate()
+	require.NoError(t, err)
+	now, next := made(t, start...), made(t, make([]float32, width*height)...)
+	before = syncs.Load()
+	for range steps { // of a kernel whose last launches crossed
+		divided.Spread(q.of(hal.Over(width, height).Of(8, 4)), width, height, now, next)
+		now, next = next, now
+	}
+	assert.Equal(t, before, syncs.Load(), "the program would never open the gate")
+	require.NoError(t, g.Signal())
+	assert.Equal(t, want, contents(t, now))
+}
