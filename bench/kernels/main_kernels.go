@@ -31,9 +31,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { bitonic(t, x, y) })
 	}),
 }, Indexes: []string{"barriers.go:16", "barriers.go:20", "barriers.go:24", "barriers.go:34", "barriers.go:38", "barriers.go:39", "barriers.go:44"}, Kernels: map[string]kernel.Written{
-	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"},
+	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: treeSumFootprint}},
-	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"},
+	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicFootprint}},
 }, Format: 2, Sources: []string{
 	"./ float32 main",
@@ -54,17 +54,17 @@ KERNEL void k_treeSum(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT((i64)INDEX(0), h_x_n, 0)];
-	i64 h_half = 128;
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 0)];
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 1)]);
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 1)]);
 		}
 	}
 	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -80,24 +80,24 @@ KERNEL void k_bitonic(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT((i64)INDEX(0), h_x_n, 3)];
-	i64 h_size = 2;
-	GO_ORDERED for (; h_size <= 256; h_size = (i64)((u64)h_size * 2)) {
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 3)];
+	GO_INT h_size = 2;
+	GO_ORDERED for (; h_size <= 256; h_size = h_size * 2) {
 		i64 h_apart = h_size / 2;
 		GO_ORDERED for (; h_apart > 0; h_apart = h_apart / 2) {
 			BARRIER();
 			i64 h_other = h_me ^ h_apart;
-			if (h_other > h_me && (GO_ONCE(h_part.a[GO_AT(h_me, 256, 4)]) > GO_ONCE(h_part.a[GO_AT(h_other, 256, 4)])) == ((h_me & h_size) == 0)) {
-				f32 v_3 = GO_ONCE(h_part.a[GO_AT(h_other, 256, 5)]);
+			if (h_other > h_me && (GO_ONCE(h_part.a[GO_AT(h_me, 256, 4)]) > GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 4)])) == ((h_me & h_size) == 0)) {
+				f32 v_3 = GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 5)]);
 				f32 v_4 = GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]);
 				GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = v_3;
-				GO_ONCE(h_part.a[GO_AT(h_other, 256, 5)]) = v_4;
+				GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 5)]) = v_4;
 			}
 		}
 	}
 	BARRIER();
-	h_y[GO_AT((i64)INDEX(0), h_y_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
+	h_y[GO_AT((GO_INT)INDEX(0), h_y_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
 	GO_LOOPED
 }
 `})

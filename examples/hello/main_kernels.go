@@ -30,18 +30,18 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:18"}, Kernels: map[string]kernel.Written{
-	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"},
+	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 }, Format: 2, Sources: []string{
 	"./ float32,len main",
 	"main.go saxpy c481f69a4506dcef",
 }, Portable: `KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 		}
 	}

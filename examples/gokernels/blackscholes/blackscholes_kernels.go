@@ -35,7 +35,7 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 		}
 	}),
 }, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Kernels: map[string]kernel.Written{
-	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"},
+	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}, {9}, {11}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
 }, Format: 2, Sources: []string{
 	"./ float32,float64,int32,len,uint32 blackscholes",
@@ -102,8 +102,8 @@ FUNCTION f32 f_normal(f32 h_d) {
 }
 
 KERNEL void k_price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64 h_share_n, const GLOBAL f32 *h_strike, i64 h_strike_n, const GLOBAL f32 *h_years, i64 h_years_n, GLOBAL f32 *h_call, i64 h_call_n, GLOBAL f32 *h_put, i64 h_put_n GO_FAULTS) {
-	if (GO_WHOLE(h_share_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_share_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_s = h_share[GO_AT(h_i, h_share_n, 0)];
 		f32 h_k = h_strike[GO_AT(h_i, h_strike_n, 0)];
 		f32 h_y = h_years[GO_AT(h_i, h_years_n, 0)];
@@ -119,8 +119,8 @@ KERNEL void k_price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64
 		h_call[GO_AT(h_i, h_call_n, 1)] = h_c;
 		h_put[GO_AT(h_i, h_put_n, 2)] = h_c - h_s + h_discounted;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_share_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_share_n) {
 			return;
 		}
 		f32 h_s = h_share[GO_AT(h_i, h_share_n, 0)];

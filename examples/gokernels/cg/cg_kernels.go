@@ -88,15 +88,15 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:40", "kernels.go:42", "kernels.go:46", "kernels.go:50", "kernels.go:62", "kernels.go:64", "kernels.go:68", "kernels.go:72", "kernels.go:81", "kernels.go:82", "kernels.go:83", "kernels.go:92", "kernels.go:93"}, Kernels: map[string]kernel.Written{
-	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Dims: 2, DimsAt: "kernels.go:11",
+	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {4}}, Dims: 2, DimsAt: "kernels.go:11",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
-	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}, Rounds: [][]int{{322}, {1, 6}}, RoundsAt: "kernels.go:39",
+	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {6}}, Rounds: [][]int{{322}, {1, 6}}, RoundsAt: "kernels.go:39",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productFootprint}},
-	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}, Rounds: [][]int{{322}, {1, 1}}, RoundsAt: "kernels.go:61",
+	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{322}, {1, 1}}, RoundsAt: "kernels.go:61",
 		Footprint: kernel.Footprint{Why: "kernels.go:72: the index of out does not follow t.Global(0)", Of: totalFootprint}},
-	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"},
+	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}, {11}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
-	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"},
+	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
 }, Format: 2, Sources: []string{
 	"./ float32,int,len cg",
@@ -109,24 +109,24 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 }, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 
 KERNEL void k_laplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n GO_FAULTS) {
-	i64 h_j = (i64)INDEX(0);
-	i64 h_i = (i64)INDEX(1);
-	if (h_i >= h_n || h_j >= h_n) {
+	GO_INT h_j = (GO_INT)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(1);
+	if (h_i >= (GO_INT)h_n || h_j >= (GO_INT)h_n) {
 		return;
 	}
-	i64 h_at = (i64)((u64)h_i * (u64)h_n + (u64)h_j);
+	GO_INT h_at = (GO_INT)((GO_UINT)h_i * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j);
 	f32 h_v = 4.0f * h_p[GO_AT(h_at, h_p_n, 0)];
 	if (h_i > 0) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - (u64)h_n), h_p_n, 1)];
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at - (GO_UINT)(GO_INT)h_n), h_p_n, 1)];
 	}
 	if (h_j > 0) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - 1), h_p_n, 2)];
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at - 1), h_p_n, 2)];
 	}
-	if (h_j < (i64)((u64)h_n - 1)) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + 1), h_p_n, 3)];
+	if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_p_n, 3)];
 	}
-	if (h_i < (i64)((u64)h_n - 1)) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + (u64)h_n), h_p_n, 4)];
+	if (h_i < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)(GO_INT)h_n), h_p_n, 4)];
 	}
 	h_q[GO_AT(h_at, h_q_n, 5)] = h_v;
 }
@@ -143,24 +143,24 @@ KERNEL void k_product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_row = (i64)(BLOCK(0) * (u64)h_n);
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_INT h_row = (GO_INT)((GO_UINT)BLOCK(0) * (GO_UINT)(GO_INT)h_n);
 	f32 h_mine = 0.0f;
 	if (GO_EACH) {
-		GO_ORDERED for (i64 h_j = h_me; h_j < h_n; h_j = (i64)((u64)h_j + 64)) {
-			h_mine = h_mine + h_a[GO_AT((i64)((u64)h_row + (u64)h_j), h_a_n, 6)] * h_b[GO_AT((i64)((u64)h_row + (u64)h_j), h_b_n, 6)];
+		GO_ORDERED for (GO_INT h_j = h_me; h_j < (GO_INT)h_n; h_j = (GO_INT)((GO_UINT)h_j + 64)) {
+			h_mine = h_mine + h_a[GO_AT((GO_INT)((GO_UINT)h_row + (GO_UINT)h_j), h_a_n, 6)] * h_b[GO_AT((GO_INT)((GO_UINT)h_row + (GO_UINT)h_j), h_b_n, 6)];
 		}
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 7)]) = h_mine;
-	i64 h_half = 32;
+	GO_INT h_half = 32;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 64, 8)]);
+			GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 64, 8)]);
 		}
 	}
 	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 9)] = GO_ONCE(h_part.a[0]);
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 9)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -177,17 +177,17 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	f32 h_mine = 0.0f;
-	GO_ORDERED for (i64 h_j = h_me; h_j < h_sums_n; h_j += 64) {
+	GO_ORDERED for (GO_INT h_j = h_me; h_j < (GO_INT)h_sums_n; h_j += 64) {
 		h_mine = h_mine + h_sums[GO_AT(h_j, h_sums_n, 10)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 11)]) = h_mine;
-	i64 h_half = 32;
+	GO_INT h_half = 32;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 64, 12)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 12)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 64, 12)]);
+			GO_ONCE(h_part.a[GO_AT(h_me, 64, 12)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 12)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 64, 12)]);
 		}
 	}
 	if (h_me == 0) {
@@ -197,14 +197,14 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 }
 
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_alpha = h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)];
 		h_x[GO_AT(h_i, h_x_n, 15)] = h_x[GO_AT(h_i, h_x_n, 15)] + h_alpha * h_p[GO_AT(h_i, h_p_n, 15)];
 		h_r[GO_AT(h_i, h_r_n, 16)] = h_r[GO_AT(h_i, h_r_n, 16)] - h_alpha * h_q[GO_AT(h_i, h_q_n, 16)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
 			f32 h_alpha = h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)];
 			h_x[GO_AT(h_i, h_x_n, 15)] = h_x[GO_AT(h_i, h_x_n, 15)] + h_alpha * h_p[GO_AT(h_i, h_p_n, 15)];
 			h_r[GO_AT(h_i, h_r_n, 16)] = h_r[GO_AT(h_i, h_r_n, 16)] - h_alpha * h_q[GO_AT(h_i, h_q_n, 16)];
@@ -213,13 +213,13 @@ KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, co
 }
 
 KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
-	if (GO_WHOLE(h_p_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_p_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_beta = h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)];
 		h_p[GO_AT(h_i, h_p_n, 18)] = h_r[GO_AT(h_i, h_r_n, 18)] + h_beta * h_p[GO_AT(h_i, h_p_n, 18)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_p_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_p_n) {
 			f32 h_beta = h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)];
 			h_p[GO_AT(h_i, h_p_n, 18)] = h_r[GO_AT(h_i, h_r_n, 18)] + h_beta * h_p[GO_AT(h_i, h_p_n, 18)];
 		}

@@ -26,7 +26,7 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, rows, cols, inner, a, b, c) })
 	}),
 }, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
-	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{2049}, {18, 2}}, RoundsAt: "matmul.go:20",
+	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{2049}, {18, 2}}, RoundsAt: "matmul.go:20",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
 }, Format: 2, Sources: []string{
 	"./ float32,int,int32 matmul",
@@ -54,31 +54,31 @@ KERNEL void k_matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a,
 			}
 		}
 	}
-	i64 h_x = (i64)THREAD(0);
-	i64 h_y = (i64)THREAD(1);
-	i64 h_col = (i64)INDEX(0);
-	i64 h_row = (i64)INDEX(1);
-	i64 h_m = (i64)h_rows;
-	i64 h_n = (i64)h_cols;
-	i64 h_depth = (i64)h_inner;
+	GO_INT h_x = (GO_INT)THREAD(0);
+	GO_INT h_y = (GO_INT)THREAD(1);
+	GO_INT h_col = (GO_INT)INDEX(0);
+	GO_INT h_row = (GO_INT)INDEX(1);
+	GO_INT h_m = (GO_INT)h_rows;
+	GO_INT h_n = (GO_INT)h_cols;
+	GO_INT h_depth = (GO_INT)h_inner;
 	f32 h_sum = 0.0f;
 	GO_ORDERED for (i64 h_k = 0; h_k < h_depth; h_k = (i64)((u64)h_k + 16)) {
 		GO_ONCE(h_at.a[GO_AT(h_y, 16, 0)].a[GO_AT(h_x, 16, 0)]) = 0.0f;
-		if (h_row < h_m && (i64)((u64)h_k + (u64)h_x) < h_depth) {
-			GO_ONCE(h_at.a[GO_AT(h_y, 16, 1)].a[GO_AT(h_x, 16, 1)]) = h_a[GO_AT((i64)((u64)h_row * (u64)h_depth + (u64)h_k + (u64)h_x), h_a_n, 1)];
+		if (h_row < h_m && (i64)((u64)((GO_INT)h_k) + (u64)h_x) < h_depth) {
+			GO_ONCE(h_at.a[GO_AT(h_y, 16, 1)].a[GO_AT(h_x, 16, 1)]) = h_a[GO_AT((GO_INT)((GO_UINT)h_row * (GO_UINT)h_depth + (GO_UINT)((GO_INT)h_k) + (GO_UINT)h_x), h_a_n, 1)];
 		}
 		GO_ONCE(h_bt.a[GO_AT(h_y, 16, 2)].a[GO_AT(h_x, 16, 2)]) = 0.0f;
-		if (h_col < h_n && (i64)((u64)h_k + (u64)h_y) < h_depth) {
-			GO_ONCE(h_bt.a[GO_AT(h_y, 16, 3)].a[GO_AT(h_x, 16, 3)]) = h_b[GO_AT((i64)(((u64)h_k + (u64)h_y) * (u64)h_n + (u64)h_col), h_b_n, 3)];
+		if (h_col < h_n && (i64)((u64)((GO_INT)h_k) + (u64)h_y) < h_depth) {
+			GO_ONCE(h_bt.a[GO_AT(h_y, 16, 3)].a[GO_AT(h_x, 16, 3)]) = h_b[GO_AT((GO_INT)(((GO_UINT)((GO_INT)h_k) + (GO_UINT)h_y) * (GO_UINT)h_n + (GO_UINT)h_col), h_b_n, 3)];
 		}
 		BARRIER();
-		GO_ORDERED for (i64 h_i = 0; h_i < 16; h_i++) {
+		GO_ORDERED for (GO_INT h_i = 0; h_i < 16; h_i++) {
 			h_sum = h_sum + GO_ONCE(h_at.a[GO_AT(h_y, 16, 4)].a[GO_AT(h_i, 16, 4)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 16, 4)].a[GO_AT(h_x, 16, 4)]);
 		}
 		BARRIER();
 	}
 	if (h_row < h_m && h_col < h_n) {
-		h_c[GO_AT((i64)((u64)h_row * (u64)h_n + (u64)h_col), h_c_n, 5)] = h_sum;
+		h_c[GO_AT((GO_INT)((GO_UINT)h_row * (GO_UINT)h_n + (GO_UINT)h_col), h_c_n, 5)] = h_sum;
 	}
 	GO_LOOPED
 }

@@ -39,11 +39,11 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"reduce.go:17", "reduce.go:22", "reduce.go:26", "reduce.go:37", "reduce.go:43", "reduce.go:46", "reduce.go:50", "reduce.go:53", "reduce.go:62"}, Kernels: map[string]kernel.Written{
-	"sum": {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"},
+	"sum": {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumFootprint}},
-	"scan": {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"},
+	"scan": {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
-	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"},
+	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: shiftFootprint}},
 }, Format: 2, Sources: []string{
 	"./ len,uint32 reduce",
@@ -64,20 +64,20 @@ KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_su
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_x_n) {
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_x_n) {
 		GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT(h_i, h_x_n, 0)];
 	}
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 1)]);
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 1)]);
 		}
 	}
 	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -93,35 +93,35 @@ KERNEL void k_scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_u
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_x_n) {
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_x_n) {
 		GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT(h_i, h_x_n, 3)];
 	}
 	BARRIER();
-	i64 h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		u32 h_before = 0;
 		if (h_me >= h_step) {
-			h_before = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 4)]);
+			h_before = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 4)]);
 		}
 		BARRIER();
 		GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) + h_before;
 		BARRIER();
 	}
-	if (h_i < h_x_n) {
+	if (h_i < (GO_INT)h_x_n) {
 		h_upTo[GO_AT(h_i, h_upTo_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
 	}
 	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[255]);
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[255]);
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_shift(GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_upTo, i64 h_upTo_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_x_n && (i64)BLOCK(0) > 0) {
-		h_x[GO_AT(h_i, h_x_n, 8)] = h_x[GO_AT(h_i, h_x_n, 8)] + h_upTo[GO_AT((i64)(BLOCK(0) - 1), h_upTo_n, 8)];
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_x_n && (GO_INT)BLOCK(0) > 0) {
+		h_x[GO_AT(h_i, h_x_n, 8)] = h_x[GO_AT(h_i, h_x_n, 8)] + h_upTo[GO_AT((GO_INT)BLOCK(0) - 1, h_upTo_n, 8)];
 	}
 }
 `})

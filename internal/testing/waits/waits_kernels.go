@@ -92,21 +92,21 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { chooses(t, most, count, x, y) })
 	}),
 }, Indexes: []string{"kernels.go:35", "kernels.go:23", "kernels.go:14", "kernels.go:40", "kernels.go:68", "kernels.go:72", "kernels.go:47", "kernels.go:52", "kernels.go:55", "kernels.go:58", "kernels.go:74", "kernels.go:115", "kernels.go:88", "kernels.go:89", "kernels.go:116", "kernels.go:117", "kernels.go:137", "kernels.go:125", "kernels.go:127", "kernels.go:143", "kernels.go:181", "kernels.go:205", "kernels.go:206", "kernels.go:154", "kernels.go:156", "kernels.go:209", "kernels.go:210", "kernels.go:215", "kernels.go:223", "kernels.go:224", "kernels.go:229", "kernels.go:231", "kernels.go:238", "kernels.go:240", "kernels.go:243", "kernels.go:245", "kernels.go:259"}, Kernels: map[string]kernel.Written{
-	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"},
+	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
-	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 1,
+	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 1,
 		Footprint: kernel.Footprint{Why: "kernels.go:74: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
-	"scans[uint64]": {Code: "k_scans_uint64", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 2,
+	"scans[uint64]": {Code: "k_scans_uint64", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 2,
 		Footprint: kernel.Footprint{Why: "kernels.go:74: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
-	"sorts": {Code: "k_sorts", Params: []string{"x", "len(x)", "y", "len(y)", "swaps", "len(swaps)"},
+	"sorts": {Code: "k_sorts", Params: []string{"x", "len(x)", "y", "len(y)", "swaps", "len(swaps)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sortsFootprint}},
-	"turns": {Code: "k_turns", Params: []string{"by", "x", "len(x)", "y", "len(y)", "passed", "len(passed)"},
+	"turns": {Code: "k_turns", Params: []string{"by", "x", "len(x)", "y", "len(y)", "passed", "len(passed)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: turnsFootprint}},
-	"types[int32]": {Code: "k_types_int32", Params: []string{"x", "len(x)", "y", "len(y)"}, Types: 1,
+	"types[int32]": {Code: "k_types_int32", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
-	"types[float32]": {Code: "k_types_float32", Params: []string{"x", "len(x)", "y", "len(y)"}, Types: 3,
+	"types[float32]": {Code: "k_types_float32", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
-	"chooses": {Code: "k_chooses", Params: []string{"most", "count", "len(count)", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:237",
+	"chooses": {Code: "k_chooses", Params: []string{"most", "count", "len(count)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:237",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: choosesFootprint}},
 }, Format: 2, Sources: []string{
 	"./ any,bool,false,float32,int,int32,len,true,uint32 waits",
@@ -166,36 +166,36 @@ KERNEL void k_sums(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n 
 	}
 	f32 h_v = 0.0f;
 	f32 h_d = 0.5f;
-	if ((i64)INDEX(0) < h_x_n) {
-		h_v = h_x[GO_AT((i64)INDEX(0), h_x_n, 0)];
+	if ((GO_INT)INDEX(0) < (GO_INT)h_x_n) {
+		h_v = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 0)];
 	}
 	f32 h_v_ = h_v + h_d;
 	BARRIER();
-	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 1)]) = h_v_;
-	i64 h_d_ = 32;
+	GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 1)]) = h_v_;
+	GO_INT h_d_ = 32;
 	GO_ORDERED for (; h_d_ > 0; h_d_ = h_d_ / 2) {
 		BARRIER();
-		if ((i64)THREAD(0) < h_d_) {
-			GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + (u64)h_d_), 64, 2)]);
+		if ((GO_INT)THREAD(0) < h_d_) {
+			GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0) + h_d_, 64, 2)]);
 		}
 	}
 	BARRIER();
 	f32 h_total = GO_ONCE(h_s.a[0]);
 	f32 h_v__ = h_v * h_v;
 	BARRIER();
-	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 1)]) = h_v__;
-	i64 h_d__ = 32;
+	GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 1)]) = h_v__;
+	GO_INT h_d__ = 32;
 	GO_ORDERED for (; h_d__ > 0; h_d__ = h_d__ / 2) {
 		BARRIER();
-		if ((i64)THREAD(0) < h_d__) {
-			GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + (u64)h_d__), 64, 2)]);
+		if ((GO_INT)THREAD(0) < h_d__) {
+			GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0) + h_d__, 64, 2)]);
 		}
 	}
 	BARRIER();
 	f32 h_squares = GO_ONCE(h_s.a[0]);
-	if ((i64)THREAD(0) == 0) {
-		i64 v_3 = (i64)(2 * BLOCK(0));
-		i64 v_4 = (i64)(2 * BLOCK(0) + 1);
+	if ((GO_INT)THREAD(0) == 0) {
+		GO_INT v_3 = (GO_INT)(2 * (GO_UINT)BLOCK(0));
+		GO_INT v_4 = (GO_INT)(2 * (GO_UINT)BLOCK(0) + 1);
 		GO_ONCE(h_y[GO_AT(v_3, h_y_n, 3)]) = h_total;
 		GO_ONCE(h_y[GO_AT(v_4, h_y_n, 3)]) = h_squares;
 	}
@@ -216,23 +216,23 @@ KERNEL void k_scans_int32(const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL i32 *h_
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_n = (i64)h_count[GO_AT((i64)BLOCK(0), h_count_n, 4)];
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_INT h_n = (GO_INT)h_count[GO_AT((GO_INT)BLOCK(0), h_count_n, 4)];
 	i32 h_first = 0;
 	i32 h_last = 0;
-	GO_ORDERED for (i64 h_k = 0; h_k < h_n; h_k++) {
-		i64 h_i = (i64)((BLOCK(0) + (u64)h_k * BLOCKS(0)) * 64 + (u64)h_me);
+	GO_ORDERED for (GO_INT h_k = 0; h_k < h_n; h_k++) {
+		GO_INT h_i = (GO_INT)(((GO_UINT)BLOCK(0) + (GO_UINT)h_k * (GO_UINT)BLOCKS(0)) * 64 + (GO_UINT)h_me);
 		i32 h_v_ = (i32)((u32)h_x[GO_AT(h_i, h_x_n, 5)] + (u32)h_last);
 		i32 h_upTo = 0;
 		i32 h_all_ = 0;
-		i64 h_me_ = (i64)THREAD(0);
+		GO_INT h_me_ = (GO_INT)THREAD(0);
 		GO_ONCE(h_s.a[GO_AT(h_me_, 64, 6)]) = h_v_;
 		BARRIER();
-		i64 h_d = 1;
-		GO_ORDERED for (; h_d < 64; h_d = (i64)((u64)h_d * 2)) {
+		GO_INT h_d = 1;
+		GO_ORDERED for (; h_d < 64; h_d = h_d * 2) {
 			i32 h_before = 0;
 			if (h_me_ >= h_d) {
-				h_before = GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me_ - (u64)h_d), 64, 7)]);
+				h_before = GO_ONCE(h_s.a[GO_AT(h_me_ - h_d, 64, 7)]);
 			}
 			BARRIER();
 			GO_ONCE(h_s.a[GO_AT(h_me_, 64, 8)]) = (i32)((u32)GO_ONCE(h_s.a[GO_AT(h_me_, 64, 8)]) + (u32)h_before);
@@ -249,14 +249,14 @@ KERNEL void k_scans_int32(const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL i32 *h_
 		h_y[GO_AT(h_i, h_y_n, 10)] = (i32)((u32)h_v + (u32)h_first);
 		i32 h_upTo_ = 0;
 		i32 h_all__ = 0;
-		i64 h_me__ = (i64)THREAD(0);
+		GO_INT h_me__ = (GO_INT)THREAD(0);
 		GO_ONCE(h_s.a[GO_AT(h_me__, 64, 6)]) = h_v;
 		BARRIER();
-		i64 h_d_ = 1;
-		GO_ORDERED for (; h_d_ < 64; h_d_ = (i64)((u64)h_d_ * 2)) {
+		GO_INT h_d_ = 1;
+		GO_ORDERED for (; h_d_ < 64; h_d_ = h_d_ * 2) {
 			i32 h_before_ = 0;
 			if (h_me__ >= h_d_) {
-				h_before_ = GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me__ - (u64)h_d_), 64, 7)]);
+				h_before_ = GO_ONCE(h_s.a[GO_AT(h_me__ - h_d_, 64, 7)]);
 			}
 			BARRIER();
 			GO_ONCE(h_s.a[GO_AT(h_me__, 64, 8)]) = (i32)((u32)GO_ONCE(h_s.a[GO_AT(h_me__, 64, 8)]) + (u32)h_before_);
@@ -287,23 +287,23 @@ KERNEL void k_scans_uint64(const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL i32 *h
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_n = (i64)h_count[GO_AT((i64)BLOCK(0), h_count_n, 4)];
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_INT h_n = (GO_INT)h_count[GO_AT((GO_INT)BLOCK(0), h_count_n, 4)];
 	u64 h_first = 0;
 	u64 h_last = 0;
-	GO_ORDERED for (i64 h_k = 0; h_k < h_n; h_k++) {
-		i64 h_i = (i64)((BLOCK(0) + (u64)h_k * BLOCKS(0)) * 64 + (u64)h_me);
+	GO_ORDERED for (GO_INT h_k = 0; h_k < h_n; h_k++) {
+		GO_INT h_i = (GO_INT)(((GO_UINT)BLOCK(0) + (GO_UINT)h_k * (GO_UINT)BLOCKS(0)) * 64 + (GO_UINT)h_me);
 		u64 h_v_ = h_x[GO_AT(h_i, h_x_n, 5)] + h_last;
 		u64 h_upTo = 0;
 		u64 h_all_ = 0;
-		i64 h_me_ = (i64)THREAD(0);
+		GO_INT h_me_ = (GO_INT)THREAD(0);
 		GO_ONCE(h_s.a[GO_AT(h_me_, 64, 6)]) = h_v_;
 		BARRIER();
-		i64 h_d = 1;
-		GO_ORDERED for (; h_d < 64; h_d = (i64)((u64)h_d * 2)) {
+		GO_INT h_d = 1;
+		GO_ORDERED for (; h_d < 64; h_d = h_d * 2) {
 			u64 h_before = 0;
 			if (h_me_ >= h_d) {
-				h_before = GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me_ - (u64)h_d), 64, 7)]);
+				h_before = GO_ONCE(h_s.a[GO_AT(h_me_ - h_d, 64, 7)]);
 			}
 			BARRIER();
 			GO_ONCE(h_s.a[GO_AT(h_me_, 64, 8)]) = GO_ONCE(h_s.a[GO_AT(h_me_, 64, 8)]) + h_before;
@@ -318,22 +318,22 @@ KERNEL void k_scans_uint64(const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL i32 *h
 		u64 h_all = h_all_;
 		h_first = h_first + h_all;
 		h_y[GO_AT(h_i, h_y_n, 10)] = h_v + h_first;
-		u64 h_upTo_ = 0;
+		GO_UINT h_upTo_ = 0;
 		u64 h_all__ = 0;
-		i64 h_me__ = (i64)THREAD(0);
+		GO_INT h_me__ = (GO_INT)THREAD(0);
 		GO_ONCE(h_s.a[GO_AT(h_me__, 64, 6)]) = h_v;
 		BARRIER();
-		i64 h_d_ = 1;
-		GO_ORDERED for (; h_d_ < 64; h_d_ = (i64)((u64)h_d_ * 2)) {
+		GO_INT h_d_ = 1;
+		GO_ORDERED for (; h_d_ < 64; h_d_ = h_d_ * 2) {
 			u64 h_before_ = 0;
 			if (h_me__ >= h_d_) {
-				h_before_ = GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me__ - (u64)h_d_), 64, 7)]);
+				h_before_ = GO_ONCE(h_s.a[GO_AT(h_me__ - h_d_, 64, 7)]);
 			}
 			BARRIER();
 			GO_ONCE(h_s.a[GO_AT(h_me__, 64, 8)]) = GO_ONCE(h_s.a[GO_AT(h_me__, 64, 8)]) + h_before_;
 			BARRIER();
 		}
-		u64 v_6 = GO_ONCE(h_s.a[GO_AT(h_me__, 64, 9)]);
+		GO_UINT v_6 = (GO_UINT)GO_ONCE(h_s.a[GO_AT(h_me__, 64, 9)]);
 		u64 v_7 = GO_ONCE(h_s.a[63]);
 		h_upTo_ = v_6;
 		h_all__ = v_7;
@@ -357,24 +357,24 @@ KERNEL void k_sorts(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_y, i64 h_y_n
 		}
 		BARRIER();
 	}
-	i64 h_at = (i64)INDEX(0);
-	GO_ONCE(h_k.a[GO_AT((i64)THREAD(0), 64, 11)]) = h_x[GO_AT(h_at, h_x_n, 11)];
+	GO_INT h_at = (GO_INT)INDEX(0);
+	GO_ONCE(h_k.a[GO_AT((GO_INT)THREAD(0), 64, 11)]) = h_x[GO_AT(h_at, h_x_n, 11)];
 	i32 h_swaps_ = 0;
-	i64 h_size = 2;
-	GO_ORDERED for (; h_size <= 64; h_size = (i64)((u64)h_size * 2)) {
+	GO_INT h_size = 2;
+	GO_ORDERED for (; h_size <= 64; h_size = h_size * 2) {
 		i64 h_d = h_size / 2;
 		GO_ORDERED for (; h_d > 0; h_d = h_d / 2) {
-			i64 h_size_ = h_size;
+			GO_INT h_size_ = h_size;
 			i64 h_d_ = h_d;
-			i64 h_i = (i64)THREAD(0);
+			GO_INT h_i = (GO_INT)THREAD(0);
 			i64 h_o = h_i ^ h_d_;
 			u8 h_swaps__ = 0;
 			BARRIER();
-			if (h_o > h_i && (GO_ONCE(h_k.a[GO_AT(h_i, 64, 12)]) > GO_ONCE(h_k.a[GO_AT(h_o, 64, 12)])) == ((h_i & h_size_) == 0)) {
-				u32 v_3 = GO_ONCE(h_k.a[GO_AT(h_o, 64, 13)]);
+			if (h_o > h_i && (GO_ONCE(h_k.a[GO_AT(h_i, 64, 12)]) > GO_ONCE(h_k.a[GO_AT((GO_INT)h_o, 64, 12)])) == ((h_i & h_size_) == 0)) {
+				u32 v_3 = GO_ONCE(h_k.a[GO_AT((GO_INT)h_o, 64, 13)]);
 				u32 v_4 = GO_ONCE(h_k.a[GO_AT(h_i, 64, 13)]);
 				GO_ONCE(h_k.a[GO_AT(h_i, 64, 13)]) = v_3;
-				GO_ONCE(h_k.a[GO_AT(h_o, 64, 13)]) = v_4;
+				GO_ONCE(h_k.a[GO_AT((GO_INT)h_o, 64, 13)]) = v_4;
 				h_swaps__ = 1;
 			}
 			u8 h_swapped_ = h_swaps__;
@@ -385,7 +385,7 @@ KERNEL void k_sorts(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_y, i64 h_y_n
 	}
 	BARRIER();
 	h_swaps[GO_AT(h_at, h_swaps_n, 14)] = h_swaps_;
-	h_y[GO_AT(h_at, h_y_n, 15)] = GO_ONCE(h_k.a[GO_AT((i64)THREAD(0), 64, 15)]);
+	h_y[GO_AT(h_at, h_y_n, 15)] = GO_ONCE(h_k.a[GO_AT((GO_INT)THREAD(0), 64, 15)]);
 	GO_LOOPED
 }
 #endif
@@ -403,33 +403,33 @@ KERNEL void k_turns(i32 h_by, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y,
 			}
 		}
 	}
-	f32 h_v = h_x[GO_AT((i64)INDEX(0), h_x_n, 16)];
+	f32 h_v = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 16)];
 	i32 h_n = 0;
-	GO_ORDERED for (i64 h_r = 0; h_r < 3; h_r++) {
-		i64 h_by_ = (i64)((u64)h_r - 1);
+	GO_ORDERED for (GO_INT h_r = 0; h_r < 3; h_r++) {
+		i64 h_by_ = h_r - 1;
 		if (h_by_ < 0) {
 			h_by_ = (i64)((u64)h_by_ + 64);
 		}
-		GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 17)]) = h_v;
+		GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 17)]) = h_v;
 		BARRIER();
-		h_v = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + (u64)h_by_) % 64, 64, 18)]);
-		h_n = (i32)((u32)h_n + (u32)(i32)h_by_);
+		h_v = GO_ONCE(h_s.a[GO_AT((GO_INT)((i64)(THREAD(0) + (u64)h_by_) % 64), 64, 18)]);
+		h_n = (i32)((u32)h_n + (u32)(i32)(GO_INT)h_by_);
 		BARRIER();
-		i64 h_by__ = (i64)h_by;
+		i64 h_by__ = (GO_INT)h_by;
 		if (h_by__ < 0) {
 			h_by__ = (i64)((u64)h_by__ + 64);
 		}
-		GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 17)]) = h_v;
+		GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 17)]) = h_v;
 		BARRIER();
-		h_v = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + (u64)h_by__) % 64, 64, 18)]);
-		h_n = (i32)((u32)h_n + (u32)(i32)h_by__);
+		h_v = GO_ONCE(h_s.a[GO_AT((GO_INT)((i64)(THREAD(0) + (u64)h_by__) % 64), 64, 18)]);
+		h_n = (i32)((u32)h_n + (u32)(i32)(GO_INT)h_by__);
 		BARRIER();
 		h_v = h_v + GO_F32(h_r);
 	}
 	f32 v_2 = h_v;
 	i32 v_3 = h_n;
-	h_y[GO_AT((i64)INDEX(0), h_y_n, 19)] = v_2;
-	h_passed[GO_AT((i64)INDEX(0), h_passed_n, 19)] = v_3;
+	h_y[GO_AT((GO_INT)INDEX(0), h_y_n, 19)] = v_2;
+	h_passed[GO_AT((GO_INT)INDEX(0), h_passed_n, 19)] = v_3;
 	GO_LOOPED
 }
 #endif
@@ -450,8 +450,8 @@ FUNCTION f32 f_number(u8 h_f) {
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 1 || GO_TYPES == 3
-FUNCTION void f_add(GLOBAL f32 *h_n, i64 h_n_n, i64 h_n_from, i64 h_n_len, i64 h_n_cap, f32 h_v GO_FAULTS) {
-	i64 v_1 = (i64)((u64)h_n_from + (u64)GO_AT(0, h_n_len, 20));
+FUNCTION void f_add(GLOBAL f32 *h_n, i64 h_n_n, GO_INT h_n_from, GO_INT h_n_len, GO_INT h_n_cap, f32 h_v GO_FAULTS) {
+	GO_INT v_1 = (GO_INT)((GO_UINT)h_n_from + (GO_UINT)GO_AT(0, h_n_len, 20));
 	GO_ONCE(h_n[GO_AT(v_1, h_n_n, 20)]) = GO_ONCE(h_n[GO_AT(v_1, h_n_n, 20)]) + h_v;
 }
 #endif
@@ -475,7 +475,7 @@ KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64
 		}
 		BARRIER();
 	}
-	i64 h_i = (i64)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
 	i32 h_v = h_x[GO_AT(h_i, h_x_n, 21)];
 	T_2_i32 h_list = {0};
 	h_list.a[0] = h_v / 2;
@@ -515,10 +515,10 @@ KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64
 	T_2_f32 h_sums_ = {0};
 	h_sums_.a[0] = GO_ONCE(h_p_.a[1]);
 	h_sums_.a[1] = v_1;
-	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 23)]) = h_sums_.a[0];
+	GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 23)]) = h_sums_.a[0];
 	BARRIER();
 	T_2_f32 h_next = {0};
-	h_next.a[0] = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + 1) % 64, 64, 24)]);
+	h_next.a[0] = GO_ONCE(h_s.a[GO_AT(((GO_INT)THREAD(0) + 1) % 64, 64, 24)]);
 	h_next.a[1] = h_sums_.a[1];
 	BARRIER();
 	T_2_f32 h_p = h_next;
@@ -526,12 +526,12 @@ KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64
 	f32 h_limit = 900.0f;
 	BARRIER();
 	u8 h_f = h_v__ > h_limit;
-	i64 v_2 = GO_UPTO((i64)((u64)h_i + 1), h_y_n, 25);
-	i64 v_3 = GO_UPTO(h_i, v_2, 25);
-	i64 v_4 = (i64)((u64)v_2 - (u64)v_3);
-	i64 v_5 = (i64)((u64)h_y_n - (u64)v_3);
+	GO_INT v_2 = GO_UPTO(h_i + 1, (GO_INT)h_y_n, 25);
+	GO_INT v_3 = GO_UPTO(h_i, v_2, 25);
+	GO_INT v_4 = v_2 - v_3;
+	GO_INT v_5 = (GO_INT)h_y_n - v_3;
 	f32 v_6 = f_both(h_p);
-	GO_ONCE(h_y[GO_AT((i64)((u64)v_3 + (u64)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
+	GO_ONCE(h_y[GO_AT((GO_INT)((GO_UINT)v_3 + (GO_UINT)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
 	f32 v_7 = f_number(h_f);
 	f_add(h_y, h_y_n, v_3, v_4, v_5, v_7 GO_PASS);
 }
@@ -556,7 +556,7 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 		}
 		BARRIER();
 	}
-	i64 h_i = (i64)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
 	f32 h_v = h_x[GO_AT(h_i, h_x_n, 21)];
 	T_2_f32 h_list = {0};
 	h_list.a[0] = h_v / 2.0f;
@@ -596,10 +596,10 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 	T_2_f32 h_sums_ = {0};
 	h_sums_.a[0] = GO_ONCE(h_p_.a[1]);
 	h_sums_.a[1] = v_1;
-	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 23)]) = h_sums_.a[0];
+	GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 23)]) = h_sums_.a[0];
 	BARRIER();
 	T_2_f32 h_next = {0};
-	h_next.a[0] = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + 1) % 64, 64, 24)]);
+	h_next.a[0] = GO_ONCE(h_s.a[GO_AT(((GO_INT)THREAD(0) + 1) % 64, 64, 24)]);
 	h_next.a[1] = h_sums_.a[1];
 	BARRIER();
 	T_2_f32 h_p = h_next;
@@ -607,20 +607,20 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 	f32 h_limit = 900.0f;
 	BARRIER();
 	u8 h_f = h_v__ > h_limit;
-	i64 v_2 = GO_UPTO((i64)((u64)h_i + 1), h_y_n, 25);
-	i64 v_3 = GO_UPTO(h_i, v_2, 25);
-	i64 v_4 = (i64)((u64)v_2 - (u64)v_3);
-	i64 v_5 = (i64)((u64)h_y_n - (u64)v_3);
+	GO_INT v_2 = GO_UPTO(h_i + 1, (GO_INT)h_y_n, 25);
+	GO_INT v_3 = GO_UPTO(h_i, v_2, 25);
+	GO_INT v_4 = v_2 - v_3;
+	GO_INT v_5 = (GO_INT)h_y_n - v_3;
 	f32 v_6 = f_both(h_p);
-	GO_ONCE(h_y[GO_AT((i64)((u64)v_3 + (u64)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
+	GO_ONCE(h_y[GO_AT((GO_INT)((GO_UINT)v_3 + (GO_UINT)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
 	f32 v_7 = f_number(h_f);
 	f_add(h_y, h_y_n, v_3, v_4, v_5, v_7 GO_PASS);
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 0
-FUNCTION i64 f_rounds(const GLOBAL i32 *h_count, i64 h_count_n, i64 h_block GO_FAULTS) {
-	return (i64)GO_ONCE(h_count[GO_AT(h_block, h_count_n, 27)]) % 4;
+FUNCTION GO_INT f_rounds(const GLOBAL i32 *h_count, i64 h_count_n, GO_INT h_block GO_FAULTS) {
+	return (GO_INT)GO_ONCE(h_count[GO_AT(h_block, h_count_n, 27)]) % 4;
 }
 #endif
 
@@ -636,47 +636,47 @@ KERNEL void k_chooses(i32 h_most, const GLOBAL i32 *h_count, i64 h_count_n, cons
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
-	f32 h_v = h_x[GO_AT((i64)INDEX(0), h_x_n, 28)];
-	i32 h_kind = h_count[GO_AT((i64)BLOCK(0), h_count_n, 29)];
+	GO_INT h_me = (GO_INT)THREAD(0);
+	f32 h_v = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 28)];
+	i32 h_kind = h_count[GO_AT((GO_INT)BLOCK(0), h_count_n, 29)];
 	if (h_kind > 2) {
 		f32 h_v_ = h_v;
 		BARRIER();
-		GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 1)]) = h_v_;
-		i64 h_d_ = 32;
+		GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 1)]) = h_v_;
+		GO_INT h_d_ = 32;
 		GO_ORDERED for (; h_d_ > 0; h_d_ = h_d_ / 2) {
 			BARRIER();
-			if ((i64)THREAD(0) < h_d_) {
-				GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + (u64)h_d_), 64, 2)]);
+			if ((GO_INT)THREAD(0) < h_d_) {
+				GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0) + h_d_, 64, 2)]);
 			}
 		}
 		BARRIER();
 		h_v = GO_ONCE(h_s.a[0]);
 		BARRIER();
 	} else {
-		i64 h_by = (i64)h_kind;
+		GO_INT h_by = (GO_INT)h_kind;
 		if (h_kind > 0 && h_most != 3) {
 			GO_ONCE(h_s.a[GO_AT(h_me, 64, 30)]) = h_v;
 			BARRIER();
-			h_v = h_v + GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me + (u64)h_by) % 64, 64, 31)]);
+			h_v = h_v + GO_ONCE(h_s.a[GO_AT((GO_INT)((i64)((u64)h_me + (u64)h_by) % 64), 64, 31)]);
 			BARRIER();
 		} else {
 			h_v = h_v * 2.0f;
 		}
 	}
-	i64 h_k = 0;
+	GO_INT h_k = 0;
 	u8 v_4 = 1;
 	GO_ORDERED for (;;) {
 		if (!v_4) {
 			h_k += 1;
 		}
 		v_4 = 0;
-		i64 v_3 = f_rounds(h_count, h_count_n, (i64)BLOCK(0) GO_PASS);
+		GO_INT v_3 = f_rounds(h_count, h_count_n, (GO_INT)BLOCK(0) GO_PASS);
 		if (!(h_k < v_3)) break;
 		{
 			GO_ONCE(h_s.a[GO_AT(h_me, 64, 32)]) = h_v;
 			BARRIER();
-			f32 h_next = GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me + 1) % 64, 64, 33)]);
+			f32 h_next = GO_ONCE(h_s.a[GO_AT((h_me + 1) % 64, 64, 33)]);
 			if (h_k % 2 == 1) {
 				BARRIER();
 				GO_ONCE(h_s.a[GO_AT(h_me, 64, 34)]) = GO_ONCE(h_s.a[GO_AT(h_me, 64, 34)]) + 1.0f;
@@ -688,8 +688,8 @@ KERNEL void k_chooses(i32 h_most, const GLOBAL i32 *h_count, i64 h_count_n, cons
 				continue;
 			}
 			if (GO_EACH) {
-				GO_ORDERED for (i64 h_d = 0; h_d < 3; h_d++) {
-					if (h_me % 5 == (i64)((u64)h_d + (u64)h_k)) {
+				GO_ORDERED for (GO_INT h_d = 0; h_d < 3; h_d++) {
+					if (h_me % 5 == h_d + h_k) {
 						goto v_next_2;
 					}
 					h_v = h_v + GO_F32(h_d);
@@ -699,7 +699,7 @@ KERNEL void k_chooses(i32 h_most, const GLOBAL i32 *h_count, i64 h_count_n, cons
 		}
 		v_next_2:;
 	}
-	h_y[GO_AT((i64)INDEX(0), h_y_n, 36)] = h_v;
+	h_y[GO_AT((GO_INT)INDEX(0), h_y_n, 36)] = h_v;
 	GO_LOOPED
 }
 #endif

@@ -263,49 +263,49 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		})
 	}),
 }, Indexes: []string{"kernels.go:26", "kernels.go:28", "kernels.go:32", "kernels.go:36", "kernels.go:49", "kernels.go:51", "kernels.go:57", "kernels.go:60", "kernels.go:61", "kernels.go:65", "kernels.go:94", "kernels.go:99", "kernels.go:101", "kernels.go:106", "kernels.go:109", "kernels.go:114", "kernels.go:117", "kernels.go:120", "kernels.go:122", "kernels.go:126", "kernels.go:131", "kernels.go:142", "kernels.go:146", "kernels.go:170", "kernels.go:175", "kernels.go:177", "kernels.go:182", "kernels.go:185", "kernels.go:188", "kernels.go:190", "kernels.go:191", "kernels.go:196", "kernels.go:200", "kernels.go:201", "kernels.go:202", "kernels.go:203", "kernels.go:205"}, Kernels: map[string]kernel.Written{
-	"total[float32]": {Code: "k_total_float32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 1,
+	"total[float32]": {Code: "k_total_float32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[float64]": {Code: "k_total_float64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 2,
+	"total[float64]": {Code: "k_total_float64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 2,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[int32]": {Code: "k_total_int32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 3,
+	"total[int32]": {Code: "k_total_int32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[int64]": {Code: "k_total_int64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 4,
+	"total[int64]": {Code: "k_total_int64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 4,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[uint32]": {Code: "k_total_uint32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 5,
+	"total[uint32]": {Code: "k_total_uint32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 5,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[uint64]": {Code: "k_total_uint64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 6,
+	"total[uint64]": {Code: "k_total_uint64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"extreme[float32]": {Code: "k_extreme_float32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Types: 1,
+	"extreme[float32]": {Code: "k_extreme_float32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
-	"extreme[float64]": {Code: "k_extreme_float64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Types: 2,
+	"extreme[float64]": {Code: "k_extreme_float64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 2,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
-	"extreme[int32]": {Code: "k_extreme_int32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Types: 3,
+	"extreme[int32]": {Code: "k_extreme_int32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
-	"extreme[int64]": {Code: "k_extreme_int64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Types: 4,
+	"extreme[int64]": {Code: "k_extreme_int64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 4,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
-	"extreme[uint32]": {Code: "k_extreme_uint32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Types: 5,
+	"extreme[uint32]": {Code: "k_extreme_uint32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 5,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
-	"extreme[uint64]": {Code: "k_extreme_uint64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Types: 6,
+	"extreme[uint64]": {Code: "k_extreme_uint64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
-	"scan[float32]": {Code: "k_scan_float32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Types: 1,
+	"scan[float32]": {Code: "k_scan_float32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[float64]": {Code: "k_scan_float64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Types: 2,
+	"scan[float64]": {Code: "k_scan_float64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 2,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[int32]": {Code: "k_scan_int32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Types: 3,
+	"scan[int32]": {Code: "k_scan_int32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[int64]": {Code: "k_scan_int64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Types: 4,
+	"scan[int64]": {Code: "k_scan_int64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 4,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[uint32]": {Code: "k_scan_uint32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Types: 5,
+	"scan[uint32]": {Code: "k_scan_uint32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 5,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[uint64]": {Code: "k_scan_uint64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Types: 6,
+	"scan[uint64]": {Code: "k_scan_uint64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"count[uint32]": {Code: "k_count_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Types: 5,
+	"count[uint32]": {Code: "k_count_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 5,
 		Footprint: kernel.Footprint{Why: "kernels.go:146: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
-	"count[uint64]": {Code: "k_count_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Types: 6,
+	"count[uint64]": {Code: "k_count_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 6,
 		Footprint: kernel.Footprint{Why: "kernels.go:146: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
-	"scatter[uint32]": {Code: "k_scatter_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:169", Types: 5,
+	"scatter[uint32]": {Code: "k_scatter_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:169", Types: 5,
 		Footprint: kernel.Footprint{Why: "kernels.go:203: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
-	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:169", Types: 6,
+	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:169", Types: 6,
 		Footprint: kernel.Footprint{Why: "kernels.go:203: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
 }, Format: 2, Sources: []string{
 	"./ bool,int,int32,int64,len,min,uint32,uint64 chunks",
@@ -356,23 +356,23 @@ KERNEL void k_total_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	f32 h_sum = 0.0f;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-		h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
+	GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 2)]);
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
 		}
 	}
 	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -392,23 +392,23 @@ KERNEL void k_total_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	f64 h_sum = 0.0;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-		h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
+	GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 2)]);
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
 		}
 	}
 	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -428,23 +428,23 @@ KERNEL void k_total_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_sums, 
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i32 h_sum = 0;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-		h_sum = (i32)((u32)h_sum + (u32)h_x[GO_AT(h_i, h_x_n, 0)]);
+	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+		h_sum = (i32)((u32)h_sum + (u32)h_x[GO_AT((GO_INT)h_i, h_x_n, 0)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + (u32)GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 2)]));
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + (u32)GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]));
 		}
 	}
 	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -463,23 +463,23 @@ KERNEL void k_total_int64(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_sums, 
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_sum = 0;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-		h_sum = (i64)((u64)h_sum + (u64)h_x[GO_AT(h_i, h_x_n, 0)]);
+	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+		h_sum = (i64)((u64)h_sum + (u64)h_x[GO_AT((GO_INT)h_i, h_x_n, 0)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + (u64)GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 2)]));
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + (u64)GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]));
 		}
 	}
 	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -498,23 +498,23 @@ KERNEL void k_total_uint32(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums,
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	u32 h_sum = 0;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-		h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
+	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 2)]);
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
 		}
 	}
 	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -533,23 +533,23 @@ KERNEL void k_total_uint64(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums,
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	u64 h_sum = 0;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-		h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
+	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 2)]);
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
 		}
 	}
 	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -611,17 +611,17 @@ KERNEL void k_extreme_float32(i32 h_most, const GLOBAL f32 *h_x, i64 h_x_n, cons
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	f32 h_v = 0.0f;
 	i64 h_index = -1;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-			f32 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
-			i64 h_other = h_i;
-			if (h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT(h_i, h_indexes_n, 5)];
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			f32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			i64 h_other = (GO_INT)h_i;
+			if ((GO_INT)h_indexes_n > 0) {
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -635,17 +635,17 @@ KERNEL void k_extreme_float32(i32 h_most, const GLOBAL f32 *h_x, i64 h_x_n, cons
 	i64 v_5 = h_index;
 	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
 	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins(h_most != 0, GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			f32 v_9 = GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
+			f32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
 			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
 			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
@@ -653,8 +653,8 @@ KERNEL void k_extreme_float32(i32 h_most, const GLOBAL f32 *h_x, i64 h_x_n, cons
 	if (h_me == 0) {
 		f32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((i64)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((i64)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -717,17 +717,17 @@ KERNEL void k_extreme_float64(i32 h_most, const GLOBAL f64 *h_x, i64 h_x_n, cons
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	f64 h_v = 0.0;
 	i64 h_index = -1;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-			f64 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
-			i64 h_other = h_i;
-			if (h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT(h_i, h_indexes_n, 5)];
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			f64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			i64 h_other = (GO_INT)h_i;
+			if ((GO_INT)h_indexes_n > 0) {
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins_1(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -741,17 +741,17 @@ KERNEL void k_extreme_float64(i32 h_most, const GLOBAL f64 *h_x, i64 h_x_n, cons
 	i64 v_5 = h_index;
 	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
 	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_1(h_most != 0, GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins_1(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			f64 v_9 = GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
+			f64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
 			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
 			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
@@ -759,8 +759,8 @@ KERNEL void k_extreme_float64(i32 h_most, const GLOBAL f64 *h_x, i64 h_x_n, cons
 	if (h_me == 0) {
 		f64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((i64)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((i64)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -823,17 +823,17 @@ KERNEL void k_extreme_int32(i32 h_most, const GLOBAL i32 *h_x, i64 h_x_n, const 
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i32 h_v = 0;
 	i64 h_index = -1;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-			i32 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
-			i64 h_other = h_i;
-			if (h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT(h_i, h_indexes_n, 5)];
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			i32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			i64 h_other = (GO_INT)h_i;
+			if ((GO_INT)h_indexes_n > 0) {
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins_2(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -847,17 +847,17 @@ KERNEL void k_extreme_int32(i32 h_most, const GLOBAL i32 *h_x, i64 h_x_n, const 
 	i64 v_5 = h_index;
 	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
 	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_2(h_most != 0, GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins_2(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			i32 v_9 = GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
+			i32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
 			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
 			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
@@ -865,8 +865,8 @@ KERNEL void k_extreme_int32(i32 h_most, const GLOBAL i32 *h_x, i64 h_x_n, const 
 	if (h_me == 0) {
 		i32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((i64)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((i64)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -928,17 +928,17 @@ KERNEL void k_extreme_int64(i32 h_most, const GLOBAL i64 *h_x, i64 h_x_n, const 
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_v = 0;
 	i64 h_index = -1;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-			i64 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
-			i64 h_other = h_i;
-			if (h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT(h_i, h_indexes_n, 5)];
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			i64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			i64 h_other = (GO_INT)h_i;
+			if ((GO_INT)h_indexes_n > 0) {
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins_3(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -952,17 +952,17 @@ KERNEL void k_extreme_int64(i32 h_most, const GLOBAL i64 *h_x, i64 h_x_n, const 
 	i64 v_5 = h_index;
 	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
 	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_3(h_most != 0, GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins_3(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			i64 v_9 = GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
+			i64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
 			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
 			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
@@ -970,8 +970,8 @@ KERNEL void k_extreme_int64(i32 h_most, const GLOBAL i64 *h_x, i64 h_x_n, const 
 	if (h_me == 0) {
 		i64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((i64)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((i64)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1033,17 +1033,17 @@ KERNEL void k_extreme_uint32(i32 h_most, const GLOBAL u32 *h_x, i64 h_x_n, const
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	u32 h_v = 0;
 	i64 h_index = -1;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-			u32 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
-			i64 h_other = h_i;
-			if (h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT(h_i, h_indexes_n, 5)];
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			u32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			i64 h_other = (GO_INT)h_i;
+			if ((GO_INT)h_indexes_n > 0) {
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins_4(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -1057,17 +1057,17 @@ KERNEL void k_extreme_uint32(i32 h_most, const GLOBAL u32 *h_x, i64 h_x_n, const
 	i64 v_5 = h_index;
 	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
 	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_4(h_most != 0, GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins_4(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			u32 v_9 = GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
+			u32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
 			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
 			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
@@ -1075,8 +1075,8 @@ KERNEL void k_extreme_uint32(i32 h_most, const GLOBAL u32 *h_x, i64 h_x_n, const
 	if (h_me == 0) {
 		u32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((i64)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((i64)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1138,17 +1138,17 @@ KERNEL void k_extreme_uint64(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	u64 h_v = 0;
 	i64 h_index = -1;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
-			u64 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
-			i64 h_other = h_i;
-			if (h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT(h_i, h_indexes_n, 5)];
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			u64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			i64 h_other = (GO_INT)h_i;
+			if ((GO_INT)h_indexes_n > 0) {
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins_5(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -1162,17 +1162,17 @@ KERNEL void k_extreme_uint64(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const
 	i64 v_5 = h_index;
 	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
 	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
-	i64 h_half = 128;
+	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_5(h_most != 0, GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins_5(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			u64 v_9 = GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
+			u64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
 			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
 			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
@@ -1180,8 +1180,8 @@ KERNEL void k_extreme_uint64(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const
 	if (h_me == 0) {
 		u64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((i64)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((i64)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1206,25 +1206,25 @@ KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, co
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
-	i64 h_i = h_me;
-	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
+	GO_INT h_i = h_me;
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	f32 h_own = 0.0f;
-	i64 v_3 = (i64)((u64)h_me * 8 + 8);
-	GO_ORDERED for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+	GO_INT v_3 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
-	i64 h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		f32 h_more = 0.0f;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
 		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
@@ -1232,13 +1232,13 @@ KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, co
 	BARRIER();
 	f32 h_sum = 0.0f;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - 1), 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	if (h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)];
+	if ((GO_INT)h_before_n > 0) {
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
 	}
-	i64 v_6 = (i64)((u64)h_me * 8 + 8);
-	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+	GO_INT v_6 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
 		f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
 			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
@@ -1249,9 +1249,9 @@ KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, co
 		}
 	}
 	BARRIER();
-	i64 h_i_3 = h_me;
-	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+	GO_INT h_i_3 = h_me;
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -1277,25 +1277,25 @@ KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, co
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
-	i64 h_i = h_me;
-	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
+	GO_INT h_i = h_me;
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	f64 h_own = 0.0;
-	i64 v_3 = (i64)((u64)h_me * 8 + 8);
-	GO_ORDERED for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+	GO_INT v_3 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
-	i64 h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		f64 h_more = 0.0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
 		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
@@ -1303,13 +1303,13 @@ KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, co
 	BARRIER();
 	f64 h_sum = 0.0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - 1), 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	if (h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)];
+	if ((GO_INT)h_before_n > 0) {
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
 	}
-	i64 v_6 = (i64)((u64)h_me * 8 + 8);
-	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+	GO_INT v_6 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
 		f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
 			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
@@ -1320,9 +1320,9 @@ KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, co
 		}
 	}
 	BARRIER();
-	i64 h_i_3 = h_me;
-	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+	GO_INT h_i_3 = h_me;
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -1348,25 +1348,25 @@ KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, cons
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
-	i64 h_i = h_me;
-	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
+	GO_INT h_i = h_me;
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	i32 h_own = 0;
-	i64 v_3 = (i64)((u64)h_me * 8 + 8);
-	for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+	GO_INT v_3 = h_me * 8 + 8;
+	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = (i32)((u32)h_own + (u32)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]));
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
-	i64 h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		i32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
 		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + (u32)h_more);
@@ -1374,13 +1374,13 @@ KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, cons
 	BARRIER();
 	i32 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - 1), 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	if (h_before_n > 0) {
-		h_sum = (i32)((u32)h_sum + (u32)h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)]);
+	if ((GO_INT)h_before_n > 0) {
+		h_sum = (i32)((u32)h_sum + (u32)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)]);
 	}
-	i64 v_6 = (i64)((u64)h_me * 8 + 8);
-	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+	GO_INT v_6 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
 		i32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
 			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
@@ -1391,9 +1391,9 @@ KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, cons
 		}
 	}
 	BARRIER();
-	i64 h_i_3 = h_me;
-	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+	GO_INT h_i_3 = h_me;
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -1418,25 +1418,25 @@ KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, cons
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
-	i64 h_i = h_me;
-	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
+	GO_INT h_i = h_me;
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	i64 h_own = 0;
-	i64 v_3 = (i64)((u64)h_me * 8 + 8);
-	for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+	GO_INT v_3 = h_me * 8 + 8;
+	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = (i64)((u64)h_own + (u64)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]));
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
-	i64 h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		i64 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
 		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + (u64)h_more);
@@ -1444,13 +1444,13 @@ KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, cons
 	BARRIER();
 	i64 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - 1), 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	if (h_before_n > 0) {
-		h_sum = (i64)((u64)h_sum + (u64)h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)]);
+	if ((GO_INT)h_before_n > 0) {
+		h_sum = (i64)((u64)h_sum + (u64)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)]);
 	}
-	i64 v_6 = (i64)((u64)h_me * 8 + 8);
-	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+	GO_INT v_6 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
 		i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
 			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
@@ -1461,9 +1461,9 @@ KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, cons
 		}
 	}
 	BARRIER();
-	i64 h_i_3 = h_me;
-	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+	GO_INT h_i_3 = h_me;
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -1488,25 +1488,25 @@ KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, con
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
-	i64 h_i = h_me;
-	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
+	GO_INT h_i = h_me;
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	u32 h_own = 0;
-	i64 v_3 = (i64)((u64)h_me * 8 + 8);
-	for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+	GO_INT v_3 = h_me * 8 + 8;
+	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
-	i64 h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
 		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
@@ -1514,13 +1514,13 @@ KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, con
 	BARRIER();
 	u32 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - 1), 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	if (h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)];
+	if ((GO_INT)h_before_n > 0) {
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
 	}
-	i64 v_6 = (i64)((u64)h_me * 8 + 8);
-	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+	GO_INT v_6 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
 		u32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
 			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
@@ -1531,9 +1531,9 @@ KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, con
 		}
 	}
 	BARRIER();
-	i64 h_i_3 = h_me;
-	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+	GO_INT h_i_3 = h_me;
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -1558,25 +1558,25 @@ KERNEL void k_scan_uint64(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, con
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
-	i64 h_i = h_me;
-	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
+	GO_INT h_i = h_me;
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	u64 h_own = 0;
-	i64 v_3 = (i64)((u64)h_me * 8 + 8);
-	for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+	GO_INT v_3 = h_me * 8 + 8;
+	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
-	i64 h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u64 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
 		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
@@ -1584,13 +1584,13 @@ KERNEL void k_scan_uint64(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, con
 	BARRIER();
 	u64 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - 1), 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	if (h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)];
+	if ((GO_INT)h_before_n > 0) {
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
 	}
-	i64 v_6 = (i64)((u64)h_me * 8 + 8);
-	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+	GO_INT v_6 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
 		u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
 			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
@@ -1601,21 +1601,21 @@ KERNEL void k_scan_uint64(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, con
 		}
 	}
 	BARRIER();
-	i64 h_i_3 = h_me;
-	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+	GO_INT h_i_3 = h_me;
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 5
-FUNCTION i64 f_digit(u32 h_key, u32 h_shift, u32 h_sign, u32 h_negative) {
+FUNCTION GO_INT f_digit(u32 h_key, u32 h_shift, u32 h_sign, u32 h_negative) {
 	u32 h_negative_1 = h_negative;
 	if ((h_key & h_sign) == 0) {
 		h_negative_1 = h_sign;
 	}
-	return (i64)(go_shr_u32(h_key ^ h_negative_1, (u64)h_shift) & 15);
+	return (GO_INT)(go_shr_u32(h_key ^ h_negative_1, (u64)h_shift) & 15);
 }
 #endif
 
@@ -1631,30 +1631,30 @@ KERNEL void k_count_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOBAL
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_keys_n); h_i += 256) {
-			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift, h_sign, h_negative);
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_keys_n); h_i += 256) {
+			GO_INT v_2 = f_digit(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 21)], h_shift, h_sign, h_negative);
 			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
 		}
 	}
 	BARRIER();
 	if (h_me < 16) {
-		h_counts[GO_AT((i64)((u64)h_me * BLOCKS(0) + BLOCK(0)), h_counts_n, 22)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 22)]);
+		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 22)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 22)]);
 	}
 	GO_LOOPED
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 6
-FUNCTION i64 f_digit_1(u64 h_key, u32 h_shift, u64 h_sign, u64 h_negative) {
+FUNCTION GO_INT f_digit_1(u64 h_key, u32 h_shift, u64 h_sign, u64 h_negative) {
 	u64 h_negative_1 = h_negative;
 	if ((h_key & h_sign) == 0) {
 		h_negative_1 = h_sign;
 	}
-	return (i64)(go_shr_u64(h_key ^ h_negative_1, (u64)h_shift) & 15);
+	return (GO_INT)((GO_UINT)go_shr_u64(h_key ^ h_negative_1, (u64)h_shift) & 15);
 }
 #endif
 
@@ -1670,18 +1670,18 @@ KERNEL void k_count_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOBAL
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_keys_n); h_i += 256) {
-			i64 v_2 = f_digit_1(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift, h_sign, h_negative);
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_keys_n); h_i += 256) {
+			GO_INT v_2 = f_digit_1(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 21)], h_shift, h_sign, h_negative);
 			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
 		}
 	}
 	BARRIER();
 	if (h_me < 16) {
-		h_counts[GO_AT((i64)((u64)h_me * BLOCKS(0) + BLOCK(0)), h_counts_n, 22)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 22)]);
+		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 22)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 22)]);
 	}
 	GO_LOOPED
 }
@@ -1711,55 +1711,55 @@ KERNEL void k_scatter_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOB
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
-	i64 h_begin = go_min_i64((i64)((u64)h_from + (u64)h_me * 8), h_keys_n);
-	i64 h_end = go_min_i64((i64)((u64)h_from + (u64)h_me * 8 + 8), h_keys_n);
+	GO_INT h_begin = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8)), (GO_INT)h_keys_n);
+	GO_INT h_end = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8) + 8), (GO_INT)h_keys_n);
 	if (GO_APART) {
-		GO_ORDERED for (i64 h_i = h_begin; h_i < h_end; h_i++) {
-			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
-			i64 v_3 = (i64)((u64)v_2 * 256 + (u64)h_me);
+		GO_ORDERED for (GO_INT h_i = h_begin; h_i < h_end; h_i++) {
+			GO_INT v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
+			GO_INT v_3 = v_2 * 256 + h_me;
 			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) + 1;
 		}
 	}
 	BARRIER();
 	u32 h_own = 0;
-	i64 v_5 = (i64)((u64)h_me * 16 + 16);
-	for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
+	GO_INT v_5 = h_me * 16 + 16;
+	for (GO_INT h_i_1 = h_me * 16; h_i_1 < v_5; h_i_1++) {
 		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
-	i64 h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 26)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 26)]);
 		}
 		BARRIER();
 		GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) + h_more;
 	}
 	BARRIER();
 	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
-	i64 v_8 = (i64)((u64)h_me * 16 + 16);
-	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
+	GO_INT v_8 = h_me * 16 + 16;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_8; h_i_2++) {
 		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
 		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
-		GO_ONCE(h_first.a[GO_AT(h_me, 16, 31)]) = GO_ONCE(h_table.a[GO_AT((i64)((u64)h_me * 256), 4096, 31)]) - h_starts[GO_AT((i64)((u64)h_me * BLOCKS(0) + BLOCK(0)), h_starts_n, 31)];
+		GO_ONCE(h_first.a[GO_AT(h_me, 16, 31)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 31)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 31)];
 	}
 	BARRIER();
 	if (GO_APART) {
-		GO_ORDERED for (i64 h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
-			i64 h_d = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift, h_sign, h_negative);
-			u32 h_at = GO_ONCE(h_table.a[GO_AT((i64)((u64)h_d * 256 + (u64)h_me), 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]);
-			i64 v_10 = (i64)((u64)h_d * 256 + (u64)h_me);
+		GO_ORDERED for (GO_INT h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
+			GO_INT h_d = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift, h_sign, h_negative);
+			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]);
+			GO_INT v_10 = h_d * 256 + h_me;
 			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) + 1;
 			h_sorted[GO_AT(h_at, h_sorted_n, 35)] = h_keys[GO_AT(h_i_3, h_keys_n, 35)];
-			if (h_values_n > 0) {
+			if ((GO_INT)h_values_n > 0) {
 				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 36)] = h_values[GO_AT(h_i_3, h_values_n, 36)];
 			}
 		}
@@ -1792,55 +1792,55 @@ KERNEL void k_scatter_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOB
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
-	i64 h_begin = go_min_i64((i64)((u64)h_from + (u64)h_me * 8), h_keys_n);
-	i64 h_end = go_min_i64((i64)((u64)h_from + (u64)h_me * 8 + 8), h_keys_n);
+	GO_INT h_begin = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8)), (GO_INT)h_keys_n);
+	GO_INT h_end = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8) + 8), (GO_INT)h_keys_n);
 	if (GO_APART) {
-		GO_ORDERED for (i64 h_i = h_begin; h_i < h_end; h_i++) {
-			i64 v_2 = f_digit_1(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
-			i64 v_3 = (i64)((u64)v_2 * 256 + (u64)h_me);
+		GO_ORDERED for (GO_INT h_i = h_begin; h_i < h_end; h_i++) {
+			GO_INT v_2 = f_digit_1(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
+			GO_INT v_3 = v_2 * 256 + h_me;
 			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) + 1;
 		}
 	}
 	BARRIER();
 	u32 h_own = 0;
-	i64 v_5 = (i64)((u64)h_me * 16 + 16);
-	for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
+	GO_INT v_5 = h_me * 16 + 16;
+	for (GO_INT h_i_1 = h_me * 16; h_i_1 < v_5; h_i_1++) {
 		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
-	i64 h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 26)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 26)]);
 		}
 		BARRIER();
 		GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) + h_more;
 	}
 	BARRIER();
 	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
-	i64 v_8 = (i64)((u64)h_me * 16 + 16);
-	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
+	GO_INT v_8 = h_me * 16 + 16;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_8; h_i_2++) {
 		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
 		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
-		GO_ONCE(h_first.a[GO_AT(h_me, 16, 31)]) = GO_ONCE(h_table.a[GO_AT((i64)((u64)h_me * 256), 4096, 31)]) - h_starts[GO_AT((i64)((u64)h_me * BLOCKS(0) + BLOCK(0)), h_starts_n, 31)];
+		GO_ONCE(h_first.a[GO_AT(h_me, 16, 31)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 31)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 31)];
 	}
 	BARRIER();
 	if (GO_APART) {
-		GO_ORDERED for (i64 h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
-			i64 h_d = f_digit_1(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift, h_sign, h_negative);
-			u32 h_at = GO_ONCE(h_table.a[GO_AT((i64)((u64)h_d * 256 + (u64)h_me), 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]);
-			i64 v_10 = (i64)((u64)h_d * 256 + (u64)h_me);
+		GO_ORDERED for (GO_INT h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
+			GO_INT h_d = f_digit_1(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift, h_sign, h_negative);
+			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]);
+			GO_INT v_10 = h_d * 256 + h_me;
 			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) + 1;
 			h_sorted[GO_AT(h_at, h_sorted_n, 35)] = h_keys[GO_AT(h_i_3, h_keys_n, 35)];
-			if (h_values_n > 0) {
+			if ((GO_INT)h_values_n > 0) {
 				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 36)] = h_values[GO_AT(h_i_3, h_values_n, 36)];
 			}
 		}
