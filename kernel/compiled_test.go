@@ -122,3 +122,28 @@ func TestKernelThatADeviceLacksIsNotDivided(t *testing.T) {
 		require.NoError(t, p.Close())
 	}
 }
+
+// A device of Vulkan has no wide code. A launch that is too large for its code is refused, with the argument and the limit.
+func TestLaunchesThatAreTooLargeForVulkan(t *testing.T) {
+	s := onVulkan(t)
+	src := kernel.Source{Name: "p", Portable: "the text", Kernels: map[string]kernel.Written{
+		"grid": {Code: "k_grid", Most: 1 << 10},
+		"heat": {Code: "k_heat", Params: []string{"n", "p.Rows()", "p.Cols()"}, Most: 1 << 20, Sizes: [][]int{{0}, {1, 2}}},
+	}}
+	p := kernel.New(src)
+	sum := sha256.Sum256([]byte(src.Portable))
+	p.Compiled(hex.EncodeToString(sum[:8]), map[string]kernel.Code{"grid": {Words: idle("k_grid", build.Shader)}, "heat": {Words: idle("k_heat", build.Shader)}})
+	refused := func(says, name string, grid hal.Grid, args ...kernel.Arg) {
+		t.Helper()
+		err := p.Kernel(name).Launch(t.Context(), s, grid, args...)
+		assert.ErrorIs(t, err, hal.ErrUnsupported)
+		assert.ErrorContains(t, err, "kernel "+name+": "+says+"; its code for Vulkan, with integers of 32 bits, takes "+map[string]string{"grid": "1024", "heat": "1048576"}[name]+" at most. Launch it on parts")
+	}
+	assert.NoError(t, p.Kernel("grid").Launch(t.Context(), s, hal.Over(1<<10)))
+	refused("the grid has 1025 blocks of 1 threads in dimension 0", "grid", hal.Blocks(1<<10+1).Of(1))
+	refused("n is 1048577", "heat", hal.Over(1), kernel.Value(int64(1<<20+1)), kernel.Value(int64(1)), kernel.Value(int64(1)))
+	refused("n is -1099511627776", "heat", hal.Over(1), kernel.Value(int64(-1<<40)), kernel.Value(int64(1)), kernel.Value(int64(1)))
+	refused("p.Rows() * p.Cols() is 2048 * 1024", "heat", hal.Over(1), kernel.Value(int64(1)), kernel.Value(int64(2048)), kernel.Value(int64(1024)))
+	assert.NoError(t, s.Sync(t.Context()))
+	assert.NoError(t, p.Close())
+}

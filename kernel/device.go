@@ -24,6 +24,7 @@ type Kernel struct {
 
 	divided atomic.Pointer[Kernel] // for parts of grids, nil if there was no launch of one
 	watches atomic.Pointer[Kernel] // for launches whose loops a device may end, in the same way
+	wide    atomic.Pointer[Kernel] // for launches with integers of 64 bits, in the same way
 	types   []string               // of the arguments, in C; only for parts of grids
 }
 
@@ -36,6 +37,8 @@ type onDevice struct {
 	passes bool     // shared memory is a parameter
 	sites  []string // Source.Indexes if the kernel reports what is wrong, else nil
 	rounds int      // driver.Compute.LoopRounds if the kernel may take more and does not report it, else 0
+	most   int64    // Written.Most if its integers have 32 bits, else 0
+	alone  bool     // there is no other code for the device
 	in     Written  // Source.Kernels of the kernel
 	call   string   // for errors and traces: "Launch saxpy"
 	calls  []string // the same with an argument: "Launch saxpy(y)"
@@ -119,6 +122,9 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	}
 	d := &onDevice{in: in, call: k.call, calls: calls, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round,
 		passes: dev.Info().Compute.SharedByParam}
+	if d.alone = m.each != nil; !k.p.src.runsGo(dev) && !k.p.src.allWide(d.alone) {
+		d.most = in.Most
+	}
 	c := dev.Info().Compute
 	switch {
 	case k.p.src.runsGo(dev):

@@ -59,3 +59,9 @@ func Integers(k *Kernel, args ...Arg) (list []int64) {
 
 // Tell is tell.
 var Tell = tell
+
+// Fits reports whether the code with integers of 32 bits can run a launch.
+func Fits(k *Kernel, dev *hal.Device, grid hal.Grid, args ...Arg) bool {
+	d, err := k.device(context.Background(), dev)
+	return err == nil && d.fits(grid, args)
+}

@@ -62,6 +62,7 @@ type Source struct {
 	list    int  // the program has the kernels for one list of types; 0: those that are not generic
 	parts   bool // the kernels run parts of grids
 	watched bool // the kernels look at their end whether the device still runs loops
+	wide    bool // the kernels compute with integers of 64 bits
 }
 
 // Written describes a kernel that was written in Go and translated.
@@ -78,6 +79,11 @@ type Written struct {
 	// file:line.
 	Rounds   [][]int
 	RoundsAt string
+
+	// Most is the limit of a launch for the code that keeps integers in 32 bits: of the threads of the grid in each dimension, and of the
+	// products of arguments in Sizes, which are places in Params. 0 says that there is no such code.
+	Most  int64
+	Sizes [][]int
 
 	Nests   int    // how deep its conditions are nested, if that is deep
 	NestsAt string // where the deepest is
@@ -102,6 +108,7 @@ type Program struct {
 
 	divided atomic.Pointer[Program] // for parts of grids, nil if there was no launch of one
 	watches atomic.Pointer[Program] // for launches whose loops a device may end, in the same way
+	wide    atomic.Pointer[Program] // for launches with integers of 64 bits, in the same way
 	typed   map[int]*Program        // for each list of types, the generic kernels for them, which are compiled apart; guarded by mu
 }
 
@@ -157,7 +164,7 @@ func (p *Program) Close() error {
 	for _, m := range ready {
 		errs = append(errs, m.Close())
 	}
-	for _, q := range append(p.all(), p.divided.Load(), p.watches.Load()) {
+	for _, q := range append(p.all(), p.divided.Load(), p.watches.Load(), p.wide.Load()) {
 		if q != nil && q != p {
 			errs = append(errs, q.Close())
 		}
@@ -319,6 +326,8 @@ func (s *Source) text(language hal.Language) (text string, options []string) {
 			text = boundsMacro + text
 		case s.watched:
 			text = roundsMacro + text
+		case s.wide:
+			text = wideMacro + text
 		}
 		if s.parts {
 			text = partsMacro + text
@@ -334,6 +343,11 @@ func (s *Source) text(language hal.Language) (text string, options []string) {
 // runsGo reports whether a device runs the Go functions.
 func (s *Source) runsGo(dev *hal.Device) bool {
 	return len(s.Go) > 0 && slices.Contains(dev.Formats(), hal.FormatGo)
+}
+
+// allWide reports whether kernels on a device compute with integers of 64 bits: in text also those that report something.
+func (s *Source) allWide(vulkan bool) bool {
+	return s.wide || s.Indexes != nil && checkingBounds.Load() || s.watched && !vulkan
 }
 
 // reports reports whether kernels on a device check their indexes, or the rounds of their loops, and so have the parameter that

@@ -14,12 +14,8 @@ import (
 // roundsMacro makes the translation of a Go kernel report whether the device has ended its loops.
 const roundsMacro = "#define HALYARD_ROUNDS 1\n"
 
-// within returns the kernel on a device for a launch with these arguments.
-func (k *Kernel) within(ctx context.Context, dev *hal.Device, grid hal.Grid, args []Arg) (*onDevice, error) {
-	d, err := k.device(ctx, dev)
-	if err == nil {
-		err = d.covers(grid)
-	}
+// watched returns what is to be launched of a kernel that is d on a device: d itself, or the translation that reports.
+func (k *Kernel) watched(ctx context.Context, dev *hal.Device, d *onDevice, err error, grid hal.Grid, args []Arg) (*onDevice, error) {
 	if err != nil || d.rounds == 0 || !d.mayExceed(grid, args) {
 		return d, err
 	}

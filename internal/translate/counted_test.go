@@ -49,7 +49,7 @@ func TestStepsOfCountedLoops(t *testing.T) {
 		{"i := 0; i < len(x)-3; i += 4", "", "h_i += 4"},
 		{"i := int(m); i < min(len(x), int(n)*7) && a > 1; i += 4", "", "h_i += 4"},
 		{"i := 0; a > 1 && (i < 1000); i += 4", "", "h_i += 4"},
-		{"i := t.Global(0); i < len(x); i += len(y)", "", "h_i += h_y_n"},
+		{"i := t.Global(0); i < len(x); i += len(y)", "", "h_i += (GO_INT)h_y_n"},
 		{"i := 0; i <= len(x); i++", "", "h_i += 1"},
 		{"i := 0; i < e; i += 4", "", "h_i += 4"},             // a variable that is a length
 		{"i := int(n); i < int(z[0])*9; i++", "", "h_i += 1"}, // whatever is above it is no larger than the largest
@@ -64,7 +64,7 @@ func TestStepsOfCountedLoops(t *testing.T) {
 		{"i := n; m > 5 && j < m; i++", "", "h_i = (i32)((u32)h_i + 1)"},
 		{"i := n; i < m; i--", "", "h_i = (i32)((u32)h_i + -1)"},
 		{"i := n; i < 9; i += -2147483648", "", "h_i = (i32)((u32)h_i + (i32)0x80000000)"},
-		{"i := 0; i < 9; i += int(n)", "", "h_i = (i64)((u64)h_i + (u64)(i64)h_n)"},
+		{"i := 0; i < 9; i += int(n)", "", "h_i = (i64)((u64)h_i + (u64)(GO_INT)h_n)"},
 		{"i := 0; i < len(x)*len(y); i += 4", "", wraps},
 		{"i := 0; i < len(x)-int(n); i += 4", "", wraps},
 		{"i := 0; i < f; i += 4", "", wraps}, // a variable that was a length

@@ -34,6 +34,8 @@ type Package struct {
 	taken    map[string]bool   // the same names, and those of the functions that launch kernels
 	imported map[string]string // packages of the types of kernels' parameters: paths by name
 
+	narrow *facts.Narrow // which integers of the kernels are kept in 32 bits
+
 	allVectors bool // kernels have vectors even if these do not pay, for tests
 }
 
@@ -82,7 +84,8 @@ func (p *Package) Translate() (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	printed := cprint.Print(program)
+	p.narrow = facts.NarrowOf(program)
+	printed := cprint.Print(program, p.narrow)
 	ptx := ""
 	if p.PTX != nil {
 		if ptx, err = p.PTX(printed.C); err != nil {
@@ -298,9 +301,9 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 				names = append(names, fmt.Sprintf("%q", name))
 			}
 		}
-		at := ""
+		at := f.sizes(p.narrow)
 		if f.needs.Dims > 1 {
-			at = fmt.Sprintf(", Dims: %d, DimsAt: %q", f.needs.Dims, p.Line(f.needs.DimsAt))
+			at += fmt.Sprintf(", Dims: %d, DimsAt: %q", f.needs.Dims, p.Line(f.needs.DimsAt))
 		}
 		if rounds := f.rounds(); rounds != "" {
 			at += fmt.Sprintf(", Rounds: [][]int{%s}, RoundsAt: %q", rounds, p.Line(f.looped.At))

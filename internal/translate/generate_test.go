@@ -339,6 +339,10 @@ func (g *generator) statement(deep int) {
 		g.element()
 		return
 	}
+	if g.inside && g.IntN(6) == 0 {
+		g.indexing()
+		return
+	}
 	if g.IntN(9) == 0 {
 		g.unusual(deep)
 		return
@@ -731,6 +735,84 @@ func (g *generator) element() {
 			g.line("}")
 		}
 	}
+}
+
+// indexing reads an element at an index that is computed in a way of its own: from numbers that wrap around, from negative ones that are folded back, by
+// loops over places and lengths, or with the parameter a, which may need 64 bits.
+func (g *generator) indexing() {
+	name, any, c := g.name(), g.value("int", 2), 1+g.IntN(1<<g.IntN(20))
+	kind := g.IntN(18)
+	if len(g.loops) > 0 && kind > 13 { // it has a loop of many rounds
+		kind -= 4
+	}
+	value := "u"
+	switch kind {
+	case 0:
+		value = fmt.Sprintf("many[%s&15]", any)
+	case 1:
+		value = fmt.Sprintf("many[(i*%d+%s)&7]", c, any)
+	case 2:
+		value = fmt.Sprintf("x[fold(%s, len(x))]", any)
+	case 3:
+		value = fmt.Sprintf("x[uint(%s)%%uint(len(x))]", any)
+	case 4:
+		value = fmt.Sprintf("x[min(max(i-%d, 0)+l, len(x)-1)]", c)
+	case 5:
+		value = fmt.Sprintf(pick(g, []string{"many[(%s>>33)&7]", "many[(i<<34|%s)&15]", "many[(%s<<3>>40)&7]", "many[(%s>>2)&15]", "many[-%s&7]", "many[^%s&7]"}), any)
+	case 6:
+		value = fmt.Sprintf("many[wrapped(i%%3, i/3%%%d, 5)]", 1+g.IntN(5))
+	case 7:
+		value = fmt.Sprintf("get(x, %s)", pick(g, []string{any, "i-9", "l*i", "int(a)+i"}))
+	case 8:
+		value = fmt.Sprintf("b32(%s)", pick(g, []string{"i < int(a)", "int64(l) >= a", "i+l > int(a)-3", "int(a)/(i+1) > l", "i%(int(a)|1) == 3", "float32(int(a)+i) > w"}))
+	case 9:
+		value = fmt.Sprintf("many[(%s%%16+16)%%16]", any)
+	}
+	g.line("%s := %s", name, value)
+	g.line("_ = %s", name)
+	g.frozen[name] = true
+	switch kind {
+	case 10:
+		g.line("if at := i - %d; at < 0 {", c)
+		g.line("\t%s = many[-at&15]", name)
+		g.line("} else if at+l < len(x) {")
+		g.line("\t%s -= x[at+l]", name)
+		g.line("}")
+	case 11:
+		at := g.name()
+		g.line("%s := %s", at, any)
+		g.line("%s = %s*%d + l", at, at, c)
+		g.line("if %s {", g.value("bool", 1))
+		g.line("\t%s -= 1 << 31", at)
+		g.line("}")
+		g.line("%s = many[%s&15]", name, at)
+	case 12:
+		g.line("for k := 0; k*k < i+3 && k < 20; k++ {")
+		g.line("\t%s ^= many[k*i*%d&15]", name, c)
+		g.line("}")
+	case 13:
+		g.line("for k := int64(3); k < a && k < 9; k += 2 {")
+		g.line("\t%s += many[k]", name)
+		g.line("}")
+	case 14:
+		g.line("for k := l; k < len(x); k += t.Size(0) * t.Blocks(0) {")
+		g.line("\t%s += x[k] * uint32(k)", name)
+		g.line("}")
+	case 15:
+		g.line("for k := len(x) - 1; k > i; k -= 1 + l {")
+		g.line("\t%s ^= x[k] >> (k & 7)", name)
+		g.line("}")
+	case 16:
+		g.line("for k := len(f) / 2; k >= 1; k /= 2 {")
+		g.line("\t%s += uint32(k)*x[k] + b32(f[k] > w)", name)
+		g.line("}")
+	case 17:
+		g.line("for k := range min(len(x), i) {")
+		g.line("\t%s = %s*3 + x[len(x)-1-k]", name, name)
+		g.line("}")
+	}
+	delete(g.frozen, name)
+	g.declare(name, "uint32")
 }
 
 // sum adds all variables of the outermost scope to a sum.

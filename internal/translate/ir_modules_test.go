@@ -84,11 +84,12 @@ func valid(t *testing.T, what string, m *module.Module) {
 func validated(t *testing.T, what string, p *translate.Package) (n int) {
 	program, err := build.Program(p.Package)
 	require.NoError(t, err, what)
+	narrow := facts.NarrowOf(program)
 	for _, f := range program.Functions {
 		if !f.Kernel {
 			continue
 		}
-		m, err := vulkan.ModulesOf(program, f, spirv.Options{Entry: cprint.Entry(f), Loops: true})
+		m, err := vulkan.ModulesOf(program, f, spirv.Options{Entry: cprint.Entry(f), Loops: true, Narrow: narrow})
 		require.NoError(t, err, what)
 		for reports, made := range []*module.Module{m.Plain, m.Watched, m.Checked} {
 			valid(t, fmt.Sprintf("%s, kernel %s, reports %d", what, f.Name, reports), made)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/build"
 	"github.com/go-halyard/halyard/internal/translate/cprint"
+	"github.com/go-halyard/halyard/internal/translate/facts"
 )
 
 // The text has the form that the kernel has in Go.
@@ -52,7 +53,7 @@ rows:
 	require.NoError(t, err)
 	program, err := build.Program(p.Package)
 	require.NoError(t, err)
-	made := cprint.Print(program)
+	made := cprint.Print(program, facts.NarrowOf(program))
 	assert.Equal(t, []string{"k.go:8", "k.go:18", "k.go:20", "k.go:22", "k.go:29", "k.go:31"}, made.Sites)
 	const text = "testdata/printed.c"
 	if *rewritten {
@@ -72,7 +73,7 @@ func TestStoresThroughIndexesInMemory(t *testing.T) {
 		require.NoError(t, err)
 		program, err := build.Program(p.Package)
 		require.NoError(t, err)
-		c := cprint.Print(program).C
+		c := cprint.Print(program, facts.NarrowOf(program)).C
 		assert.Equal(t, once, strings.Count(c, "\tGO_ONCE(h_y["), "%s:\n%s", other, c)
 	}
 }

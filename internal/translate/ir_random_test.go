@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,8 +125,8 @@ func (w *work) after() (got given) {
 }
 `
 
-// interpretedBatch compares the interpreter with Go on kernels, which are built as one program. Short ones do not have all parameters.
-func interpretedBatch(t *testing.T, dir, head string, kernels []translate.RandomText, short bool) (compared int) {
+// interpretedBatch compares the interpreter with Go on kernels, which are built as one program, and says how many it has also run with narrow integers. Short ones do not have all parameters.
+func interpretedBatch(t *testing.T, dir, head string, kernels []translate.RandomText, short bool) (compared, narrowly int) {
 	var src, table strings.Builder
 	src.WriteString(head)
 	table.WriteString("package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar _ grid.Thread\n\nvar works = []work{\n")
@@ -166,7 +167,7 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 	require.NoError(t, program.Verify())
 	results := bufio.NewReader(pipe)
 	id := 0
-	effects := map[*ir.Function]*facts.Effects{}
+	effects, narrow := map[*ir.Function]*facts.Effects{}, facts.NarrowOf(program)
 	for _, f := range program.Functions {
 		effects[f] = facts.EffectsOf(f, effects)
 		if !f.Kernel {
@@ -175,25 +176,40 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 		k := kernels[id]
 		id++
 		got, want := readGiven(t, results), readGiven(t, results)
-		args := []any{int64(k.Seed), got.P, got.X, got.F, got.G, got.Y, got.Z, got.E}
-		if short {
-			args = []any{int64(k.Seed), got.X, got.F, got.Y, got.Z}
+		a := int64(k.Seed) // as in work.number
+		if k.Seed%3 == 0 {
+			a = int64((k.Seed + 1) * 0x9e3779b97f4a7c15)
+		}
+		again := got.copied()
+		argsOf := func(g given) []any {
+			if short {
+				return []any{a, g.X, g.F, g.Y, g.Z}
+			}
+			return []any{a, g.P, g.X, g.F, g.G, g.Y, g.Z, g.E}
 		}
 		trace, wrong := variedAsSaid(f, effects)
-		err := interp.Traced(program, f, interp.Grid{Size: k.Block, Blocks: k.Blocks}, trace, args...)
+		err := interp.Traced(program, f, interp.Grid{Size: k.Block, Blocks: k.Blocks}, trace, nil, argsOf(got)...)
 		if w := wrong(); w != "" {
 			t.Errorf("the kernel of seed %d: %s\n%s", k.Seed, w, f)
-			return compared
+			return compared, narrowly
 		}
 		if d := differs(got, want, err); d != "" {
 			t.Errorf("the kernel of seed %d %s\n%s\n%s", k.Seed, d, k.Text, f)
-			return compared
+			return compared, narrowly
+		}
+		if most, sizes := narrow.Limit(f); !k.Fails && (len(sizes) == 0 || max(a, -a) <= most) {
+			err := interp.Traced(program, f, interp.Grid{Size: k.Block, Blocks: k.Blocks}, nil, narrow, argsOf(again)...)
+			if d := differs(again, want, err); d != "" {
+				t.Errorf("the kernel of seed %d, with narrow integers, %s\n%s\n%s", k.Seed, d, k.Text, f)
+				return compared, narrowly
+			}
+			narrowly++
 		}
 		assert.Equal(t, k.Fails, want.Error != "", "the kernel of seed %d is not as it was meant", k.Seed)
 		compared++
 	}
 	assert.Equal(t, len(kernels), id)
-	return compared
+	return compared, narrowly
 }
 
 // variedAsSaid returns a function that notes the values of lets which are not in loops, and one that says which of them differs between threads for
@@ -231,6 +247,12 @@ func variedAsSaid(f *ir.Function, effects map[*ir.Function]*facts.Effects) (inte
 		}
 		seen[k] = bits
 	}, func() string { return wrong }
+}
+
+// copied returns a copy with slices of its own.
+func (g given) copied() given {
+	g.X, g.F, g.G, g.Y, g.Z, g.E = slices.Clone(g.X), slices.Clone(g.F), slices.Clone(g.G), slices.Clone(g.Y), slices.Clone(g.Z), slices.Clone(g.E)
+	return g
 }
 
 // readGiven reads what the program wrote.
@@ -288,18 +310,20 @@ func TestInterpreterEqualsGo(t *testing.T) {
 	t.Parallel()
 	dir := translate.Module(t, map[string]string{})
 	const each = 100
-	count, compared := *interpreted, 0
+	count, compared, narrowly := *interpreted, 0, 0
 	for first := 0; first < count && !t.Failed(); first += each {
 		begin := time.Now()
 		var kernels []translate.RandomText
 		for id := range min(each, count-first) {
 			kernels = append(kernels, translate.Randomly(translate.FirstSeed()+uint64(first+id), id))
 		}
-		compared += interpretedBatch(t, dir, translate.RandomHead, kernels, false)
+		all, narrow := interpretedBatch(t, dir, translate.RandomHead, kernels, false)
+		compared, narrowly = compared+all, narrowly+narrow
 		t.Logf("%d kernels from seed %d: %v", min(each, count-first), translate.FirstSeed()+uint64(first), time.Since(begin).Round(time.Millisecond))
 	}
 	assert.Equal(t, count, compared)
-	t.Logf("the interpreter equals Go on %d kernels, from seed %d", compared, translate.FirstSeed())
+	assert.Greater(t, narrowly, count*3/4)
+	t.Logf("the interpreter equals Go on %d kernels, on %d with narrow integers, from seed %d", compared, narrowly, translate.FirstSeed())
 }
 
 // The interpreter computes the same as Go on kernels that use every form of statement and expression.
@@ -310,5 +334,6 @@ func TestInterpreterKnowsWhatGoMeans(t *testing.T) {
 	for id := range strings.Count(src, "//halyard:kernel") {
 		kernels = append(kernels, translate.RandomText{Seed: uint64(id), Block: [3]int{16, 1, 1}, Blocks: [3]int{3, 1, 1}})
 	}
-	assert.Equal(t, len(kernels), interpretedBatch(t, translate.Module(t, map[string]string{}), src, kernels, true))
+	compared, _ := interpretedBatch(t, translate.Module(t, map[string]string{}), src, kernels, true)
+	assert.Equal(t, len(kernels), compared)
 }

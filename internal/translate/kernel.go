@@ -242,6 +242,25 @@ func (p *Package) over(f *function) string {
 	return footprint.Over(f.made, f.effects, f.argNames[1:], p.Types.Scope().Lookup("max") != nil)
 }
 
+// sizes returns the fields of kernel.Written that say how large a launch may be for the code that keeps integers in 32 bits.
+func (f *function) sizes(narrow *facts.Narrow) string {
+	var b strings.Builder
+	most, sizes := narrow.Limit(f.made)
+	at := 0
+	for _, m := range f.made.Params {
+		switch n := facts.Wires(m.Type); {
+		case n == 2:
+			fmt.Fprintf(&b, "{%d}, ", at+1)
+		case n == 3:
+			fmt.Fprintf(&b, "{%d, %d}, ", at+1, at+2)
+		case slices.Contains(sizes, m):
+			fmt.Fprintf(&b, "{%d}, ", at)
+		}
+		at += facts.Wires(m.Type)
+	}
+	return fmt.Sprintf(", Most: %d, Sizes: [][]int{%s}", most, strings.TrimSuffix(b.String(), ", "))
+}
+
 // rounds returns the elements of kernel.Written.Rounds, "" if all loops have few rounds or none.
 func (f *function) rounds() string {
 	var b strings.Builder

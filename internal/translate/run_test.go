@@ -74,6 +74,24 @@ func changeOf[T plainNumber](s []T, k T) T {
 	s[len(s)/2] = k
 	return totalOf(s[1:], k)
 }
+
+// fold returns an index below n.
+func fold(i, n int) int {
+	if i %= n; i < 0 {
+		i += n
+	}
+	return i
+}
+
+func wrapped(i, j, w int) int { return i*w + j }
+
+func get(x []uint32, i int) uint32 { return x[fold(i, len(x))] }
+
+func b32(x bool) uint32 { return uint32(b(x)) }
+
+// many is a table whose elements are read at indexes that are computed.
+var many = [16]uint32{1, 1 << 31, 3, 5, 1<<32 - 1, 7, 11, 13, 17, 255, 65537, 19, 23, 29, 31, 37}
+
 // Tables that random kernels read, one for each type of numbers and for bool.
 var (
 	tableOfint8    = [8]int8{-128, 127, 3: -1, 85, 7, -2, 1}

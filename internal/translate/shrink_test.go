@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/internal/translate/cprint"
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
@@ -141,7 +142,7 @@ func inC(imp types.Importer, src string) (c string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	return cprint.Print(program).C, true
+	return cprint.Print(program, facts.NarrowOf(program)).C, true
 }
 
 // editor takes one of the possible steps.

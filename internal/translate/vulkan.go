@@ -44,7 +44,7 @@ func (p *Package) vulkan(made *Output, program *ir.Program, kernels []*function,
 	fmt.Fprintf(&b, "func init() {\n\t%s.Compiled(%q, map[string]kernel.Code{\n", p.free("program", "kernels"), sumOf(made.C))
 	var packer build.Packer
 	for _, f := range slices.SortedFunc(slices.Values(kernels), func(a, b *function) int { return strings.Compare(p.name(a), p.name(b)) }) {
-		m, err := vulkan.ModulesOf(program, f.made, spirv.Options{Entry: cprint.Entry(f.made), Loops: f.rounds() != "", Sites: sites})
+		m, err := vulkan.ModulesOf(program, f.made, spirv.Options{Entry: cprint.Entry(f.made), Loops: f.rounds() != "", Sites: sites, Narrow: p.narrow})
 		if err != nil {
 			return err
 		}

@@ -46,6 +46,14 @@ FUNCTION void go_looped(GLOBAL u32 *faults) {
 #define GO_PASS_ALONE GO_PASS_PART_ALONE
 #define GO_LOOPED
 #endif
+/* Indexes and counters have 32 bits, unless a launch needs more, or indexes that are not in range are to be reported. */
+#if defined(HALYARD_WIDE) || defined(HALYARD_BOUNDS) || defined(HALYARD_ROUNDS)
+#define GO_INT i64
+#define GO_UINT u64
+#else
+#define GO_INT i32
+#define GO_UINT u32
+#endif
 #ifdef HALYARD_BOUNDS
 #define GO_AT(i, n, site) go_at((i64)(i), (i64)(n), site, go_faults)
 #define GO_UPTO(i, n, site) go_upto((i64)(i), (i64)(n), site, go_faults)
@@ -85,4 +93,9 @@ FUNCTION i64 go_cell(i64 i, i64 j, i64 n, i64 m, u32 site, GLOBAL u32 *faults) {
 #define GO_AT(i, n, site) (i)
 #define GO_UPTO(i, n, site) (i)
 #define GO_CELL(i, j, n, m, site) ((i64)((u64)(i) * (u64)(m) + (u64)(j)))
+#endif
+#ifdef HALYARD_BOUNDS
+#define GO_CELL_OF GO_CELL
+#else
+#define GO_CELL_OF(i, j, n, m, site) ((GO_INT)((GO_UINT)(i) * (GO_UINT)(m) + (GO_UINT)(j)))
 #endif

@@ -32,7 +32,7 @@ func (f *values) place(p *ir.Place, pos token.Pos) text {
 		case typ.Kind == ir.Matrix:
 			f.checks = true
 			site := atom(fmt.Sprint(f.site(s.Pos, s.Index, pos)))
-			index = called("GO_CELL", f.value(s.Index), f.value(s.Col), atom(n+"_n"), atom(n+"_m"), site)
+			index = called("GO_CELL_OF", f.low(s.Index), f.low(s.Col), atom(n+"_n"), atom(n+"_m"), site)
 			t.c, typ = t.c+"["+index.c+"]", typ.Elem
 		case typ.Kind == ir.Slice:
 			index = f.checked(s.Index, n+"_n", s.Pos, pos)
@@ -57,14 +57,14 @@ func (f *values) within(v *ir.Value, n string, at, use token.Pos) text {
 // checked returns an index that is checked if the text is compiled with checks.
 func (f *values) checked(v *ir.Value, n string, at, use token.Pos) text {
 	f.checks = true
-	return called("GO_AT", f.value(v), atom(n), atom(fmt.Sprint(f.site(at, v, use))))
+	return called("GO_AT", f.low(v), atom(n), atom(fmt.Sprint(f.site(at, v, use))))
 }
 
 // limited returns a number that is checked if the text is compiled with checks. It is an index of a part of a slice, or a bound of such a part.
 func (f *values) limited(v *ir.Value) text {
 	f.checks = true
 	macro := map[ir.Op]string{ir.Within: "GO_AT", ir.UpTo: "GO_UPTO"}[v.Op]
-	return called(macro, f.value(v.Args[0]), f.value(v.Args[1]), atom(fmt.Sprint(f.site(v.Pos, v, v.Pos))))
+	return called(macro, f.as(v.Args[0], f.narrow.Value(v)), f.value(v.Args[1]), atom(fmt.Sprint(f.site(v.Pos, v, v.Pos))))
 }
 
 // call returns the text of a call or an atomic operation, and the type of its result.
@@ -74,7 +74,7 @@ func (f *values) call(v *ir.Value) (c, typ string) {
 		n := numbers[v.Type.Kind]
 		args = append(args, "&"+f.place(v.Place, v.Pos).c)
 		for _, a := range v.Args {
-			args = append(args, f.value(a).c)
+			args = append(args, f.whole(a).c)
 		}
 		if n.bits == 64 {
 			f.now |= atomic64s

@@ -14,6 +14,14 @@ import (
 
 // computed returns the text of a value where it is computed.
 func (f *values) computed(v *ir.Value) text {
+	if f.narrow.Value(v) {
+		return f.computedLow(v)
+	}
+	return f.wide(v)
+}
+
+// wide returns the text of a value in the C type of its type.
+func (f *values) wide(v *ir.Value) text {
 	switch {
 	case v.Op == ir.Const:
 		return f.constant(v)
@@ -70,7 +78,7 @@ func (f *values) inGrid(v *ir.Value) text {
 }
 
 func (f *values) constant(v *ir.Value) text {
-	n := numbers[v.Type.Kind]
+	n := f.numberOf(v)
 	switch x := v.Const.(type) {
 	case bool:
 		if x {
@@ -192,7 +200,7 @@ func (f *values) floats(v *ir.Value) text {
 func (f *values) integers(v *ir.Value) text {
 	n := numbers[v.Type.Kind]
 	if x := quirks.Complement(v); x != nil {
-		return called("GO_NOT", atom(n.c), f.value(x))
+		return called("GO_NOT", atom(n.c), f.whole(x))
 	}
 	switch v.Op {
 	case ir.Neg, ir.Add, ir.Sub, ir.Mul:
@@ -211,29 +219,31 @@ func (f *values) integers(v *ir.Value) text {
 		}
 		return called(f.divide(v.Op, n), x, y)
 	case ir.AndNot:
-		return binary("&", bitwise, x, called("GO_NOT", atom(n.c), y))
+		return binary("&", bitwise, x, called("GO_NOT", atom(n.c), f.whole(v.Args[1])))
 	}
 	return binary(v.Op.String(), bitwise, x, y)
 }
 
-// modulo returns an integer in the unsigned type of C in which sums and products wrap around. If the integer is itself a sum or a product, it is computed in
-// that type, too.
-func (f *values) modulo(v *ir.Value) text {
-	n := numbers[v.Type.Kind]
+// modulo returns an integer in the unsigned type of C in which sums and products wrap around: the narrow one if the parameter says so. If the integer is itself a
+// sum or a product that is computed in that type, it is a part of the expression.
+func (f *values) modulo(v *ir.Value, narrow bool) text {
+	n, same := kept(v.Type, narrow), f.narrow.Value(v) == narrow
 	switch {
 	case v.Bound:
 	case v.Op == ir.Const:
 		return f.value(v)
-	case v.Op >= ir.InGrid && v.Op <= ir.AllBlocks:
+	case v.Op >= ir.InGrid && v.Op <= ir.AllBlocks && !narrow:
 		return f.inGrid(v)
-	case quirks.Complement(v) == nil && (v.Op == ir.Neg || v.Op == ir.Add || v.Op == ir.Sub || v.Op == ir.Mul):
+	case v.Op >= ir.InGrid && v.Op <= ir.AllBlocks:
+		return cast(n.unsigned(), f.inGrid(v))
+	case same && quirks.Complement(v) == nil && (v.Op == ir.Neg || v.Op == ir.Add || v.Op == ir.Sub || v.Op == ir.Mul):
 		t := f.wrapped(v)
 		if t.deep > deepest {
 			return f.keep(n.unsigned(), t)
 		}
 		return t
 	}
-	if n.bits >= 32 && !n.signed {
+	if n.bits >= 32 && !n.signed && same {
 		return f.value(v)
 	}
 	return cast(n.unsigned(), f.value(v))
@@ -241,7 +251,7 @@ func (f *values) modulo(v *ir.Value) text {
 
 // wrapped returns a sum, difference, product or negation in the unsigned type in which it wraps around.
 func (f *values) wrapped(v *ir.Value) text {
-	u := numbers[v.Type.Kind].unsigned()
+	u, narrow := f.numberOf(v).unsigned(), f.narrow.Value(v)
 	if x := quirks.Minus(v); x != nil {
 		return called("GO_MINUS", atom(u), f.value(x))
 	}
@@ -249,7 +259,7 @@ func (f *values) wrapped(v *ir.Value) text {
 	if v.Op == ir.Mul {
 		level = product
 	}
-	left, right := f.modulo(v.Args[0]), f.modulo(v.Args[1])
+	left, right := f.modulo(v.Args[0], narrow), f.modulo(v.Args[1], narrow)
 	if v.Args[0].Op == ir.Const && v.Args[1].Op == ir.Const {
 		left = cast(u, left)
 	}
@@ -259,7 +269,7 @@ func (f *values) wrapped(v *ir.Value) text {
 // shifted returns x shifted by a count. A count that is negative, or at least the width, shifts everything out.
 func (f *values) shifted(v *ir.Value) text {
 	n := numbers[v.Type.Kind]
-	x := f.typed(v.Args[0], f.value(v.Args[0]))
+	x := f.typed(v.Args[0], f.whole(v.Args[0]))
 	if v.Args[1].Op != ir.Const {
 		return called(f.shift(v.Op, n), x, cast("u64", f.value(v.Args[1])))
 	}

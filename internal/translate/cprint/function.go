@@ -120,7 +120,7 @@ func (f *function) resultType() string {
 	case 0:
 		return "void"
 	case 1:
-		return f.typ(f.f.Results[0])
+		return f.keptAs(f.f.Results[0], f.narrow.Result(f.f))
 	}
 	return f.declare(&f.declared, "R_"+f.c, func() string {
 		text := "typedef struct {"
@@ -143,7 +143,7 @@ func (f *function) params() (all []string) {
 			if f.Own[m] {
 				c = "GO_PASSED(" + c + ")"
 			}
-			all = append(all, f.typ(m.Type)+" "+c)
+			all = append(all, f.keptAs(m.Type, !f.f.Kernel && f.narrow.Param(m))+" "+c)
 			continue
 		}
 		space := ""

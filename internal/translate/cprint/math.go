@@ -34,7 +34,7 @@ func (f *values) mathCall(name string, n number, args []*ir.Value) text {
 	f.now |= n.needs()
 	var all []text
 	for _, a := range args {
-		all = append(all, f.value(a))
+		all = append(all, f.whole(a))
 	}
 	bits := func(x text) text {
 		if n.bits == 32 {
@@ -88,7 +88,7 @@ func (f *values) bitsCall(v *ir.Value, name string) text {
 	c := fmt.Sprintf("u%d", width)
 	var args []text
 	for _, a := range v.Args {
-		args = append(args, f.value(a))
+		args = append(args, f.whole(a))
 	}
 	many := atom(fmt.Sprint(width))
 	length := func() text {
@@ -140,9 +140,9 @@ func (f *values) twoResults(v *ir.Value) [2]string {
 	}
 	switch base {
 	case "Add":
-		return two(fmt.Sprintf("%s + %s + %s", x, y, f.value(v.Args[2]).in(unary).c), fmt.Sprintf("((%s & %s) | ((%[1]s | %[2]s) & ~FIRST)) >> %d", x, y, width-1))
+		return two(fmt.Sprintf("%s + %s + %s", x, y, f.whole(v.Args[2]).in(unary).c), fmt.Sprintf("((%s & %s) | ((%[1]s | %[2]s) & ~FIRST)) >> %d", x, y, width-1))
 	case "Sub":
-		return two(fmt.Sprintf("%s - %s - %s", x, y, f.value(v.Args[2]).in(unary).c), fmt.Sprintf("((~%s & %s) | (~(%[1]s ^ %[2]s) & FIRST)) >> %d", x, y, width-1))
+		return two(fmt.Sprintf("%s - %s - %s", x, y, f.whole(v.Args[2]).in(unary).c), fmt.Sprintf("((~%s & %s) | (~(%[1]s ^ %[2]s) & FIRST)) >> %d", x, y, width-1))
 	}
 	if width == 32 {
 		return two(fmt.Sprintf("(u32)((u64)%s * %s >> 32)", x, y), fmt.Sprintf("%s * %s", x, y))

@@ -47,6 +47,7 @@ type printed struct {
 // printer prints one program.
 type printer struct {
 	program   *ir.Program
+	narrow    *facts.Narrow
 	effects   map[*ir.Function]*facts.Effects
 	functions map[variant]*printed // the functions that are printed
 

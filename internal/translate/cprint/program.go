@@ -16,13 +16,13 @@ type Printed struct {
 	Sites []string // the source lines of checked indexes, as file:line; the text has indexes into this list
 }
 
-// Print prints the kernels of a program, and the functions that they call.
-func Print(p *ir.Program) *Printed {
+// Print prints the kernels of a program, and the functions that they call. The integers that narrow says are kept in 32 bits.
+func Print(p *ir.Program, narrow *facts.Narrow) *Printed {
 	effects := map[*ir.Function]*facts.Effects{}
 	for _, f := range p.Functions {
 		effects[f] = facts.EffectsOf(f, effects)
 	}
-	t := &printer{program: p, effects: effects, needs: map[string]need{}, types: map[*ir.Type]string{}, tables: map[*ir.Table]string{}, bodies: map[string]string{}, functions: map[variant]*printed{}, lists: listsOf(p)}
+	t := &printer{program: p, narrow: narrow, effects: effects, needs: map[string]need{}, types: map[*ir.Type]string{}, tables: map[*ir.Table]string{}, bodies: map[string]string{}, functions: map[variant]*printed{}, lists: listsOf(p)}
 	runs := quirks.RunsOf(p, effects)
 	for _, f := range p.Functions {
 		if runs[f].Freely {

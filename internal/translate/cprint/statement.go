@@ -23,7 +23,7 @@ func (f *function) block(r *ir.Region) {
 
 func (f *function) statement(s *ir.Stmt) {
 	for _, l := range f.homes.Before[s] {
-		f.line("%s %s = %s;", f.typ(l.Type), f.name(l, l.Name), zero(l.Type))
+		f.line("%s %s = %s;", f.keptAs(l.Type, f.narrow.Local(l)), f.name(l, l.Name), zero(l.Type))
 	}
 	switch s.Do {
 	case ir.Let:
@@ -52,6 +52,9 @@ func (f *function) let(v *ir.Value) {
 		f.pairs[v] = f.twoResults(v)
 	case v.Op == ir.Call || v.Op == ir.Atomic:
 		text, typ := f.call(v)
+		if f.narrow.Value(v) {
+			typ = f.numberOf(v).c
+		}
 		if f.homes.Used[v] {
 			text = fmt.Sprintf("%s %s = %s", typ, f.name(v, v.Name), text)
 		}
@@ -65,7 +68,7 @@ func (f *function) let(v *ir.Value) {
 		f.composed(f.name(v, v.Name), v)
 	default:
 		text := f.computed(v).c
-		f.line("%s %s = %s;", f.typ(v.Type), f.name(v, v.Name), text)
+		f.line("%s %s = %s;", f.keptAs(v.Type, f.narrow.Value(v)), f.name(v, v.Name), text)
 		f.settle(v, v.Type, f.names[v])
 	}
 }
@@ -79,7 +82,7 @@ func (f *function) store(s *ir.Stmt) {
 		f.composed(f.name(l, l.Name), s.Value)
 	case l != nil:
 		text := f.value(s.Value).c
-		f.line("%s %s = %s;", f.typ(l.Type), f.name(l, l.Name), text)
+		f.line("%s %s = %s;", f.keptAs(l.Type, f.narrow.Local(l)), f.name(l, l.Name), text)
 	default:
 		to, text := f.place(s.Place, s.Pos).c, f.value(s.Value).c
 		if f.Stored[s] {
@@ -278,7 +281,7 @@ func (f *function) loop(s *ir.Stmt) {
 
 // count returns the head of a loop that counts. Its end is computed once.
 func (f *function) count(c *ir.Count, steady bool) string {
-	n := numbers[c.Index.Type.Kind]
+	n := kept(c.Index.Type, f.narrow.Counter(c))
 	from, end := f.value(c.From), f.value(c.End)
 	if !c.End.Bound && c.End.Op > ir.AllBlocks {
 		name := f.added()
@@ -286,6 +289,9 @@ func (f *function) count(c *ir.Count, steady bool) string {
 		end = atom(name)
 	}
 	i := f.name(c.Index, c.Index.Name)
+	if f.narrow.Value(c.Index) && !f.narrow.Counter(c) {
+		f.names[c.Index] = "((" + narrowed(c.Index.Type).c + ")" + i + ")"
+	}
 	level := relational
 	if c.Op == ir.Ne {
 		level = equality
@@ -319,7 +325,7 @@ func (f *function) while(s *ir.Stmt) (head string, lines []string) {
 	var step []string
 	if s.Step != nil {
 		step = f.captured(func() {
-			if add := s.Step.List; f.Steady[s] {
+			if add := s.Step.List; f.Steady[s] && (!f.narrow.Local(add[0].Place.Local) || f.narrow.Exact(add[0].Value)) {
 				l := add[0].Place.Local
 				f.line("%s += %s;", f.name(l, l.Name), f.value(add[0].Value.Args[1]).c)
 			} else {

@@ -23,7 +23,10 @@ var numbers = map[ir.Kind]number{
 
 // unsigned returns the type of C in which arithmetic wraps. It has at least 32 bits, since C widens narrower types to a signed type.
 func (n number) unsigned() string {
-	if n.bits == 64 {
+	switch {
+	case strings.HasPrefix(n.c, "GO_"):
+		return "GO_UINT"
+	case n.bits == 64:
 		return "u64"
 	}
 	return "u32"

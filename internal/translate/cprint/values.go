@@ -114,7 +114,7 @@ func (f *values) value(v *ir.Value) text {
 	if t.deep <= deepest {
 		return t
 	}
-	return f.keep(f.typ(v.Type), t)
+	return f.keep(f.keptAs(v.Type, f.narrow.Value(v)), t)
 }
 
 // keep stores a value in a variable.
@@ -149,9 +149,9 @@ func (f *values) negated(n number, x text) text {
 }
 
 // typed returns an operand. A constant is converted to its own type, since C would take it for an int.
-func (f *printer) typed(v *ir.Value, t text) text {
+func (f *values) typed(v *ir.Value, t text) text {
 	if v.Op != ir.Const || v.Bound {
 		return t
 	}
-	return cast(numbers[v.Type.Kind].c, t)
+	return cast(f.numberOf(v).c, t)
 }

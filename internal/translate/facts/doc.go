@@ -10,6 +10,7 @@
 //   - filled.go: which shared memory is written before any thread can read it.
 //   - reach.go, reach_statement.go and reach_value.go follow a kernel, with all that it calls, as one thread. The result is a list of the accesses of slices.
 //     Each has its index, as a sum of products of the launch's arguments and the thread's places, and the conditions that hold there. sum.go has these sums.
+//   - narrow.go: which integers of 64 bits a translation may compute in 32 bits. span.go has their ranges.
 //   - bound.go: upper bounds of numbers, and of the rounds of a loop, in terms of the launch's arguments. rounds.go: the rounds of all loops of a thread.
 //
 // # Where things go
@@ -19,6 +20,9 @@
 //
 // A new operation: a case of walk.compute in reach_value.go. Without a case, the result of the operation can be anything. Variance.compute in varies.go needs a
 // case only if the result can differ between threads although the operands do not.
+//
+// An operation on integers also needs a case of Narrow.compute in span.go if its range is smaller than that of its type. Narrow.uses in narrow.go must know what
+// uses more than the low 32 bits of an operand; by default, all does.
 //
 // A new fact: a file of its own. A fact is added only when a printer needs it.
 package facts

@@ -13,7 +13,15 @@ func (f *function) call(v *ir.Value) []isa.ID {
 			return f.writtenOut(v)
 		}
 	}
-	return f.results(v.Call, f.want(v.Call, f.driver), f.exprs(v.Args))
+	return f.results(v.Call, f.want(v.Call, f.driver), f.passed(v))
+}
+
+// passed prints the arguments of a call.
+func (f *function) passed(v *ir.Value) (all []isa.ID) {
+	for i, a := range v.Args {
+		all = append(all, f.as(a, f.narrow.Param(v.Call.Params[i])))
+	}
+	return all
 }
 
 // writtenOut inlines a function: it prints the function's statements at the call.
@@ -21,14 +29,14 @@ func (f *function) writtenOut(v *ir.Value) []isa.ID {
 	g := v.Call
 	in := newFrame(g)
 	in.inlined = true
-	for _, a := range v.Args {
+	for i, a := range v.Args {
 		switch {
 		case a.Op == ir.Address:
 			in.params = append(in.params, param{place: f.at(a.Place, f.indexes(a.Place))})
 		case a.Type.Memory():
 			in.params = append(in.params, f.frame.params[a.Param.Index])
 		default:
-			in.params = append(in.params, param{value: f.expr(a)})
+			in.params = append(in.params, param{value: f.as(a, f.narrow.Param(g.Params[i]))})
 		}
 	}
 	from := f.frame
@@ -51,6 +59,9 @@ func (f *function) writtenOut(v *ir.Value) []isa.ID {
 		return in.results
 	}
 	for _, t := range g.Results {
+		if f.narrow.Result(g) {
+			t = ir.Basic(ir.I32)
+		}
 		in.at = append(in.at, f.variable(t))
 	}
 	in.around = &construct{}

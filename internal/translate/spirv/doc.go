@@ -6,6 +6,7 @@
 //     other, without nesting. call.go prints calls. A function with a parameter that refers to memory is inlined, since only buffers have addresses.
 //   - value.go prints values of Go, and the places that they are read from, in Go's order. Operations on numbers are in integer.go, float.go and math.go, and
 //     operations on memory in place.go. These four files take operands that are printed already.
+//   - narrow.go prints integers that are kept in 32 bits: see facts.Narrow.
 //   - flow.go has conditions and loops. A jump that leaves several loops or switches at once sets a flag, and the code at the end of each inner one tests the
 //     flag.
 //   - layers.go has the types that the files above share, and what adds functions to the module. type.go has the types of SPIR-V, in variables and in buffers.

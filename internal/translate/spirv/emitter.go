@@ -21,6 +21,7 @@ const (
 type Options struct {
 	Entry   string      // the name of the entry point
 	Lacking *ir.Program // the functions that Vulkan lacks, by their names in Go
+	Narrow  *facts.Narrow
 	Reports Reports
 	Loops   bool     // the kernel has loops that a device may end
 	Sites   []string // the lines of indexes that are checked, as file:line
@@ -46,6 +47,7 @@ type emitter struct {
 	coherent  bool              // threads meet at barriers
 	arguments arguments
 	kept      map[*ir.Function]*stays
+	narrow    *facts.Narrow // nil in a module that reports bounds
 }
 
 // arguments are the kernel's arguments. They are members of the block of push constants, or of memory whose address the block has.

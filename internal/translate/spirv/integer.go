@@ -191,26 +191,32 @@ func (f *numbers) atomically(id isa.ID, op isa.Op, t *ir.Type, at isa.ID, args .
 	return id
 }
 
-// inGrid returns one of the numbers for the thread's place in the grid, or for the grid's size.
-func (f *numbers) inGrid(op ir.Op, d int) isa.ID {
-	u32, u64 := f.m.Int(32), f.m.Int(64)
-	return f.once(fmt.Sprint(op, d), func() isa.ID {
+// inGrid returns one of the numbers for the thread's place in the grid, or for the grid's size, as an integer of 32 or 64 bits.
+func (f *numbers) inGrid(op ir.Op, d, bits int) isa.ID {
+	u32, typ := f.m.Int(32), f.m.Int(bits)
+	return f.once(fmt.Sprint(op, d, " ", bits), func() isa.ID {
+		as := func(id isa.ID) isa.ID {
+			if bits == 32 {
+				return id
+			}
+			return f.c.Early(build.OpUConvert, typ, id)
+		}
 		three := func(builtin uint32) isa.ID {
 			all := f.once(fmt.Sprint("input ", builtin), func() isa.ID {
 				return f.c.Early(isa.OpLoad, f.m.Type(isa.OpTypeVector, u32, 3), f.input(builtin))
 			})
-			return f.c.Early(build.OpUConvert, u64, f.c.Early(build.OpCompositeExtract, u32, all, uint32(d)))
+			return as(f.c.Early(build.OpCompositeExtract, u32, all, uint32(d)))
 		}
 		switch op {
 		case ir.InGrid:
-			first := f.c.Early(build.OpIMul, u64, f.inGrid(ir.BlockOf, d), f.inGrid(ir.Threads, d))
-			return f.c.Early(isa.OpIAdd, u64, first, f.inGrid(ir.InBlock, d))
+			first := f.c.Early(build.OpIMul, typ, f.inGrid(ir.BlockOf, d, bits), f.inGrid(ir.Threads, d, bits))
+			return f.c.Early(isa.OpIAdd, typ, first, f.inGrid(ir.InBlock, d, bits))
 		case ir.InBlock:
 			return three(build.LocalInvocationID)
 		case ir.BlockOf:
 			return three(isa.WorkgroupID)
 		case ir.Threads:
-			return f.c.Early(build.OpUConvert, u64, f.threads[d])
+			return as(f.threads[d])
 		}
 		return three(isa.NumWorkgroups)
 	})

@@ -48,7 +48,7 @@ func (f *code) once(key string, compute func() isa.ID) isa.ID {
 // results prints a call of a function of the module, and returns its results.
 func (f *numbers) results(g *ir.Function, id isa.ID, args []isa.ID) []isa.ID {
 	result := g.Result()
-	all := f.c.Op(isa.OpFunctionCall, f.emitter.value(result), append([]isa.ID{id}, args...)...)
+	all := f.c.Op(isa.OpFunctionCall, f.result(g), append([]isa.ID{id}, args...)...)
 	if result == nil || result.Kind != ir.Tuple {
 		return []isa.ID{all}
 	}
@@ -64,9 +64,9 @@ func (e *emitter) want(g *ir.Function, driver bool) isa.ID {
 	if e.functions[g] == 0 {
 		var types []isa.ID
 		for _, p := range g.Params {
-			types = append(types, e.value(p.Type))
+			types = append(types, e.keptAs(p.Type, e.narrow.Param(p)))
 		}
-		code, given := e.m.Function(e.value(g.Result()), types...)
+		code, given := e.m.Function(e.result(g), types...)
 		e.functions[g] = code.ID
 		e.wanted = append(e.wanted, wanted{g, code, given, driver})
 	}

@@ -16,6 +16,9 @@ func Module(p *ir.Program, kernel *ir.Function, o Options) *build.Module {
 	for _, f := range p.Functions {
 		e.effects[f] = facts.EffectsOf(f, e.effects)
 	}
+	if o.Reports != Bounds {
+		e.narrow = o.Narrow
+	}
 	e.coherent = e.effects[kernel].Barriers || e.effects[kernel].Shared
 	e.words = sharesFloats(kernel)
 	e.kernel(kernel)

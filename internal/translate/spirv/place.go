@@ -181,7 +181,7 @@ func (e *emitter) filled(t *ir.Type, list []any) (isa.ID, []any) {
 	return e.m.Const(t.Bits(), bitsOf(list[0])), list[1:]
 }
 
-// element returns an element of a buffer. The index is an integer of 64 bits.
+// element returns an element of a buffer. The index is an integer of 32 or 64 bits.
 func (p *place) element(f *memory, index isa.ID) *place {
 	at := *p
 	at.list, at.path = false, []isa.ID{f.m.Const(32, 0), index}

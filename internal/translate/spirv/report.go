@@ -20,9 +20,12 @@ const (
 	boundOutOfRange
 )
 
-// checked returns an index, extended to 64 bits, that selects one of n elements. A module that reports bounds reports an index out of range, and goes on with
+// checked returns an index, extended to 64 bits unless integers are narrow, that selects one of n elements. A module that reports bounds reports an index out of range, and goes on with
 // index 0, as there is at least one element.
 func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
+	if f.narrow != nil {
+		return index
+	}
 	index = f.resized(index, v.Type, ir.Basic(ir.Int))
 	if !pos.IsValid() { // an index without a position comes from the pass in share.go, and is in range
 		return index
@@ -60,6 +63,9 @@ func (f *values) checkedIn(v *ir.Value, index isa.ID, n int64, pos token.Pos) is
 // cell returns the index of an element of a matrix of n rows and m columns.
 func (f *values) cell(i, j, n, m isa.ID, pos token.Pos) isa.ID {
 	u64 := f.m.Int(64)
+	if f.narrow != nil {
+		return f.c.Op(isa.OpIAdd, f.m.Int(32), f.c.Op(build.OpIMul, f.m.Int(32), i, f.lowArgument(m)), j)
+	}
 	at := func(f *numbers, i, j, m isa.ID) isa.ID {
 		return f.c.Op(isa.OpIAdd, u64, f.c.Op(build.OpIMul, u64, i, m), j)
 	}

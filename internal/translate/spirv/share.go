@@ -39,7 +39,7 @@ func share(k *ir.Function) *ir.Function {
 // clearer adds statements that set arrays to zero. It computes with unsigned integers, because their divisions by constants are cheaper.
 type clearer struct{ *ir.Builder }
 
-var unsigned = ir.Basic(ir.Uint)
+var unsigned = ir.Basic(ir.U32)
 
 func (c *clearer) sum(x, y *ir.Value) *ir.Value   { return c.Value(ir.Add, unsigned, x, y) }
 func (c *clearer) times(x, y *ir.Value) *ir.Value { return c.Value(ir.Mul, unsigned, x, y) }

@@ -28,7 +28,8 @@ func (f *function) statement(s *ir.Stmt) {
 		f.let(s.Value)
 	case ir.Store:
 		indexes := f.indexes(s.Place)
-		id := f.expr(s.Value)
+		l := facts.Stored(s)
+		id := f.as(s.Value, l != nil && f.narrow.Local(l))
 		f.store(f.at(s.Place, indexes), id)
 	case ir.If:
 		f.branch(s)
@@ -65,11 +66,14 @@ func (f *function) let(v *ir.Value) {
 		f.frame.tuples[v.ID] = all
 		if len(all) > 0 {
 			f.frame.values[v.ID] = all[0]
+			if f.narrow.Value(v) && !f.narrow.Result(v.Call) {
+				f.frame.values[v.ID] = f.cutLow(all[0])
+			}
 		}
 	case v.Type.Kind == ir.Tuple:
 		f.frame.tuples[v.ID] = f.mathematics(v)
 	default:
-		f.frame.values[v.ID] = f.compute(v)
+		f.frame.values[v.ID] = f.bound(v)
 	}
 	if f.stays(f.frame.f).values[v] {
 		at := f.variable(v.Type)
@@ -113,13 +117,20 @@ func (f *function) loop(s *ir.Stmt) {
 func (f *function) counted(s *ir.Stmt) {
 	c := s.Count
 	t := c.Index.Type
-	typ, from := f.emitter.value(t), f.expr(c.From)
-	end := f.expr(c.End)
+	narrow := f.narrow.Counter(c)
+	if narrow {
+		t = ir.Basic(ir.I32)
+	}
+	typ, from := f.emitter.value(t), f.as(c.From, narrow)
+	end := f.as(c.End, narrow)
 	l := f.enter(s)
 	next := f.m.ID()
 	i := f.phi(typ, from, next, l)
 	f.frame.values[c.Index.ID] = i
 	f.test(l, f.compare(c.Op, t, i, end))
+	if f.narrow.Value(c.Index) && !narrow {
+		f.frame.values[c.Index.ID] = f.cutLow(i)
+	}
 	if f.stays(f.frame.f).values[c.Index] {
 		panic("a counter has no elements")
 	}
@@ -298,7 +309,10 @@ func ownHead(head []*ir.Stmt, s *ir.Stmt) bool {
 // returns prints a return of the function, or of an inlined function.
 func (f *function) returns(s *ir.Stmt) {
 	in := f.frame
-	results := f.exprs(s.Values)
+	var results []isa.ID
+	for _, v := range s.Values {
+		results = append(results, f.as(v, f.narrow.Result(in.f)))
+	}
 	switch {
 	case in.around != nil:
 		for i, at := range in.at {

@@ -14,7 +14,13 @@ import (
 
 // expr returns the result of a value. Unless the value is bound, expr prints it here.
 func (f *values) expr(v *ir.Value) isa.ID {
-	if v.Bound {
+	if f.narrow.Value(v) && v.Op != ir.Const {
+		if !f.narrow.Exact(v) {
+			panic(fmt.Sprintf("all bits of the value %q of the operation %s are used", v.Name, v.Op)) // package facts sees all uses
+		}
+		return f.c.Op(build.OpSConvert, f.m.Int(64), f.low(v))
+	}
+	if v.Bound && (v.Op != ir.Const || f.narrow == nil) {
 		return f.frame.values[v.ID]
 	}
 	return f.compute(v)
@@ -37,7 +43,7 @@ func (f *values) compute(v *ir.Value) isa.ID {
 	case op == ir.Cols:
 		return f.frame.params[v.Param.Index].col
 	case op >= ir.InGrid && op <= ir.AllBlocks:
-		return f.inGrid(op, v.Which[0])
+		return f.inGrid(op, v.Which[0], 64)
 	case op == ir.Load:
 		return f.load(f.at(v.Place, f.indexes(v.Place)))
 	case op == ir.Both || op == ir.Either:
@@ -60,11 +66,17 @@ func (f *values) compute(v *ir.Value) isa.ID {
 	case op == ir.Complement:
 		return f.normal(v.Type, f.c.Op(build.OpNot, f.emitter.value(v.Type), arg(0)))
 	case op == ir.Within || op == ir.UpTo:
+		if f.Reports != Bounds {
+			return arg(0)
+		}
 		x := arg(0)
 		return f.limited(op, x, arg(1), v.Pos)
 	case op == ir.Shl || op == ir.Shr:
 		x := arg(0)
 		return f.shift(op, v.Type, x, v.Args[1])
+	case op.Compares() && f.narrow.Exact(v.Args[0]) && f.narrow.Computed(v):
+		x := f.low(v.Args[0])
+		return f.compare(op, ir.Basic(ir.I32), x, f.low(v.Args[1]))
 	case op.Compares():
 		x, y := f.operands(v)
 		return f.compare(op, v.Args[0].Type, x, y)
@@ -234,6 +246,13 @@ func (f *values) convert(v *ir.Value) isa.ID {
 	if name, args := facts.SingleMath(v); facts.ExactMath[name] {
 		return f.mathOf(name, to, f.exprs(args))[0]
 	}
+	if from.Integer() && from.Bits() == 64 && f.narrow.Computed(v) && (!to.Integer() || to.Bits() < 64) {
+		x := f.low(v.Args[0])
+		if to.Integer() {
+			return f.resized(x, ir.Basic(ir.I32), to)
+		}
+		return f.unknown(to, f.float(build.OpConvertSToF, typ, x))
+	}
 	switch x := f.expr(v.Args[0]); {
 	case from.Integer() && to.Integer():
 		return f.resized(x, from, to)
@@ -315,7 +334,7 @@ func upTo(v *ir.Value) (most uint64, known bool) {
 func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 	known := func(a, other *ir.Value) (isa.ID, bool) {
 		wide := v.Op.Compares() && a.Type.Integer() && width(a.Type) == 64
-		changed := other.Op != ir.Convert && extended(other)
+		changed := other.Op != ir.Convert && f.extended(other)
 		switch {
 		case wide && a.Op == ir.Const && (changed || int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const))):
 			return f.unknownNumber(bitsOf(a.Const)), true
@@ -339,11 +358,14 @@ func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 }
 
 // extended reports whether a value is computed from an integer that is extended to 64 bits.
-func extended(v *ir.Value) bool {
+func (f *values) extended(v *ir.Value) bool {
+	if f.narrow.Value(v) && v.Op != ir.Const {
+		return true
+	}
 	if v.Op == ir.Convert {
 		return width(v.Type) == 64 && v.Args[0].Type.Integer() && width(v.Args[0].Type) == 32
 	}
-	return v.Type.Integer() && v.Op != ir.Load && slices.ContainsFunc(v.Args, extended)
+	return v.Type.Integer() && v.Op != ir.Load && slices.ContainsFunc(v.Args, f.extended)
 }
 
 // atomics are the atomic operations on signed integers, and on unsigned integers.
@@ -418,7 +440,11 @@ func (f *values) local(l *ir.Local) *place {
 	} else if l.Space == ir.Shared {
 		at = &place{typ: l.Type, storage: build.Workgroup, base: f.global(build.Workgroup, f.shared(l.Type))}
 	} else {
-		at = f.variable(l.Type)
+		t := l.Type
+		if f.narrow.Local(l) {
+			t = ir.Basic(ir.I32)
+		}
+		at = f.variable(t)
 	}
 	f.frame.locals[l.Index] = at
 	return at
@@ -427,9 +453,12 @@ func (f *values) local(l *ir.Local) *place {
 // indexes evaluates the indexes of a place.
 func (f *values) indexes(p *ir.Place) (all []isa.ID) {
 	for _, i := range p.Indexes() {
-		if i.Op == ir.Const {
+		switch {
+		case f.narrow != nil:
+			all = append(all, f.low(i))
+		case i.Op == ir.Const:
 			all = append(all, f.m.Const(width(i.Type), bitsOf(i.Const)))
-		} else {
+		default:
 			all = append(all, f.expr(i))
 		}
 	}
@@ -496,7 +525,7 @@ func (f *values) extracted(v *ir.Value) *place {
 	if n, ok := index.Const.(int64); ok && n >= 0 {
 		return from.inside(f.memory, v.Type, f.m.Const(32, uint64(n)), int(n))
 	}
-	id := f.expr(index)
+	id := f.as(index, f.narrow != nil)
 	if from.value != 0 {
 		at := f.variable(from.typ)
 		f.store(at, from.value)

@@ -2,12 +2,12 @@ typedef struct { i32 a[8]; } T_8_i32;
 FUNCTION i32 go_max_i32(i32 x, i32 y) { return y > x ? y : x; }
 
 KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 		}
 	}
@@ -24,13 +24,13 @@ KERNEL void k_first(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_at, i64 h_at
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	if (GO_APART) {
-		GO_ORDERED for (i64 h_row = h_me; h_row < h_at_n; h_row += 8) {
+		GO_ORDERED for (GO_INT h_row = h_me; h_row < (GO_INT)h_at_n; h_row += 8) {
 			{
 				GO_ONCE(h_at[GO_AT(h_row, h_at_n, 1)]) = -1;
-				GO_ORDERED for (i64 h_k = 0; h_k < 8; h_k++) {
-					i32 h_v = h_x[GO_AT((i64)((u64)h_row * 8 + (u64)h_k), h_x_n, 2)];
+				GO_ORDERED for (GO_INT h_k = 0; h_k < 8; h_k++) {
+					i32 h_v = h_x[GO_AT((GO_INT)((GO_UINT)h_row * 8 + (GO_UINT)h_k), h_x_n, 2)];
 					{
 						i32 v_4 = 2;
 						if (h_v > 0) {

@@ -37,13 +37,20 @@ func (f *Fault) Error() string {
 // Trace is called for each let of a kernel, with the thread's block, its place in the block, and the bits of a number or bool.
 type Trace func(block, local [3]int, v *ir.Value, bits uint64)
 
-// Run runs a kernel. An argument is a Go value, a slice, or a [Rows]; what the kernel wrote is in the slices when Run returns.
-func Run(p *ir.Program, kernel *ir.Function, g Grid, args ...any) error {
-	return Traced(p, kernel, g, nil, args...)
+// Words says which integers of 64 bits a run keeps in 32 bits: facts.Narrow does. The higher bits of an integer that is not exact are then any.
+type Words interface {
+	Value(*ir.Value) bool
+	Exact(*ir.Value) bool
+	Counter(*ir.Count) bool
 }
 
-// Traced is Run, and calls trace if it is not nil.
-func Traced(p *ir.Program, kernel *ir.Function, g Grid, trace Trace, args ...any) (err error) {
+// Run runs a kernel. An argument is a Go value, a slice, or a [Rows]; what the kernel wrote is in the slices when Run returns.
+func Run(p *ir.Program, kernel *ir.Function, g Grid, args ...any) error {
+	return Traced(p, kernel, g, nil, nil, args...)
+}
+
+// Traced is Run. It calls trace, and keeps integers in 32 bits as words says. Both may be nil.
+func Traced(p *ir.Program, kernel *ir.Function, g Grid, trace Trace, words Words, args ...any) (err error) {
 	if len(args) != len(kernel.Params) {
 		return fmt.Errorf("%d arguments for the %d parameters of %s", len(args), len(kernel.Params), kernel.Name)
 	}
@@ -74,7 +81,7 @@ func Traced(p *ir.Program, kernel *ir.Function, g Grid, trace Trace, args ...any
 			panic(r)
 		}
 	}()
-	m := &machine{program: p, kernel: kernel, grid: g, args: bound, tables: map[*ir.Table]data{}, trace: trace}
+	m := &machine{program: p, kernel: kernel, grid: g, args: bound, tables: map[*ir.Table]data{}, trace: trace, words: words}
 	together := waits(kernel)
 	for z := range g.Blocks[2] {
 		for y := range g.Blocks[1] {
@@ -109,6 +116,7 @@ type machine struct {
 	shared  map[*ir.Local]*data // the memory of the block
 	tables  map[*ir.Table]data
 	trace   Trace
+	words   Words
 }
 
 // threads returns the threads of a block, in their order.
@@ -304,6 +312,9 @@ func (t *thread) count(s *ir.Stmt) *ir.Stmt {
 			return nil
 		}
 		i.bits = wrap(c.Index.Type.Kind, i.bits+uint64(c.By))
+		if t.words != nil && t.words.Counter(c) {
+			i.bits = wrap(ir.I32, i.bits)
+		}
 	}
 	return nil
 }

@@ -14,8 +14,27 @@ func (t *thread) eval(v *ir.Value) data {
 	return t.compute(v)
 }
 
-// compute computes a value from its operands, which it evaluates in their order.
+// compute computes a value, and keeps an integer in 32 bits if the run does.
 func (t *thread) compute(v *ir.Value) data {
+	d := t.computed(v)
+	if t.words != nil && v.Type != nil && t.words.Value(v) {
+		if d.bits = wrap(ir.I32, d.bits); !t.words.Exact(v) {
+			d.bits ^= 0x5bd1e995 << 32
+		}
+	}
+	return d
+}
+
+// narrowed returns a number that only its low 32 bits determine, if the run keeps integers in 32 bits.
+func (t *thread) narrowed(d data) data {
+	if t.words != nil {
+		d.bits = wrap(ir.I32, d.bits)
+	}
+	return d
+}
+
+// computed computes a value from its operands, which it evaluates in their order.
+func (t *thread) computed(v *ir.Value) data {
 	switch {
 	case v.Op == ir.Const:
 		return constant(v.Type, v.Const)
@@ -53,6 +72,10 @@ func (t *thread) compute(v *ir.Value) data {
 			t.fail(v.Pos, "runtime error: integer divide by zero")
 		}
 		return binary(v.Op, v.Type, args[0], args[1])
+	case v.Op == ir.Within || v.Op == ir.UpTo:
+		args[0], args[1] = t.narrowed(args[0]), t.narrowed(args[1])
+	}
+	switch {
 	case v.Op == ir.Within:
 		t.index(v, args[0], int(args[1].bits))
 		return args[0]
@@ -76,7 +99,7 @@ func (t *thread) compute(v *ir.Value) data {
 		}
 		return d
 	case v.Op == ir.Extract && len(args) == 2:
-		return args[0].parts[t.index(v.Args[1], args[1], len(args[0].parts))]
+		return args[0].parts[t.index(v.Args[1], t.narrowed(args[1]), len(args[0].parts))]
 	case v.Op == ir.Extract:
 		return args[0].parts[v.Which[0]]
 	}
@@ -103,10 +126,10 @@ func (t *thread) indexes(p *ir.Place) []data {
 	var all []data
 	for _, s := range p.Path {
 		if s.Index != nil {
-			all = append(all, t.eval(s.Index))
+			all = append(all, t.narrowed(t.eval(s.Index)))
 		}
 		if s.Col != nil {
-			all = append(all, t.eval(s.Col))
+			all = append(all, t.narrowed(t.eval(s.Col)))
 		}
 	}
 	return all
