@@ -19,6 +19,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/lanes"
 	"github.com/go-halyard/halyard/internal/translate/load"
+	"github.com/go-halyard/halyard/internal/translate/passes"
 	"github.com/go-halyard/halyard/internal/translate/vulkan"
 )
 
@@ -82,7 +83,8 @@ func (p *Package) Translate() (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	printed := cprint.Print(program)
+	devices := passes.Devices(program)
+	printed := cprint.Print(devices)
 	ptx := ""
 	if p.PTX != nil {
 		if ptx, err = p.PTX(printed.C); err != nil {
@@ -101,7 +103,7 @@ func (p *Package) Translate() (*Output, error) {
 	if err := p.generate(made, program, ptx, kernels, launchers, printed.Sites, sources); err != nil {
 		return nil, err
 	}
-	if err := p.vulkan(made, program, kernels, printed.Sites); err != nil {
+	if err := p.vulkan(made, program, devices, kernels, printed.Sites); err != nil {
 		return nil, err
 	}
 	if made.SIMD == nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/ir/interp"
+	"github.com/go-halyard/halyard/internal/translate/passes"
 )
 
 var interpreted = flag.Int("interpreted", 100, "how many random kernels the interpreter is compared with Go on")
@@ -125,7 +127,7 @@ func (w *work) after() (got given) {
 `
 
 // interpretedBatch compares the interpreter with Go on kernels, which are built as one program. Short ones do not have all parameters.
-func interpretedBatch(t *testing.T, dir, head string, kernels []translate.RandomText, short bool) (compared int) {
+func interpretedBatch(t *testing.T, dir, head string, kernels []translate.RandomText, short bool, changed map[string]int) (compared int) {
 	var src, table strings.Builder
 	src.WriteString(head)
 	table.WriteString("package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar _ grid.Thread\n\nvar works = []work{\n")
@@ -165,9 +167,10 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 	require.NoError(t, err)
 	require.NoError(t, program.Verify())
 	results := bufio.NewReader(pipe)
+	devices := passed(t, program, changed)
 	id := 0
 	effects := map[*ir.Function]*facts.Effects{}
-	for _, f := range program.Functions {
+	for i, f := range program.Functions {
 		effects[f] = facts.EffectsOf(f, effects)
 		if !f.Kernel {
 			continue
@@ -175,10 +178,13 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 		k := kernels[id]
 		id++
 		got, want := readGiven(t, results), readGiven(t, results)
-		args := []any{int64(k.Seed), got.P, got.X, got.F, got.G, got.Y, got.Z, got.E}
-		if short {
-			args = []any{int64(k.Seed), got.X, got.F, got.Y, got.Z}
+		list := func(g given) []any {
+			if short {
+				return []any{int64(k.Seed), g.X, g.F, g.Y, g.Z}
+			}
+			return []any{int64(k.Seed), g.P, g.X, g.F, g.G, g.Y, g.Z, g.E}
 		}
+		after, args := got.copied(), list(got)
 		trace, wrong := variedAsSaid(f, effects)
 		err := interp.Traced(program, f, interp.Grid{Size: k.Block, Blocks: k.Blocks}, trace, args...)
 		if w := wrong(); w != "" {
@@ -189,11 +195,47 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 			t.Errorf("the kernel of seed %d %s\n%s\n%s", k.Seed, d, k.Text, f)
 			return compared
 		}
+		err = interp.Run(devices, devices.Functions[i], interp.Grid{Size: k.Block, Blocks: k.Blocks}, list(after)...)
+		if d := differs(after, want, err); d != "" {
+			t.Errorf("the kernel of seed %d, as devices get it, %s\n%s\n%s", k.Seed, d, k.Text, devices.Functions[i])
+			return compared
+		}
 		assert.Equal(t, k.Fails, want.Error != "", "the kernel of seed %d is not as it was meant", k.Seed)
 		compared++
 	}
 	assert.Equal(t, len(kernels), id)
 	return compared
+}
+
+// passed returns the program that is printed for devices. It checks the program after each pass, and counts the functions that each pass
+// changes.
+func passed(t *testing.T, program *ir.Program, changed map[string]int) *ir.Program {
+	t.Helper()
+	made := passes.Copy(program)
+	require.NoError(t, made.Verify())
+	require.Equal(t, program.String(), made.String(), "the copy")
+	for _, pass := range passes.All {
+		var before []string
+		for _, f := range made.Functions {
+			before = append(before, f.String())
+		}
+		pass.Run(made)
+		require.NoError(t, made.Verify(), "after the pass %s", pass.Name)
+		for i, f := range made.Functions {
+			if f.String() != before[i] {
+				changed[pass.Name]++
+			}
+		}
+	}
+	require.Equal(t, passes.Devices(program).String(), made.String())
+	return made
+}
+
+// copied returns a copy whose slices are its own.
+func (g given) copied() given {
+	g.X, g.F, g.G = slices.Clone(g.X), slices.Clone(g.F), slices.Clone(g.G)
+	g.Y, g.Z, g.E = slices.Clone(g.Y), slices.Clone(g.Z), slices.Clone(g.E)
+	return g
 }
 
 // variedAsSaid returns a function that notes the values of lets which are not in loops, and one that says which of them differs between threads for
@@ -288,18 +330,21 @@ func TestInterpreterEqualsGo(t *testing.T) {
 	t.Parallel()
 	dir := translate.Module(t, map[string]string{})
 	const each = 100
-	count, compared := *interpreted, 0
+	count, compared, changed := *interpreted, 0, map[string]int{}
 	for first := 0; first < count && !t.Failed(); first += each {
 		begin := time.Now()
 		var kernels []translate.RandomText
 		for id := range min(each, count-first) {
 			kernels = append(kernels, translate.Randomly(translate.FirstSeed()+uint64(first+id), id))
 		}
-		compared += interpretedBatch(t, dir, translate.RandomHead, kernels, false)
+		compared += interpretedBatch(t, dir, translate.RandomHead, kernels, false, changed)
 		t.Logf("%d kernels from seed %d: %v", min(each, count-first), translate.FirstSeed()+uint64(first), time.Since(begin).Round(time.Millisecond))
 	}
 	assert.Equal(t, count, compared)
-	t.Logf("the interpreter equals Go on %d kernels, from seed %d", compared, translate.FirstSeed())
+	for _, pass := range passes.All {
+		assert.True(t, count < each || changed[pass.Name] > 0, "the pass %s changes nothing", pass.Name)
+	}
+	t.Logf("the interpreter equals Go on %d kernels, from seed %d; passes change %v", compared, translate.FirstSeed(), changed)
 }
 
 // The interpreter computes the same as Go on kernels that use every form of statement and expression.
@@ -310,5 +355,5 @@ func TestInterpreterKnowsWhatGoMeans(t *testing.T) {
 	for id := range strings.Count(src, "//halyard:kernel") {
 		kernels = append(kernels, translate.RandomText{Seed: uint64(id), Block: [3]int{16, 1, 1}, Blocks: [3]int{3, 1, 1}})
 	}
-	assert.Equal(t, len(kernels), interpretedBatch(t, translate.Module(t, map[string]string{}), src, kernels, true))
+	assert.Equal(t, len(kernels), interpretedBatch(t, translate.Module(t, map[string]string{}), src, kernels, true, map[string]int{}))
 }
