@@ -82,6 +82,7 @@ var Rules = []Rule{
 	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/testing/path/measured", []string{"..."}, "it makes calls as any program does"},
 	{"internal/testing/mutants/made", []string{"..."}, "it breaks backends by a layer around them"},
+	{"internal/testing/sass", []string{"hal", "hal/driver", "internal/...", "kernel"}, "it compiles kernels as programs do"},
 	{"internal/testing/atomics", []string{"hal", "kernel", "kernel/grid"}, "kernels are written as in any program"},
 	{"internal/testing/everydevice", []string{"..."}, "tests are written as programs are"},
 	{"internal/testing/around", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
