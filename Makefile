@@ -15,7 +15,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run api usage path test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-vulkan bench-kernels bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
+.PHONY: help run api usage path sass test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-vulkan bench-kernels bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -154,6 +154,9 @@ path: ## count the functions and files that a reader of a call visits (simulated
 MUTANTS_FLAGS ?= -layers
 mutants: ## break backends in one way each, and see that the conformance suite finds it (MUTANTS_FLAGS="-all -made 40 -run Fill")
 	@$(GO) run ./internal/testing/mutants $(MUTANTS_FLAGS)
+
+sass: ## count instructions of three kernels for sm_90 (HALYARD_NVRTC_LIBRARY names NVRTC, HALYARD_TEST_NVDISASM nvdisasm)
+	@$(GO) run ./internal/testing/sass
 
 sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print how to use them
 	@$(GO) run ./internal/testing/simdrivers

@@ -7,6 +7,7 @@
 //   - Package build makes it from the syntax tree, with the types that go/types found. It refuses what has no translation.
 //   - Package facts finds out what is known about it, and package footprint what a launch touches.
 //   - Package edges finds checks that the threads of a row do not need, for the loops that run kernels on the host.
+//   - Package passes changes it for devices, so that kernels are faster. What follows for devices starts from the changed copy.
 //   - Package cprint prints it in C, and package spirv in SPIR-V. Package vulkan has the functions that Vulkan lacks. Package lanes prints it in Go, with
 //     vectors.
 //
@@ -32,6 +33,7 @@
 //
 //   - [Package.Translate] calls build.Program. For the kernel and each function that it calls, program.function in build/function.go makes an ir.Function.
 //     Its statements come from function.statement in build/statement.go, their values from values.expr in build/expression.go.
+//   - [Package.Translate] calls passes.Devices, which changes nothing in saxpy.
 //   - [Package.Translate] calls cprint.Print. printer.function in cprint/function.go asks package quirks for the table of the function, and prints the head.
 //     The statements come from function.statement in cprint/statement.go, their values from values.computed in cprint/expression.go, an element such as
 //     y[i] from values.place in cprint/call.go.
@@ -51,6 +53,8 @@
 //   - A new target: for a compiler of C, a header in kernel/prelude and a case in kernel.Prelude. For another language, a package beside cprint and spirv
 //     that prints an ir.Program; a file beside vulkan.go that writes the result into a Go file, with its name in package load; and a call of it in
 //     [Package.Translate].
+//   - A new pass, which makes kernels faster on devices and leaves their results alone: package passes. Loops for the host are cut from
+//     the author's text, so no pass changes them.
 //   - A new quirk, which is a form of the text that avoids a fault of a compiler: package quirks for compilers of C, spirv/quirk.go for drivers of Vulkan.
 //   - A new function of package math: [ir.Functions], cprint/math.go, and spirv/math.go or package vulkan.
 //

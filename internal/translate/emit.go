@@ -19,6 +19,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/lanes"
 	"github.com/go-halyard/halyard/internal/translate/load"
+	"github.com/go-halyard/halyard/internal/translate/passes"
 	"github.com/go-halyard/halyard/internal/translate/vulkan"
 )
 
@@ -84,8 +85,9 @@ func (p *Package) Translate() (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.narrow = facts.NarrowOf(program)
-	printed := cprint.Print(program, p.narrow)
+	devices := passes.Devices(program)
+	p.narrow = facts.NarrowOf(devices)
+	printed := cprint.Print(devices, p.narrow)
 	ptx := ""
 	if p.PTX != nil {
 		if ptx, err = p.PTX(printed.C); err != nil {
@@ -101,10 +103,13 @@ func (p *Package) Translate() (*Output, error) {
 		return nil, err
 	}
 	kernels := p.kernels(program)
+	for _, f := range kernels {
+		f.printed = devices.Functions[slices.Index(program.Functions, f.made)]
+	}
 	if err := p.generate(made, program, ptx, kernels, launchers, printed.Sites, sources); err != nil {
 		return nil, err
 	}
-	if err := p.vulkan(made, program, kernels, printed.Sites); err != nil {
+	if err := p.vulkan(made, devices, kernels, printed.Sites); err != nil {
 		return nil, err
 	}
 	if made.SIMD == nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/cprint"
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/passes"
 	"github.com/go-halyard/halyard/internal/translate/spirv"
 	"github.com/go-halyard/halyard/internal/translate/vulkan"
 )
@@ -84,6 +85,7 @@ func valid(t *testing.T, what string, m *module.Module) {
 func validated(t *testing.T, what string, p *translate.Package) (n int) {
 	program, err := build.Program(p.Package)
 	require.NoError(t, err, what)
+	program = passes.Devices(program)
 	narrow := facts.NarrowOf(program)
 	for _, f := range program.Functions {
 		if !f.Kernel {

@@ -23,6 +23,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/ir/interp"
+	"github.com/go-halyard/halyard/internal/translate/passes"
 )
 
 var interpreted = flag.Int("interpreted", 100, "how many random kernels the interpreter is compared with Go on")
@@ -125,8 +126,12 @@ func (w *work) after() (got given) {
 }
 `
 
-// interpretedBatch compares the interpreter with Go on kernels, which are built as one program, and says how many it has also run with narrow integers. Short ones do not have all parameters.
-func interpretedBatch(t *testing.T, dir, head string, kernels []translate.RandomText, short bool) (compared, narrowly int) {
+// narrowly is the key of the kernels that are compared with narrow integers.
+const narrowly = "narrow integers"
+
+// interpretedBatch compares the interpreter with Go on kernels, which are built as one program. It counts the kernels that passes change, by
+// the pass, and those that are compared with narrow integers. Short ones do not have all parameters.
+func interpretedBatch(t *testing.T, dir, head string, kernels []translate.RandomText, short bool, changed map[string]int) (compared int) {
 	var src, table strings.Builder
 	src.WriteString(head)
 	table.WriteString("package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar _ grid.Thread\n\nvar works = []work{\n")
@@ -166,9 +171,10 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 	require.NoError(t, err)
 	require.NoError(t, program.Verify())
 	results := bufio.NewReader(pipe)
+	devices := passed(t, program, changed)
 	id := 0
-	effects, narrow := map[*ir.Function]*facts.Effects{}, facts.NarrowOf(program)
-	for _, f := range program.Functions {
+	effects, narrow := map[*ir.Function]*facts.Effects{}, facts.NarrowOf(devices)
+	for i, f := range program.Functions {
 		effects[f] = facts.EffectsOf(f, effects)
 		if !f.Kernel {
 			continue
@@ -180,36 +186,74 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 		if k.Seed%3 == 0 {
 			a = int64((k.Seed + 1) * 0x9e3779b97f4a7c15)
 		}
-		again := got.copied()
-		argsOf := func(g given) []any {
+		list := func(g given) []any {
 			if short {
 				return []any{a, g.X, g.F, g.Y, g.Z}
 			}
 			return []any{a, g.P, g.X, g.F, g.G, g.Y, g.Z, g.E}
 		}
+		after, again := got.copied(), got.copied()
 		trace, wrong := variedAsSaid(f, effects)
-		err := interp.Traced(program, f, interp.Grid{Size: k.Block, Blocks: k.Blocks}, trace, nil, argsOf(got)...)
+		size := interp.Grid{Size: k.Block, Blocks: k.Blocks}
+		err := interp.Traced(program, f, size, trace, nil, list(got)...)
 		if w := wrong(); w != "" {
 			t.Errorf("the kernel of seed %d: %s\n%s", k.Seed, w, f)
-			return compared, narrowly
+			return compared
 		}
 		if d := differs(got, want, err); d != "" {
 			t.Errorf("the kernel of seed %d %s\n%s\n%s", k.Seed, d, k.Text, f)
-			return compared, narrowly
+			return compared
+		}
+		f = devices.Functions[i]
+		err = interp.Run(devices, f, size, list(after)...)
+		if d := differs(after, want, err); d != "" {
+			t.Errorf("the kernel of seed %d, as devices get it, %s\n%s\n%s", k.Seed, d, k.Text, f)
+			return compared
 		}
 		if most, sizes := narrow.Limit(f); !k.Fails && (len(sizes) == 0 || max(a, -a) <= most) {
-			err := interp.Traced(program, f, interp.Grid{Size: k.Block, Blocks: k.Blocks}, nil, narrow, argsOf(again)...)
+			err := interp.Traced(devices, f, size, nil, narrow, list(again)...)
 			if d := differs(again, want, err); d != "" {
 				t.Errorf("the kernel of seed %d, with narrow integers, %s\n%s\n%s", k.Seed, d, k.Text, f)
-				return compared, narrowly
+				return compared
 			}
-			narrowly++
+			changed[narrowly]++
 		}
 		assert.Equal(t, k.Fails, want.Error != "", "the kernel of seed %d is not as it was meant", k.Seed)
 		compared++
 	}
 	assert.Equal(t, len(kernels), id)
-	return compared, narrowly
+	return compared
+}
+
+// passed returns the program that is printed for devices. It checks the program after each pass, and counts the functions that each pass
+// changes.
+func passed(t *testing.T, program *ir.Program, changed map[string]int) *ir.Program {
+	t.Helper()
+	made := passes.Copy(program)
+	require.NoError(t, made.Verify())
+	require.Equal(t, program.String(), made.String(), "the copy")
+	for _, pass := range passes.All {
+		var before []string
+		for _, f := range made.Functions {
+			before = append(before, f.String())
+		}
+		pass.Run(made)
+		require.NoError(t, made.Verify(), "after the pass %s", pass.Name)
+		for i, f := range made.Functions {
+			if f.String() != before[i] {
+				changed[pass.Name]++
+			}
+		}
+	}
+	require.Equal(t, passes.Devices(program).String(), made.String())
+	return made
+}
+
+// copied returns a copy whose slices are its own.
+func (g given) copied() given {
+	g.X, g.F, g.G = slices.Clone(g.X), slices.Clone(g.F), slices.Clone(g.G)
+	g.Y, g.Z, g.E = slices.Clone(g.Y), slices.Clone(g.Z), slices.Clone(g.E)
+	return g
 }
 
 // variedAsSaid returns a function that notes the values of lets which are not in loops, and one that says which of them differs between threads for
@@ -247,12 +291,6 @@ func variedAsSaid(f *ir.Function, effects map[*ir.Function]*facts.Effects) (inte
 		}
 		seen[k] = bits
 	}, func() string { return wrong }
-}
-
-// copied returns a copy with slices of its own.
-func (g given) copied() given {
-	g.X, g.F, g.G, g.Y, g.Z, g.E = slices.Clone(g.X), slices.Clone(g.F), slices.Clone(g.G), slices.Clone(g.Y), slices.Clone(g.Z), slices.Clone(g.E)
-	return g
 }
 
 // readGiven reads what the program wrote.
@@ -310,20 +348,22 @@ func TestInterpreterEqualsGo(t *testing.T) {
 	t.Parallel()
 	dir := translate.Module(t, map[string]string{})
 	const each = 100
-	count, compared, narrowly := *interpreted, 0, 0
+	count, compared, changed := *interpreted, 0, map[string]int{}
 	for first := 0; first < count && !t.Failed(); first += each {
 		begin := time.Now()
 		var kernels []translate.RandomText
 		for id := range min(each, count-first) {
 			kernels = append(kernels, translate.Randomly(translate.FirstSeed()+uint64(first+id), id))
 		}
-		all, narrow := interpretedBatch(t, dir, translate.RandomHead, kernels, false)
-		compared, narrowly = compared+all, narrowly+narrow
+		compared += interpretedBatch(t, dir, translate.RandomHead, kernels, false, changed)
 		t.Logf("%d kernels from seed %d: %v", min(each, count-first), translate.FirstSeed()+uint64(first), time.Since(begin).Round(time.Millisecond))
 	}
 	assert.Equal(t, count, compared)
-	assert.Greater(t, narrowly, count*3/4)
-	t.Logf("the interpreter equals Go on %d kernels, on %d with narrow integers, from seed %d", compared, narrowly, translate.FirstSeed())
+	assert.Greater(t, changed[narrowly], count*3/4)
+	for _, pass := range passes.All {
+		assert.True(t, count < each || changed[pass.Name] > 0, "the pass %s changes nothing", pass.Name)
+	}
+	t.Logf("the interpreter equals Go on %d kernels, from seed %d; passes change %v", compared, translate.FirstSeed(), changed)
 }
 
 // The interpreter computes the same as Go on kernels that use every form of statement and expression.
@@ -334,6 +374,5 @@ func TestInterpreterKnowsWhatGoMeans(t *testing.T) {
 	for id := range strings.Count(src, "//halyard:kernel") {
 		kernels = append(kernels, translate.RandomText{Seed: uint64(id), Block: [3]int{16, 1, 1}, Blocks: [3]int{3, 1, 1}})
 	}
-	compared, _ := interpretedBatch(t, translate.Module(t, map[string]string{}), src, kernels, true)
-	assert.Equal(t, len(kernels), compared)
+	assert.Equal(t, len(kernels), interpretedBatch(t, translate.Module(t, map[string]string{}), src, kernels, true, map[string]int{}))
 }

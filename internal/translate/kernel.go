@@ -50,6 +50,7 @@ type function struct {
 	instances []*ir.Function // of the first kernel: the kernels for all types of the list
 
 	made    *ir.Function
+	printed *ir.Function // the same as devices get it: see package passes
 	effects map[*ir.Function]*facts.Effects
 	needs   facts.Needs
 	looped  facts.Looped
@@ -245,7 +246,7 @@ func (p *Package) over(f *function) string {
 // sizes returns the fields of kernel.Written that say how large a launch may be for the code that keeps integers in 32 bits.
 func (f *function) sizes(narrow *facts.Narrow) string {
 	var b strings.Builder
-	most, sizes := narrow.Limit(f.made)
+	most, sizes := narrow.Limit(f.printed)
 	at := 0
 	for _, m := range f.made.Params {
 		switch n := facts.Wires(m.Type); {

@@ -36,15 +36,16 @@ func sumOf(c string) string {
 	return hex.EncodeToString(whole[:8])
 }
 
-// vulkan sets the file that gives the program its kernels for devices of Vulkan, and their modules as text.
-func (p *Package) vulkan(made *Output, program *ir.Program, kernels []*function, sites []string) error {
+// vulkan sets the file that gives the program its kernels for devices of Vulkan, and their modules as text. The parameter devices is the
+// program as devices get it: see package passes.
+func (p *Package) vulkan(made *Output, devices *ir.Program, kernels []*function, sites []string) error {
 	made.modules = map[string]vulkan.Modules{}
 	var b, text strings.Builder
 	fmt.Fprintf(&b, "%s\n\n//go:build vulkan\n\npackage %s\n\nimport \"github.com/go-halyard/halyard/kernel\"\n\n", load.GeneratedBy, p.Name)
 	fmt.Fprintf(&b, "func init() {\n\t%s.Compiled(%q, map[string]kernel.Code{\n", p.free("program", "kernels"), sumOf(made.C))
 	var packer build.Packer
 	for _, f := range slices.SortedFunc(slices.Values(kernels), func(a, b *function) int { return strings.Compare(p.name(a), p.name(b)) }) {
-		m, err := vulkan.ModulesOf(program, f.made, spirv.Options{Entry: cprint.Entry(f.made), Loops: f.rounds() != "", Sites: sites, Narrow: p.narrow})
+		m, err := vulkan.ModulesOf(devices, f.printed, spirv.Options{Entry: cprint.Entry(f.made), Loops: f.rounds() != "", Sites: sites, Narrow: p.narrow})
 		if err != nil {
 			return err
 		}
