@@ -69,6 +69,11 @@ func (f *values) compute(v *ir.Value) isa.ID {
 		x, y := f.operands(v)
 		return f.compare(op, v.Args[0].Type, x, y)
 	case op.Binary():
+		if f.frame.f.Fast {
+			if id := f.fast(v); id != 0 {
+				return id
+			}
+		}
 		x, y := f.operands(v)
 		return f.binary(op, v.Type, x, y, v.Args[1])
 	case op == ir.Go:
@@ -231,7 +236,9 @@ func (f *values) exprs(list []*ir.Value) (all []isa.ID) {
 func (f *values) convert(v *ir.Value) isa.ID {
 	from, to := v.Args[0].Type, v.Type
 	typ := f.emitter.value(to)
-	if name, args := facts.SingleMath(v); facts.ExactMath[name] {
+	if name, args := facts.SingleMath(v); name == "Sqrt" && f.frame.f.Fast {
+		return f.float(build.OpExtInst, typ, f.m.GLSL(), build.GLSLSqrt, f.expr(args[0]))
+	} else if facts.ExactMath[name] {
 		return f.mathOf(name, to, f.exprs(args))[0]
 	}
 	switch x := f.expr(v.Args[0]); {
