@@ -238,6 +238,8 @@ func (f *values) convert(v *ir.Value) isa.ID {
 	typ := f.emitter.value(to)
 	if name, args := facts.SingleMath(v); name == "Sqrt" && f.frame.f.Fast {
 		return f.float(build.OpExtInst, typ, f.m.GLSL(), build.GLSLSqrt, f.expr(args[0]))
+	} else if name == "FMA" && f.driver {
+		return f.float(build.OpExtInst, typ, append([]uint32{f.m.GLSL(), build.GLSLFma}, f.exprs(args)...)...)
 	} else if facts.ExactMath[name] {
 		return f.mathOf(name, to, f.exprs(args))[0]
 	}
