@@ -89,6 +89,7 @@ type Written struct {
 	NestsAt string // where the deepest is
 	Private int    // bytes of the arrays and structures that are variables of a thread, if they are many
 	Types   int    // of a generic kernel: the number of its list of types
+	Fast    bool   // devices compute its floats within the bounds of fast kernels, and the host computes them exactly
 
 	Footprint Footprint // what it touches; Of is nil if the file was written by an older command
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -61,7 +62,11 @@ func (w *written) compare(op string) error {
 		name, sum, _ := strings.Cut(rest, " ")
 		source := filepath.Join(folder, filepath.FromSlash(file))
 		if strings.HasSuffix(file, "/") {
-			if file, name := declares(source, sum, strings.Split(name, ",")); file != "" {
+			names := strings.Split(name, ",")
+			if file == "./" && !slices.ContainsFunc(w.sources, func(l string) bool { return strings.Contains(l, " halyard:kernel ") }) {
+				names = append(names, "halyard:kernel") // a mark for all kernels of the package
+			}
+			if file, name := declares(source, sum, names); file != "" {
 				return hal.Errorf(op, hal.ErrInvalidArgument,
 					"%s: %s is declared there, and kernels that %s has would mean it; "+
 						"run go generate, or go tool halyard kernels, in that folder",

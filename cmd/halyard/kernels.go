@@ -19,6 +19,9 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
+// envFast is the environment variable that makes all kernels fast, to try what that gains.
+const envFast = "HALYARD_FAST"
+
 // kernelsOptions are the flags of kernels.
 type kernelsOptions struct {
 	check, verbose, ir bool
@@ -75,6 +78,10 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 	if err != nil {
 		return err
 	}
+	fast := os.Getenv(envFast)
+	if fast != "" && fast != "1" {
+		return usage("%s=%s: write 1, so that all kernels are fast, or nothing", envFast, fast)
+	}
 	packages, err := translate.Load(ctx, dir, patterns...)
 	var all load.Errors
 	if errors.As(err, &all) {
@@ -85,6 +92,9 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 	}
 	if len(packages) == 0 {
 		return fmt.Errorf("no function is marked //halyard:kernel in %q", patterns)
+	}
+	for _, p := range packages {
+		p.AllFast = p.AllFast || fast != ""
 	}
 	if o.ir {
 		return represent(out, packages)
@@ -221,6 +231,9 @@ func (w *writer) write(file string, text []byte) error {
 // loops says for each kernel how the host runs its threads.
 func loops(out io.Writer, all []translate.Loop) {
 	for _, l := range all {
+		if l.Fast {
+			fmt.Fprintf(out, "%s: %s is fast: devices may fuse products with sums, and approximate quotients and roots of float32\n", l.Pos, l.Kernel)
+		}
 		switch {
 		case l.Vectors && l.Why != nil:
 			fmt.Fprintf(out, "%s: this part of %s runs thread by thread on the host: %s\n", l.Why.Pos, l.Kernel, l.Why.Text)

@@ -56,6 +56,22 @@ func TestKernels(t *testing.T) {
 	assert.Equal(t, exitPassed, code, out)
 	assert.Contains(t, out, source+":6:1: a launch of double can be cut along t.Global(0)\n\tx: reads and writes element i\n")
 
+	assert.NotContains(t, out, "is fast")
+	const isFast = ":6:1: double is fast: devices may fuse products with sums, and approximate quotients and roots of float32\n"
+	t.Setenv(envFast, "yes")
+	code, out = halyard(here)
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, out, "HALYARD_FAST=yes: write 1")
+	t.Setenv(envFast, "1")
+	code, out = halyard("-v", here)
+	assert.Equal(t, exitPassed, code, out)
+	assert.Contains(t, out, source+isFast)
+	t.Setenv(envFast, "")
+	write(strings.Replace(goKernel, "kernel\n", "kernel fast\n", 1))
+	code, out = halyard("-v", here)
+	assert.Equal(t, exitPassed, code, out)
+	assert.Contains(t, out, source+isFast)
+
 	write(strings.Replace(goKernel, "*= 2", "*= 3", 1))
 	before, err := os.ReadFile(generated)
 	require.NoError(t, err)

@@ -21,14 +21,14 @@ type word struct {
 
 // Sums returns a hash of each declaration at the top of a Go file, by its name: "saxpy", or "Frame.Area" for a method. The constants of
 // one pair of parentheses depend on each other, by iota, so what is declared together has one hash. Each import has a hash of its own,
-// by "import:" and its path. The file need not be valid Go.
+// by "import:" and its path, and so has a line "//halyard:kernel fast" before the package clause, by "halyard:kernel". The file need not be valid Go.
 //
 // Files that were generated have these hashes, also in modules that nobody generates again: a declaration's hash must never be another one.
 func Sums(src []byte) map[string]string {
 	sums := map[string]string{}
 	var s scanner.Scanner
 	s.Init(token.NewFileSet().AddFile("", -1, len(src)), src, nil, scanner.ScanComments)
-	var decl, mark []word // mark has the types for which a generic kernel is translated
+	var decl, mark []word // mark has what follows //halyard:kernel in its line
 	for depth := 0; ; {
 		_, kind, text := s.Scan()
 		switch kind {
@@ -53,6 +53,9 @@ func Sums(src []byte) map[string]string {
 		}
 		for _, name := range names(decl) {
 			sums[name] = sum(append(decl, mark...))
+		}
+		if len(mark) > 0 && len(decl) > 0 && decl[0].kind == token.PACKAGE {
+			sums["halyard:kernel"] = sum(mark)
 		}
 		for _, spec := range imports(decl) {
 			if path, err := strconv.Unquote(spec[len(spec)-1].text); err == nil {

@@ -209,7 +209,7 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		if why != nil && !strings.ContainsAny(why.Pos.Filename, "/\\") { // in text that this package has written
 			why.Pos.Filename = filepath.Join(filepath.Dir(at.Filename), why.Pos.Filename)
 		}
-		made.Loops = append(made.Loops, Loop{p.name(f), at, v != nil || parts, why})
+		made.Loops = append(made.Loops, Loop{p.name(f), at, v != nil || parts, f.made.Fast, why})
 	}
 	all := vectors
 	for i, l := range loops {
@@ -326,6 +326,9 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 				needs = "float64, and " + needs
 			}
 			at += fmt.Sprintf(", Needs: %q", needs)
+		}
+		if f.made.Fast {
+			at += ", Fast: true"
 		}
 		if types := cprint.Types(program, f.made); types > 0 {
 			at += fmt.Sprintf(", Types: %d", types)

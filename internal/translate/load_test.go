@@ -222,13 +222,17 @@ func TestMarksThatWouldBeIgnored(t *testing.T) {
 	t.Parallel()
 	const head, body = "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar _ grid.Thread\n\n", "func k(t grid.Thread, x []int32) { x[0] = 1 }\n"
 	const good = head + "//halyard:kernel\n" + body
-	const asWritten, nothing = "this marks no kernel; write //halyard:kernel, without a space, and nothing else in the line but the types of a generic kernel", "this marks no kernel; write it in the line before a function"
+	const asWritten, nothing = "this marks no kernel; write //halyard:kernel, without a space, and nothing else in the line but the word fast and the types of a generic kernel", "this marks no kernel; write it in the line before a function"
 	const leftOut = "k is in a file that some builds leave out, because of a build constraint, its name, or cgo"
 	for _, c := range []struct{ file, src, want string }{
 		{"k.go", good, ""},
 		{"k.go", head + "// Mark it with //halyard:kernel, for halyard: kernels are translated then.\n//\n//halyard:kernel \n" + body, ""},
 		{"k.go", head + "// halyard:kernel\n" + body, asWritten},
-		{"k.go", head + "//halyard:kernel fast\n" + body, "k is not generic; write //halyard:kernel, and nothing else in the line"},
+		{"k.go", head + "//halyard:kernel fast\n" + body, ""},
+		{"k.go", "//halyard:kernel fast\n\n" + good, ""},
+		{"k.go", "//halyard:kernel fast float32\n\n" + good, "before the package clause only //halyard:kernel fast is allowed, for all kernels of the package"},
+		{"k.go", "//halyard:kernel\n" + good, "before the package clause only //halyard:kernel fast is allowed"},
+		{"k.go", head + "//halyard:kernel quick\n" + body, "k is not generic; write //halyard:kernel or //halyard:kernel fast, and nothing else in the line"},
 		{"k.go", head + "// halyard:kernel fast\n" + body, asWritten},
 		{"k.go", head + "//halyard:kernels\n" + body, asWritten},
 		{"k.go", head + "//Halyard:Kernel\n" + body, asWritten},

@@ -110,6 +110,11 @@ func (p *Package) sources() ([]string, error) {
 	for _, k := range own.Kernels() {
 		visit(own, declared[home(own.Info.Defs[k.Name])][k.Name.Name])
 	}
+	for _, file := range own.Files {
+		if load.FastMark(file) != nil {
+			names = append(names, filepath.Base(p.Fset.File(file.Pos()).Name())+" halyard:kernel")
+		}
+	}
 	slices.Sort(names)
 	sums := map[string]map[string]string{} // by file
 	for i, key := range names {

@@ -518,7 +518,7 @@ func laneFiles(t *testing.T, imp types.Importer, src string) (rows, vectors stri
 	needed := map[string]string{"grid": load.GridPath}
 	for i, f := range kernels {
 		v, why := p.vectors(f, all[i])
-		loops = append(loops, Loop{f.decl.Name.Name, fset.Position(f.decl.Pos()), v != nil, why})
+		loops = append(loops, Loop{f.decl.Name.Name, fset.Position(f.decl.Pos()), v != nil, false, why})
 		if v != nil {
 			made = append(made, v)
 			fmt.Fprintf(&text, "var %s %s\n\n", v.Hook, v.Type)

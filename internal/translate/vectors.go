@@ -94,6 +94,7 @@ type Loop struct {
 	Kernel  string
 	Pos     token.Position
 	Vectors bool        // threads of a row, or of parts between barriers, run as vectors in builds with package simd
+	Fast    bool        // the kernel is fast
 	Why     *load.Error // the first thing that keeps them, or those of another part, from it
 }
 

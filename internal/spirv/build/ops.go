@@ -139,4 +139,7 @@ const (
 	GLSLFloor     = 8
 	GLSLCeil      = 9
 	GLSLSqrt      = 31
+
+	GLSLInverseSqrt = 32
+	GLSLFma         = 50
 )

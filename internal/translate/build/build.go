@@ -49,6 +49,8 @@ func Program(p *load.Package) (*ir.Program, error) {
 	}
 	for _, decl := range p.Kernels() {
 		g.try(func() {
+			_, _, g.fast = load.Mark(decl)
+			g.fast = g.fast || p.AllFast
 			for _, args := range g.instances(decl) {
 				g.try(func() { g.kernel(decl, args) })
 			}

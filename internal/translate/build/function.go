@@ -13,7 +13,7 @@ import (
 // function builds a function, or returns the one that is built already. The slice forms says how its arguments are passed.
 func (p *program) function(obj *types.Func, args []types.Type, forms []form, pos token.Pos) *function {
 	for _, f := range p.functions[obj.Origin()] {
-		if slices.EqualFunc(f.forms, forms, form.same) && slices.EqualFunc(f.given, args, types.Identical) {
+		if f.made.Fast == p.fast && slices.EqualFunc(f.forms, forms, form.same) && slices.EqualFunc(f.given, args, types.Identical) {
 			if f.busy {
 				refuse(pos, "%s calls itself; write a loop", obj.Name())
 			}
@@ -33,7 +33,7 @@ func (p *program) function(obj *types.Func, args []types.Type, forms []form, pos
 		refuse(pos, "%s is in a file that some builds leave out, because of a build constraint, its name, or cgo, and the generated file is in all; "+
 			"move it to another file", obj.Name())
 	}
-	made := &ir.Function{Name: strings.ReplaceAll(obj.Name(), ".", "_"), Kernel: p.kernels[obj], Syntax: decl}
+	made := &ir.Function{Name: strings.ReplaceAll(obj.Name(), ".", "_"), Kernel: p.kernels[obj], Fast: p.fast, Syntax: decl}
 	if made.Kernel {
 		made.Types = p.suffix(args)
 		made.Name += made.Types

@@ -13,12 +13,12 @@ const mostInstances = 32
 
 // instances returns the lists of type arguments for which a kernel is built. For a kernel that is not generic, it returns a single empty list.
 func (p *program) instances(decl *ast.FuncDecl) [][]types.Type {
-	mark, words := load.Mark(decl)
+	mark, words, _ := load.Mark(decl)
 	list := decl.Type.TypeParams
 	obj, ok := p.pkg.Info.Defs[decl.Name].(*types.Func)
 	switch {
 	case list == nil && len(words) > 0:
-		refuse(mark.Pos(), "%s is not generic; write %s, and nothing else in the line", decl.Name.Name, load.Marker)
+		refuse(mark.Pos(), "%s is not generic; write %s or %[2]s fast, and nothing else in the line", decl.Name.Name, load.Marker)
 	case list == nil || !ok:
 		return [][]types.Type{nil}
 	case len(words) == 0:

@@ -22,6 +22,7 @@ type program struct {
 	context   *types.Context // for instantiating generic types
 	decls     map[*types.Func]*ast.FuncDecl
 	kernels   map[*types.Func]bool
+	fast      bool // the kernel that is being built is fast
 	functions map[*types.Func][]*function
 	types     map[types.Type]*ir.Type
 	tables    map[*types.Var]*table

@@ -176,6 +176,9 @@ func (f *values) compared(v *ir.Value) text {
 // floats returns an operation on floats.
 func (f *values) floats(v *ir.Value) text {
 	n := numbers[v.Type.Kind]
+	if t, ok := f.fast(v, n); ok {
+		return t
+	}
 	x := f.value(v.Args[0])
 	if v.Op == ir.Neg {
 		return f.negated(n, x)
@@ -298,6 +301,9 @@ func (f *values) converted(v *ir.Value) text {
 	from, to := v.Args[0].Type, v.Type
 	a, b := numbers[from.Kind], numbers[to.Kind]
 	if name, args := facts.SingleMath(v); mathNames[name] != "" || name == "Max" || name == "Min" { // use the device's function for float32
+		if name == "Sqrt" && f.f.Fast {
+			return called(f.approximate("go_root"), f.value(args[0]))
+		}
 		return f.mathCall(name, numbers[ir.F32], args)
 	}
 	x := f.value(v.Args[0])

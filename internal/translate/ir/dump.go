@@ -25,6 +25,9 @@ func (f *Function) String() string {
 	if f.Kernel {
 		word = "kernel"
 	}
+	if f.Fast {
+		word = "fast " + word
+	}
 	var params, results []string
 	for _, p := range f.Params {
 		out := ""

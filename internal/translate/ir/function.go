@@ -10,8 +10,9 @@ type Program struct {
 
 // Function is a kernel, or a function that kernels call.
 type Function struct {
-	Name    string // the name in Go. Several functions may have it, as one is built for each list of type arguments and each form of slices and pointers
+	Name    string // the name in Go. Several functions may have it, as one is built for each list of type arguments, each form of slices and pointers, and each Fast
 	Kernel  bool
+	Fast    bool   // devices may fuse a float product with a sum, and approximate quotients and roots of float32. Only kernels that are fast call it
 	Types   string // of a generic kernel: what its name has at its end for the type arguments
 	Params  []*Param
 	Results []*Type

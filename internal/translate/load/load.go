@@ -147,6 +147,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 	p := Check(fset, path, files, imports)
 	p.Dir, p.constrained = folder, constrained
 	p = p.Expanded(texts, imports)
+	p.AllFast = slices.ContainsFunc(files, func(f *ast.File) bool { return FastMark(f) != nil })
 	for _, file := range generated {
 		switch filepath.Base(file) {
 		case GeneratedName(p.Name), TestName(p.Name), VulkanName(p.Name):
@@ -164,7 +165,7 @@ var almost = regexp.MustCompile(`(?i)^(//halyard:.*|//[ \t]*halyard:[ \t]*kernel
 
 // marks returns the marks of kernels in a file, and errors for marks that mark no function.
 func marks(fset *token.FileSet, file *ast.File) (good []*ast.Comment, bad Errors) {
-	docs := map[*ast.CommentGroup]bool{}
+	docs, fast := map[*ast.CommentGroup]bool{}, FastMark(file)
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok {
 			docs[f.Doc] = true
@@ -173,12 +174,14 @@ func marks(fset *token.FileSet, file *ast.File) (good []*ast.Comment, bad Errors
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			switch {
-			case isMark(c) && docs[group]:
+			case isMark(c) && docs[group] || c == fast:
 				good = append(good, c)
+			case isMark(c) && c.Pos() < file.Package:
+				bad = refuseMarks(bad, fset, []*ast.Comment{c}, "before the package clause only "+Marker+" fast is allowed, for all kernels of the package")
 			case isMark(c):
 				bad = refuseMarks(bad, fset, []*ast.Comment{c}, "this marks no kernel; write it in the line before a function")
 			case almost.MatchString(c.Text):
-				bad = refuseMarks(bad, fset, []*ast.Comment{c}, "this marks no kernel; write "+Marker+", without a space, and nothing else in the line but the types of a generic kernel")
+				bad = refuseMarks(bad, fset, []*ast.Comment{c}, "this marks no kernel; write "+Marker+", without a space, and nothing else in the line but the word fast and the types of a generic kernel")
 			}
 		}
 	}

@@ -38,15 +38,31 @@ func (p *Package) Declared() map[*types.Func]*ast.FuncDecl {
 	return decls
 }
 
-// Mark returns the line that marks a kernel, and the words after the mark in that line.
-func Mark(kernel *ast.FuncDecl) (*ast.Comment, []string) {
-	mark := kernel.Doc.List[slices.IndexFunc(kernel.Doc.List, isMark)]
-	return mark, strings.Fields(mark.Text[len(Marker):])
+// Mark returns the line that marks a kernel, the types that follow the mark in that line, and whether the word fast is between them.
+func Mark(kernel *ast.FuncDecl) (mark *ast.Comment, types []string, fast bool) {
+	mark = kernel.Doc.List[slices.IndexFunc(kernel.Doc.List, isMark)]
+	types = strings.Fields(mark.Text[len(Marker):])
+	if fast = len(types) > 0 && types[0] == Fast; fast {
+		types = types[1:]
+	}
+	return mark, types, fast
+}
+
+// FastMark returns the line before the package clause of a file that makes all kernels of the package fast, or nil.
+func FastMark(file *ast.File) *ast.Comment {
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if c.Pos() < file.Package && isMark(c) && strings.TrimSpace(c.Text[len(Marker):]) == Fast {
+				return c
+			}
+		}
+	}
+	return nil
 }
 
 // Instances returns the lists of type arguments for which a kernel is translated. For a function that is not generic, it returns a single empty list.
 func (p *Package) Instances(kernel *ast.FuncDecl) (all [][]types.Type, why *Error) {
-	mark, words := Mark(kernel)
+	mark, words, _ := Mark(kernel)
 	if len(words) == 0 {
 		return [][]types.Type{nil}, nil
 	}
@@ -55,7 +71,7 @@ func (p *Package) Instances(kernel *ast.FuncDecl) (all [][]types.Type, why *Erro
 		for _, name := range strings.Split(word, ",") {
 			t, err := types.Eval(p.Fset, p.Types, mark.Pos(), name)
 			if err != nil || !t.IsType() {
-				return nil, p.ErrorAt(mark.Pos(), "%q is no type; write %s TYPE TYPE, or %[2]s TYPE,TYPE for two type parameters", name, Marker)
+				return nil, p.ErrorAt(mark.Pos(), "%q is no type; write %s TYPE TYPE, or %[2]s TYPE,TYPE for two type parameters, with the word fast before the types if floats may be computed approximately", name, Marker)
 			}
 			list = append(list, t.Type)
 		}

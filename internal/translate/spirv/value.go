@@ -81,6 +81,11 @@ func (f *values) compute(v *ir.Value) isa.ID {
 		x, y := f.operands(v)
 		return f.compare(op, v.Args[0].Type, x, y)
 	case op.Binary():
+		if f.frame.f.Fast {
+			if id := f.fast(v); id != 0 {
+				return id
+			}
+		}
 		x, y := f.operands(v)
 		return f.binary(op, v.Type, x, y, v.Args[1])
 	case op == ir.Go:
@@ -243,7 +248,11 @@ func (f *values) exprs(list []*ir.Value) (all []isa.ID) {
 func (f *values) convert(v *ir.Value) isa.ID {
 	from, to := v.Args[0].Type, v.Type
 	typ := f.emitter.value(to)
-	if name, args := facts.SingleMath(v); facts.ExactMath[name] {
+	if name, args := facts.SingleMath(v); name == "Sqrt" && f.frame.f.Fast {
+		return f.float(build.OpExtInst, typ, f.m.GLSL(), build.GLSLSqrt, f.expr(args[0]))
+	} else if name == "FMA" && f.driver {
+		return f.float(build.OpExtInst, typ, append([]uint32{f.m.GLSL(), build.GLSLFma}, f.exprs(args)...)...)
+	} else if facts.ExactMath[name] {
 		return f.mathOf(name, to, f.exprs(args))[0]
 	}
 	if from.Integer() && from.Bits() == 64 && f.narrow.Computed(v) && (!to.Integer() || to.Bits() < 64) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // ulps returns how far a result is from what it should be, in units in the last place.
@@ -86,5 +87,58 @@ func TestBitsAreThoseOfGo(t *testing.T) {
 		assert.Equal(t, bits.Reverse64(x), Reverse(x, 64))
 		assert.Equal(t, bits.ReverseBytes64(x), ReverseBytes(x, 64))
 		assert.Equal(t, bits.Reverse16(uint16(x)), uint16(Reverse(uint64(uint16(x)), 16)))
+	}
+}
+
+// Quotients and roots of float32 have Go's bits where the driver's product and sum is fused, for numbers of all exponents, for all roots of two binades, and for
+// quotients as close to halfway between two numbers as there are.
+func TestQuotientsAndRootsOfOneFMA(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	quotient := func(x, y float32) {
+		if got, want := Quotient32(x, y), x/y; math.Float32bits(got) != math.Float32bits(want) && (got == got || want == want) {
+			require.Equal(t, want, got, "%g / %g", x, y)
+		}
+	}
+	root := func(x float32) {
+		if got, want := Root32(x), float32(math.Sqrt(float64(x))); math.Float32bits(got) != math.Float32bits(want) && (got == got || want == want) {
+			require.Equal(t, want, got, "the root of %g", x)
+		}
+	}
+	for e := range uint32(512) { // with the sign
+		for f := range uint32(512) {
+			for range 16 {
+				quotient(math.Float32frombits(e<<23|r.Uint32()&(1<<23-1)), math.Float32frombits(f<<23|r.Uint32()&(1<<23-1)))
+			}
+		}
+		for m := uint32(0); m < 1<<23; m += 1 + r.Uint32N(1<<12) {
+			root(math.Float32frombits(e<<23 | m))
+		}
+	}
+	for m := range uint32(1 << 24) {
+		root(math.Float32frombits(0x3f000000 + m))
+	}
+	nearHalf(1<<20, quotient)
+}
+
+// nearHalf calls fn with the operands of quotients that are as close to halfway between two numbers as there are, first for the largest significands of y, then
+// for n random ones.
+func nearHalf(n uint64, fn func(x, y float32)) {
+	r := rand.New(rand.NewPCG(11, 12))
+	for i := range uint64(1<<16) + n {
+		y := 1<<24 - 1 - 2*i // odd
+		if i >= 1<<16 {
+			y = 1<<23 + r.Uint64N(1<<22)*2 + 1
+		}
+		inverse := y
+		for range 5 {
+			inverse *= 2 - y*inverse
+		}
+		for c := range int64(8) { // in half units in the last place, x/y is (c-3)/y away from the integer m
+			m := inverse * uint64(c-3) % (1 << 25)
+			if x := (m*y - uint64(c-3)) >> 25; x>>23 == 1 {
+				fn(float32(x), float32(y))
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unsafe"
@@ -58,21 +59,42 @@ func TestRoundedQuotientsAndRoots(t *testing.T) {
 	t.Run("the driver's, if they are known to be right", func(t *testing.T) { roundedOn(t, p, same, x, y) })
 	t.Setenv("HALYARD_VULKAN_WITHOUT", "roundedDivision")
 	t.Run("the driver's, corrected", func(t *testing.T) { roundedOn(t, p, same, x, y) })
+	body := regexp.MustCompile(`func fma32.*\{.*\}`)
 	for _, off := range []int{-30, -3, -2, -1, 0, 1, 2, 3, 30} {
-		t.Run(fmt.Sprintf("off by %d", off), func(t *testing.T) {
-			roundedOn(t, p, func(text string) string {
-				if !strings.Contains(text, "func Quotient32") {
-					return text
-				}
-				for _, own := range []string{"1 / float32(int32(q))", "float32(math.Sqrt(float64(float32(int32(p)) * 8388608)))", "float32(r) / float32(2*z)"} {
-					require.Contains(t, text, own)
-					text = strings.Replace(text, own, "wrong("+own+")", 1)
-				}
-				return text + fmt.Sprintf(wrongText, off)
-			}, x, y)
-		})
+		for name, fma32 := range map[string]string{"off by %d": "$0", "fused, off by %d": fusedText, "not fused, off by %d": "func fma32(x, y, z float32) float32 { return x*y + z }"} {
+			t.Run(fmt.Sprintf(name, off), func(t *testing.T) {
+				roundedOn(t, p, func(text string) string {
+					if !strings.Contains(text, "func Quotient32") {
+						return text
+					}
+					for _, own := range []string{"1 / v", "float32(math.Sqrt(float64(x)))", "1/(z+z)", "1 / float32(int32(q))", "float32(math.Sqrt(float64(float32(int32(p)) * 8388608)))", "float32(r) / float32(2*z)"} {
+						require.Contains(t, text, own)
+						text = strings.Replace(text, own, "wrong("+own+")", 1)
+					}
+					require.Regexp(t, body, text)
+					return body.ReplaceAllString(text, fma32) + fmt.Sprintf(wrongText, off)
+				}, x, y)
+			})
+		}
 	}
 }
+
+// fusedText is a product and sum that is rounded once, on devices whose own is not. It computes both in float64, where the product is exact, and rounds the sum to
+// odd, so that the conversion to float32 rounds as if it were the first to do so.
+const fusedText = `func fma32(x, y, z float32) float32 {
+	p, w := float64(x)*float64(y), float64(z)
+	s := p + w
+	b := s - p
+	e, n := (p-(s-b))+(w-b), math.Float64bits(s)
+	if e != 0 && n&1 == 0 {
+		if (e > 0) == (s > 0) {
+			n++
+		} else {
+			n--
+		}
+	}
+	return float32(math.Float64frombits(n))
+}`
 
 // roundedInputs returns n pairs of numbers and some more: those at the borders of all kinds, random ones, and random ones that are
 // subnormal, or whose quotient or root is subnormal, halfway between two numbers, or close to that.
@@ -111,6 +133,7 @@ func roundedInputs(n int) (x, y []float32) {
 		}
 		x, y = append(x, a), append(y, b)
 	}
+	nearHalf(1<<14, func(a, b float32) { x, y = append(x, a), append(y, b) })
 	return x, y
 }
 

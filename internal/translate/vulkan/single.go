@@ -3,7 +3,14 @@ package vulkan
 import "math"
 
 // This file computes quotients and roots of float32 on devices that do not round them correctly. In this package, quotients and roots of float32 are computed
-// by the driver. These are estimates, which may be off by 30 units in the last place. Integer arithmetic corrects them.
+// by the driver. These are estimates, which may be off by 30 units in the last place. If the driver's product and sum is fused and the numbers are not extreme,
+// what remains of it corrects them; otherwise integer arithmetic does.
+
+// fma32 is the driver's operation, which may round the product.
+func fma32(x, y, z float32) float32 { return float32(math.FMA(float64(x), float64(y), float64(z))) }
+
+// fuses reports whether fma32 rounds once.
+func fuses() bool { return fma32(1.000244140625, 1.000244140625, -1.00048828125) > 0 }
 
 // wide returns the bits of a positive float32, given its bits x. For a subnormal number it returns the bits of a normalized number, whose exponent is below
 // those of float32.
@@ -18,6 +25,23 @@ func wide(x uint32) int32 {
 func Quotient32(x, y float32) float32 {
 	a, b := math.Float32bits(x)&0x7fffffff, math.Float32bits(y)&0x7fffffff
 	sign := (math.Float32bits(x) ^ math.Float32bits(y)) & 0x80000000
+	e := int32(a>>23) - int32(b>>23) + 127
+	// If neither 1/y nor the quotient is near overflow or underflow, z comes within one unit in the last place of the quotient, and what then remains of x is
+	// exact. It is more than y times half a unit if z is one unit too small or too large. No quotient lies halfway between two numbers.
+	if a-0x18800000 < 0x67000000 && b-0x800000 < 0x7e000000 && uint32(e-27) < 227 && fuses() {
+		u, v := math.Float32frombits(a), math.Float32frombits(b)
+		by := 1 / v
+		z := u * by
+		z = fma32(fma32(-z, v, u), by, z)
+		rest, half := fma32(-z, v, u), v*math.Float32frombits(math.Float32bits(z)&0x7f800000-24<<23)
+		c := math.Float32bits(z)
+		if rest > half {
+			c++
+		} else if rest < -half {
+			c--
+		}
+		return math.Float32frombits(sign | c)
+	}
 	if a-1 >= 0x7f7fffff || b-1 >= 0x7f7fffff { // 0, Inf or NaN
 		special := sign | 0x7f800000
 		if a > 0x7f800000 || b > 0x7f800000 || a == b {
@@ -29,7 +53,7 @@ func Quotient32(x, y float32) float32 {
 	}
 	m, n := wide(a), wide(b)
 	p, q := uint32(m)&0x7fffff|0x800000, uint32(n)&0x7fffff|0x800000
-	e := m>>23 - n>>23 + 127
+	e = m>>23 - n>>23 + 127
 	if p < q {
 		p <<= 1
 		e--
@@ -69,6 +93,20 @@ func Quotient32(x, y float32) float32 {
 // Root32 returns the square root of x.
 func Root32(x float32) float32 {
 	a := math.Float32bits(x)
+	// A root is corrected as a quotient is. If z is a power of 2, the root may be below it, where a unit in the last place is half as large: so the unit comes
+	// from the exponent of x.
+	if a-0x18800000 < 0x67000000 && fuses() {
+		z := float32(math.Sqrt(float64(x)))
+		z = fma32(fma32(-z, z, x), 1/(z+z), z)
+		rest, unit := fma32(-z, z, x), z*math.Float32frombits(((a>>23+127)>>1-23)<<23)
+		c := math.Float32bits(z)
+		if rest > unit {
+			c++
+		} else if rest <= -unit {
+			c--
+		}
+		return math.Float32frombits(c)
+	}
 	if a-1 >= 0x7f7fffff { // 0, Inf, NaN or negative
 		if a<<1 != 0 && a != 0x7f800000 {
 			a = 0x7fc00000
