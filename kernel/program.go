@@ -81,6 +81,7 @@ type Written struct {
 
 	Nests   int    // how deep its conditions are nested, if that is deep
 	NestsAt string // where the deepest is
+	Most    int    // the threads that a block may have at most, 0 if there is no such limit
 	Private int    // bytes of the arrays and structures that are variables of a thread, if they are many
 	Types   int    // of a generic kernel: the number of its list of types
 
