@@ -224,7 +224,10 @@ func (f *values) threadCall(e *ast.CallExpr, name string, recv ast.Expr) *ir.Val
 		refuse(e.Args[0].Pos(), "dimension %s does not exist; write 0, 1 or 2", v)
 	}
 	at := f.Value(op, ir.Basic(ir.Int))
-	at.Which, at.Of = []int{int(d)}, f.p.pkg.Operation(e.Pos())
+	at.Which = []int{int(d)}
+	if f.p.pkg.Operation(e.Pos()) == load.Numbering {
+		at.Of = load.Numbering
+	}
 	return at
 }
 

@@ -26,6 +26,9 @@ const (
 
 	// MostTogether is how many threads a block has at most if its kernel has such operations.
 	MostTogether = 1024
+
+	// Numbering is the name of the operation to which the declarations belong that number the threads of a block: see [Package.Operation].
+	Numbering = "Block"
 )
 
 // operation returns the name of the operation that a call is, without Block or Group, or "" if it is none.
@@ -80,7 +83,7 @@ func (x *expander) begin(decl *ast.FuncDecl) []edit {
 		return nil
 	}
 	at := decl.Body.Lbrace + 1
-	return []edit{{at, at, blockMark + "Block*/" + strings.Join(x.shares.texts, "; ") + ";" + endMark}}
+	return []edit{{at, at, blockMark + Numbering + "*/" + strings.Join(x.shares.texts, "; ") + ";" + endMark}}
 }
 
 // lane returns the edit that replaces an expression, if it is a call of grid.GroupLane.
