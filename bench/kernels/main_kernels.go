@@ -47,7 +47,7 @@ KERNEL void k_treeSum(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 
 	LOCAL T_1024_f32 h_values;
 	i64 h_rank = (i64)(((u64)(u32)THREAD(2) * (u64)(u32)THREADS(1) + (u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
 	i64 h_threads = (i64)((u64)(u32)THREADS(0) * (u64)(u32)THREADS(1) * (u64)(u32)THREADS(2));
-	GO_ONCE(h_values.a[GO_AT(h_rank, 1024, 0)]) = h_x[GO_AT((i64)(u64)(u32)INDEX(0), h_x_n, 0)];
+	GO_ONCE(h_values.a[GO_AT(h_rank, 1024, 0)]) = h_x[GO_AT((i64)INDEX(0), h_x_n, 0)];
 	BARRIER();
 	i64 h_d = 1;
 	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("baed1de7ccf589f6", map[string]kernel.Code{
+	kernels.Compiled("413939b617f27361", map[string]kernel.Code{
 		"bitonic": {Words: `
 LZQBEQIBEQLjKRECCw4D5CkBDwsFCOu+icsG9N65ywZjDyhGT1UQBggRAQEBBQ0aQkcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUN
 AyMYRwMNAkcEEQYERwMSAkgFEgAjAEcEHQQPBR4CSAUeBDQlBB4AF0cEKAsbRwRGCxhHBFULGkcDfSoVBAEgADIEAQIBMgQBAwQFfQQBFwQFAQMzBgUGAgME
