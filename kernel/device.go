@@ -114,6 +114,9 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 					"takes %d in all threads of a block; keep them in a buffer", k.name, in.Private, stack)
 			}
 		}
+		if in.Threads > 0 && (most == 0 || most > uint64(in.Threads)) {
+			most = uint64(in.Threads)
+		}
 		layer.Describe(found, k.name, append(names, "the part of the grid"), uint32(min(most, math.MaxUint32)))
 	}
 	calls := make([]string, len(in.Params))

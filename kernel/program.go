@@ -87,6 +87,7 @@ type Written struct {
 
 	Nests   int    // how deep its conditions are nested, if that is deep
 	NestsAt string // where the deepest is
+	Threads int    // the most threads of a block, 0 if there is no limit
 	Private int    // bytes of the arrays and structures that are variables of a thread, if they are many
 	Types   int    // of a generic kernel: the number of its list of types
 	Fast    bool   // devices compute its floats within the bounds of fast kernels, and the host computes them exactly

@@ -37,12 +37,12 @@ func Recovered(p any) *Crash {
 	return c
 }
 
-// Caller finds the function of that name on the stack, and returns the place where another function called it.
-func Caller(function string) string {
+// Caller finds the functions on the stack whose names begin with one of the prefixes, and returns the place where another function called them.
+func Caller(prefixes ...string) string {
 	inside := false
 	return place(func(f string) bool {
 		was := inside
-		inside = f == function
+		inside = slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(f, p) })
 		return was && !inside
 	})
 }

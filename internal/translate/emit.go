@@ -317,6 +317,9 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		if nests > 0 {
 			at += fmt.Sprintf(", Nests: %d, NestsAt: %q", nests, p.Line(deepest))
 		}
+		if slices.ContainsFunc(f.made.Locals, func(l *ir.Local) bool { return l.Block }) {
+			at += fmt.Sprintf(", Threads: %d", load.MostTogether)
+		}
 		if bytes > 0 {
 			at += fmt.Sprintf(", Private: %d", bytes)
 		}

@@ -35,12 +35,16 @@ type shape struct {
 	beyond        int
 }
 
-// shaped returns the grid of the kernel of a seed: blocks of 1 to 300 threads.
+// shaped returns the grid of the kernel of a seed: blocks of 1 to 1024 threads.
 func shaped(seed uint64) shape {
 	r := rand.New(rand.NewPCG(seed, 2))
 	s := shape{1 + r.IntN(3), [3]int{1, 1, 1}, [3]int{1, 1, 1}, 0}
 	left, most := 300, 1
-	if r.IntN(4) > 0 {
+	switch r.IntN(16) {
+	case 0:
+		left = 1024
+	case 1, 2, 3:
+	default:
 		left = 40
 	}
 	for d := range s.dims {
@@ -913,6 +917,9 @@ func (g *generator) waiting(t string, threads int) {
 	g.line("\tin := all[l]")
 	g.line("\tt.Barrier()")
 	g.line("\tall[l] = u")
+	if t != "bool" && g.IntN(2) == 0 {
+		g.line("\tu = grid.%s(t, u)", pick(g, []string{"BlockMax", "BlockScan", "GroupExclusiveScan", "GroupSum"}))
+	}
 	if g.IntN(2) == 0 {
 		g.line("\tfor i := %d; i > 0; i /= 2 {", g.IntN(5))
 		g.line("\t\tt.Barrier()")
@@ -944,6 +951,77 @@ func (g *generator) waited(t string) {
 	if g.IntN(2) == 0 {
 		g.line("x%d(t, s, l, &%s)", g.id, name)
 		g.line("t.Barrier()")
+	}
+}
+
+// combined writes operations of the block and of groups, some of them in an if or a loop that all threads of a block run alike.
+func (g *generator) combined(threads int) {
+	ends := 0
+	switch g.IntN(4) {
+	case 0:
+		g.line("for q := range %d {", 1+g.IntN(3))
+		g.line("\t_ = q")
+		ends++
+	case 1:
+		g.line("if %s {", pick(g, []string{"p.N&1 == 0", "t.Block(0)&1 == 0"}))
+		ends++
+	}
+	g.scopes = append(g.scopes, map[string]string{})
+	for range 1 + g.IntN(3) {
+		name, of, t, more := g.name(), pick(g, []string{"Block", "Group"}), pick(g, scalars[:2]), ""
+		op := pick(g, []string{"Sum", "Min", "Max", "Scan", "ExclusiveScan", "Sum", "And", "Or", "Reduce", "Any", "All", "Count", "Move", "Move", "complex", "Lane"})
+		if g.IntN(3) == 0 || op == "And" || op == "Or" {
+			t = pick(g, integers)
+		}
+		result, value := t, ""
+		switch op {
+		case "Any", "All":
+			t, result = "bool", "bool"
+		case "Count":
+			t, result = "bool", "int"
+			if of == "Group" && g.IntN(2) == 0 {
+				op, result = "Ballot", "uint32"
+			}
+		case "Reduce":
+			more = fmt.Sprintf(", h%d_with[%s]", g.id, t)
+		case "Move":
+			if t = pick(g, scalars); t == "bool" && g.IntN(3) > 0 {
+				t = "float32"
+			}
+			op, result, more = "Broadcast", t, fmt.Sprintf(", %s", pick(g, []string{"0", fmt.Sprint(threads - 1), fmt.Sprintf("int(uint32(p.N)%%%d)", threads), fmt.Sprintf("(l+%d)%%%d", g.IntN(9), threads)}))
+			if of == "Group" {
+				op, more = pick(g, []string{"Shuffle", "ShuffleXor"}), pick(g, []string{", 0", ", 5", ", 16", ", int(u&63)", ", l", ", 31"})
+			}
+		case "complex":
+			op, t = pick(g, []string{"Sum", "Scan", "ExclusiveScan"}), "float32"
+			value = fmt.Sprintf("complex(%s, w)", g.value(t, 1))
+			result = "complex64"
+		case "Lane":
+			g.line("%s := grid.GroupLane(t) + %d", name, g.IntN(9))
+			g.declare(name, "int")
+			continue
+		}
+		if value == "" {
+			value = g.value(t, 2)
+		}
+		g.line("%s := grid.%s%s(t, %s%s)", name, of, op, value, more)
+		if result == "complex64" {
+			g.line("sum = sum*31 + f32(real(%s)) + f32(imag(%s))*7", name, name)
+			continue
+		}
+		g.declare(name, result)
+		if op == "Any" && of == "Block" && g.IntN(2) == 0 { // all threads have the result
+			g.line("if %s {", name)
+			g.line("\tt.Barrier()")
+			g.line("\tall := grid.BlockSum(t, u)")
+			g.line("\tsum += uint64(all)")
+			g.line("}")
+		}
+	}
+	g.sum("sum")
+	g.scopes = g.scopes[:len(g.scopes)-1]
+	for range ends {
+		g.line("}")
 	}
 }
 
@@ -989,6 +1067,11 @@ func (g *generator) body(s shape) {
 	waits := together && g.IntN(2) == 0
 	if waits {
 		g.waiting(shared, s.group())
+	}
+	if together {
+		g.line("func h%d_with[T float32 | float64 | int8 | int16 | int32 | int64 | int | uint8 | uint16 | uint32 | uint64 | uint](a, b T) T {", g.id)
+		g.line("\treturn T(a*3) - b")
+		g.line("}")
 	}
 	g.line("//halyard:kernel")
 	g.line("func k%d(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {", g.id)
@@ -1092,6 +1175,9 @@ func (g *generator) body(s shape) {
 		}
 		if g.IntN(3) == 0 {
 			g.alike(own, shared, s.group())
+		}
+		for range g.IntN(3) {
+			g.combined(s.group())
 		}
 		last := g.name()
 		g.line("%s := s[%d-l]", last, s.group()-1)

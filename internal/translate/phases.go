@@ -606,6 +606,10 @@ func (ph *phaseWriter) write(b *strings.Builder, all []*phase) {
 
 // writeAround writes a loop or an if around phases.
 func (ph *phaseWriter) writeAround(b *strings.Builder, p *phase) {
+	if text := ph.p.InRounds(p.Around.Syntax.(ast.Node).Pos()); text != "" {
+		b.WriteString(text + "\n")
+		return
+	}
 	n := ph.text.twin(p.Around.Syntax.(ast.Node)).(ast.Stmt)
 	_, body, _ := bodies(n)
 	fmt.Fprintf(b, "%s\n%s\n", ph.between(n.Pos(), body.Lbrace+1), backHere)

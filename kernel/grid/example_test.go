@@ -7,18 +7,47 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// Four threads of one block add up what they have, each its own step between two barriers.
+// Four threads of one block add up what they have, and each finds where its part begins.
 func Example() {
 	x := []int32{1, 2, 3, 4}
+	from := make([]int32, 4)
 	grid.RunTogether(&kernel.Block{Size: [3]uint32{4, 1, 1}, Grid: [3]uint32{1, 1, 1}}, func(t grid.Thread) {
 		i := t.Global(0)
-		for half := 2; half > 0; half /= 2 {
-			if i < half {
-				x[i] += x[i+half]
-			}
-			t.Barrier()
+		sum := grid.BlockSum(t, x[i])
+		from[i] = grid.BlockExclusiveScan(t, x[i])
+		if i == 0 {
+			fmt.Println(sum)
 		}
 	})
-	fmt.Println(x[0])
-	// Output: 10
+	fmt.Println(from)
+	// Output:
+	// 10
+	// [0 1 3 6]
+}
+
+// nearest is a value with its place.
+type nearest struct {
+	distance float32
+	place    int32
+}
+
+// closer returns the nearer of two, and of two that are equally near the first.
+func closer(a, b nearest) nearest {
+	if b.distance < a.distance {
+		return b
+	}
+	return a
+}
+
+// The threads of a block find which of them has the least value.
+func ExampleBlockReduce() {
+	distance := []float32{4, 2, 7, 2, 5}
+	grid.RunTogether(&kernel.Block{Size: [3]uint32{5, 1, 1}, Grid: [3]uint32{1, 1, 1}}, func(t grid.Thread) {
+		i := t.Global(0)
+		least := grid.BlockReduce(t, nearest{distance[i], int32(i)}, closer)
+		if i == 0 {
+			fmt.Println(least)
+		}
+	})
+	// Output: {2 1}
 }

@@ -45,7 +45,7 @@ func (t Thread) Barrier() {
 	if t.in.own == nil {
 		panic("grid: a kernel that calls Barrier needs RunTogether")
 	}
-	t.in.own.wait()
+	t.in.own.wait("github.com/go-halyard/halyard/kernel/grid.Thread.Barrier")
 }
 
 // Shared returns memory that the threads of a block share, for example an array [256]float32. It is zero when the block begins. Each call
@@ -76,8 +76,10 @@ type crew struct {
 
 	// A lock of its own guards shared, so that the race detector sees no order between a thread that comes to a barrier and one that asks
 	// for shared memory.
-	sharing sync.Mutex
-	shared  []any // pointers
+	sharing  sync.Mutex
+	shared   []any // pointers
+	combines int   // how often the threads have combined values
+	combined any   // the values of the last time, a slice
 
 	mu      sync.Mutex
 	turn    *round // the barrier at which threads wait
@@ -95,6 +97,8 @@ type member struct {
 	thread Thread
 	calls  int    // of Shared
 	place  string // of the last barrier that it came to
+
+	combines int // how often it has combined values with others
 }
 
 // round is one barrier of a block.
@@ -137,10 +141,10 @@ func (c *crew) fail(fault *crash.Crash) {
 	}
 }
 
-// wait waits at a barrier until all threads of the block have come.
-func (m *member) wait() {
+// wait waits at a barrier until all threads of the block have come. The names of functions with a barrier begin with a prefix.
+func (m *member) wait(prefixes ...string) {
 	c := m.crew
-	m.place = crash.Caller("github.com/go-halyard/halyard/kernel/grid.Thread.Barrier")
+	m.place = crash.Caller(prefixes...)
 	c.mu.Lock()
 	if c.broken {
 		c.mu.Unlock()

@@ -19,11 +19,9 @@ func init() {
 		productPhase1Vectors = productPhase1Lanes
 		productPhase2Vectors = productPhase2Lanes
 		productPhase3Vectors = productPhase3Lanes
-		productPhase4Vectors = productPhase4Lanes
 		totalPhase1Vectors = totalPhase1Lanes
 		totalPhase2Vectors = totalPhase2Lanes
 		totalPhase3Vectors = totalPhase3Lanes
-		totalPhase4Vectors = totalPhase4Lanes
 	}
 }
 
@@ -74,7 +72,7 @@ func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row 
 				v = v.Sub(lanes.Load[simd.Float32s](&p4[at]))
 			}
 			lanes.Store(v, &q5[at])
-//line cg_kernels_simd.go:78
+//line cg_kernels_simd.go:76
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
@@ -107,10 +105,10 @@ func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float
 	all1 := simd.BroadcastFloat32s(alpha)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line kernels.go:82
+//line kernels.go:68
 		lanes.Store(lanes.Load[simd.Float32s](&x0[at]).Add(all1.Mul(lanes.Load[simd.Float32s](&p1[at]))), &x0[at])
 		lanes.Store(lanes.Load[simd.Float32s](&r2[at]).Sub(all1.Mul(lanes.Load[simd.Float32s](&q3[at]))), &r2[at])
-//line cg_kernels_simd.go:114
+//line cg_kernels_simd.go:112
 	}
 	return r_2.From(from + at)
 }
@@ -134,9 +132,9 @@ func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before [
 	all1 := simd.BroadcastFloat32s(beta)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line kernels.go:93
+//line kernels.go:79
 		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all1.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
-//line cg_kernels_simd.go:140
+//line cg_kernels_simd.go:138
 	}
 	return r_2.From(from + at)
 }
@@ -152,9 +150,9 @@ func productPhase1Lanes(mines []float32, count int) bool {
 	mines0 := mines[0:][:to]
 	c1 := simd.BroadcastFloat32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:38
+//line kernels.go:37
 		lanes.Store(c1, &mines0[at])
-//line cg_kernels_simd.go:158
+//line cg_kernels_simd.go:156
 	}
 	return true
 }
@@ -169,57 +167,35 @@ func productPhase2Lanes(round int, a []float32, row int, b []float32, mines []fl
 		a1 := a[row+round:][:to]
 		b2 := b[row+round:][:to]
 		for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:40
+//line kernels.go:39
 			mine := lanes.Load[simd.Float32s](&mines0[at])
-//line kernels.go:40
+//line kernels.go:39
 			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
-//line kernels.go:40
+//line kernels.go:39
 			lanes.Store(mine, &mines0[at])
-//line cg_kernels_simd.go:179
+//line cg_kernels_simd.go:177
 		}
 	}
 	return round
 }
 
 // productPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func productPhase3Lanes(part []float32, mines []float32, count int) bool {
+func productPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mines []float32, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(mines))
-	from, to = grid.Within(from, to, 0, len(part))
+	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
 	mines0 := mines[0:][:to]
-	part1 := part[0:][:to]
+	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:42
+//line kernels.go:41
 		mine := lanes.Load[simd.Float32s](&mines0[at])
-//line kernels.go:42
-		lanes.Store(mine, &part1[at])
-//line cg_kernels_simd.go:201
-	}
-	return true
-}
-
-// productPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func productPhase4Lanes(half int, part []float32, count int) bool {
-	end := min(count, half)
-	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(part))
-	from, to = grid.Within(from, to, half, len(part))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
-	}
-	part0 := part[0:][:to]
-	part1 := part[half:][:to]
-	if !lanes.Apart(part0, part1) {
-		return false // a thread uses what another one stores
-	}
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:46
-		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
-//line cg_kernels_simd.go:223
+//line kernels.go:41
+		lanes.Store(mine, &values1[at])
+//line cg_kernels_simd.go:199
 	}
 	return true
 }
@@ -235,9 +211,9 @@ func totalPhase1Lanes(mines []float32, count int) bool {
 	mines0 := mines[0:][:to]
 	c1 := simd.BroadcastFloat32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:60
+//line kernels.go:52
 		lanes.Store(c1, &mines0[at])
-//line cg_kernels_simd.go:241
+//line cg_kernels_simd.go:217
 	}
 	return true
 }
@@ -251,57 +227,35 @@ func totalPhase2Lanes(round int, sums []float32, mines []float32, stop, step, to
 		mines0 := mines[0:][:to]
 		sums1 := sums[round:][:to]
 		for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:62
+//line kernels.go:54
 			mine := lanes.Load[simd.Float32s](&mines0[at])
-//line kernels.go:62
+//line kernels.go:54
 			mine = mine.Add(lanes.Load[simd.Float32s](&sums1[at]))
-//line kernels.go:62
+//line kernels.go:54
 			lanes.Store(mine, &mines0[at])
-//line cg_kernels_simd.go:261
+//line cg_kernels_simd.go:237
 		}
 	}
 	return round
 }
 
 // totalPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func totalPhase3Lanes(part []float32, mines []float32, count int) bool {
+func totalPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mines []float32, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(mines))
-	from, to = grid.Within(from, to, 0, len(part))
+	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
 	mines0 := mines[0:][:to]
-	part1 := part[0:][:to]
+	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:64
+//line kernels.go:56
 		mine := lanes.Load[simd.Float32s](&mines0[at])
-//line kernels.go:64
-		lanes.Store(mine, &part1[at])
-//line cg_kernels_simd.go:283
-	}
-	return true
-}
-
-// totalPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func totalPhase4Lanes(half int, part []float32, count int) bool {
-	end := min(count, half)
-	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(part))
-	from, to = grid.Within(from, to, half, len(part))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
-	}
-	part0 := part[0:][:to]
-	part1 := part[half:][:to]
-	if !lanes.Apart(part0, part1) {
-		return false // a thread uses what another one stores
-	}
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:68
-		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
-//line cg_kernels_simd.go:305
+//line kernels.go:56
+		lanes.Store(mine, &values1[at])
+//line cg_kernels_simd.go:259
 	}
 	return true
 }

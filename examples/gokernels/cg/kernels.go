@@ -33,21 +33,14 @@ func laplace(t grid.Thread, p []float32, q grid.Out[float32], n int) {
 //
 //halyard:kernel
 func product(t grid.Thread, a, b []float32, sums grid.Out[float32], n int) {
-	part := grid.Shared[[block]float32](t)
 	me, row := t.Local(0), t.Block(0)*n
 	mine := float32(0)
 	for j := me; j < n; j += block {
 		mine += float32(a[row+j] * b[row+j])
 	}
-	part[me] = mine
-	for half := block / 2; half > 0; half /= 2 {
-		t.Barrier()
-		if me < half {
-			part[me] += part[me+half]
-		}
-	}
+	sum := grid.BlockSum(t, mine)
 	if me == 0 {
-		sums[t.Block(0)] = part[0]
+		sums[t.Block(0)] = sum
 	}
 }
 
@@ -55,21 +48,14 @@ func product(t grid.Thread, a, b []float32, sums grid.Out[float32], n int) {
 //
 //halyard:kernel
 func total(t grid.Thread, sums []float32, out grid.Out[float32]) {
-	part := grid.Shared[[block]float32](t)
 	me := t.Local(0)
 	mine := float32(0)
 	for j := me; j < len(sums); j += block {
 		mine += sums[j]
 	}
-	part[me] = mine
-	for half := block / 2; half > 0; half /= 2 {
-		t.Barrier()
-		if me < half {
-			part[me] += part[me+half]
-		}
-	}
+	sum := grid.BlockSum(t, mine)
 	if me == 0 {
-		out[0] = part[0]
+		out[0] = sum
 	}
 }
 

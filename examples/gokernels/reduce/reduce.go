@@ -5,25 +5,17 @@ package reduce
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-const block = 256 // threads of a block
-
 // sum writes the sum of each block's elements of x. It wraps around.
 //
 //halyard:kernel
 func sum(t grid.Thread, x []uint32, sums grid.Out[uint32]) {
-	part := grid.Shared[[block]uint32](t)
-	me := t.Local(0)
+	v := uint32(0)
 	if i := t.Global(0); i < len(x) {
-		part[me] = x[i]
+		v = x[i]
 	}
-	for half := block / 2; half > 0; half /= 2 {
-		t.Barrier()
-		if me < half {
-			part[me] += part[me+half]
-		}
-	}
-	if me == 0 {
-		sums[t.Block(0)] = part[0]
+	all := grid.BlockSum(t, v)
+	if t.Local(0) == 0 {
+		sums[t.Block(0)] = all
 	}
 }
 
@@ -31,26 +23,16 @@ func sum(t grid.Thread, x []uint32, sums grid.Out[uint32]) {
 //
 //halyard:kernel
 func scan(t grid.Thread, x []uint32, upTo, sums grid.Out[uint32]) {
-	part := grid.Shared[[block]uint32](t)
-	me, i := t.Local(0), t.Global(0)
+	i, v := t.Global(0), uint32(0)
 	if i < len(x) {
-		part[me] = x[i]
+		v = x[i]
 	}
-	t.Barrier()
-	for step := 1; step < block; step *= 2 {
-		before := uint32(0)
-		if me >= step {
-			before = part[me-step]
-		}
-		t.Barrier() // all have read
-		part[me] += before
-		t.Barrier() // all have written
-	}
+	v = grid.BlockScan(t, v)
 	if i < len(x) {
-		upTo[i] = part[me]
+		upTo[i] = v
 	}
-	if me == 0 {
-		sums[t.Block(0)] = part[block-1]
+	if t.Local(0) == t.Size(0)-1 {
+		sums[t.Block(0)] = v
 	}
 }
 

@@ -14,100 +14,64 @@ import (
 func init() {
 	if lanes.Hardware() {
 		sumPhase1Vectors = sumPhase1Lanes
-		sumPhase2Vectors = sumPhase2Lanes
 		scanPhase1Vectors = scanPhase1Lanes
-		scanPhase2Vectors = scanPhase2Lanes
 	}
 }
 
 // sumPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sumPhase1Lanes(firstX int, x []uint32, part []uint32, count int) bool {
+func sumPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, x []uint32, values []uint32, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, 0, len(part))
+	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
 	x0 := x[firstX:][:to]
-	part1 := part[0:][:to]
+	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
+	c0 := simd.BroadcastUint32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x_2 := at
-//line reduce.go:16
+//line reduce.go:12
+		v := c0
 		i := (firstX + x_2)
-//line reduce.go:16
+//line reduce.go:13
 		on := lanes.Lanes32().Less(lanes.Against32(i, len(x)))
-		lanes.StoreUint32s(lanes.Load[simd.Uint32s](&x0[at]), on, part1[at:])
-//line reduce_kernels_simd.go:42
-	}
-	return true
-}
-
-// sumPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sumPhase2Lanes(half int, part []uint32, count int) bool {
-	end := min(count, half)
-	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(part))
-	from, to = grid.Within(from, to, half, len(part))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
-	}
-	part0 := part[0:][:to]
-	part1 := part[half:][:to]
-	if !lanes.Apart(part0, part1) {
-		return false // a thread uses what another one stores
-	}
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line reduce.go:22
-		lanes.Store(lanes.Load[simd.Uint32s](&part0[at]).Add(lanes.Load[simd.Uint32s](&part1[at])), &part0[at])
-//line reduce_kernels_simd.go:64
+		v = lanes.Load[simd.Uint32s](&x0[at]).IfElse(on, v)
+//line reduce.go:16
+		lanes.Store(v, &values1[at])
+//line reduce_kernels_simd.go:44
 	}
 	return true
 }
 
 // scanPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func scanPhase1Lanes(step int, part []uint32, befores []uint32, count int) bool {
+func scanPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, x []uint32, values []uint32, vs []uint32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, -step, len(part))
-	from, to = grid.Within(from, to, 0, len(befores))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || to > 1<<31-64 {
-		return false
-	}
-	part0 := part[-step:][:to]
-	befores1 := befores[0:][:to]
-	c0 := simd.BroadcastUint32s(0)
-	bound1 := lanes.Bound32(step)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x := at
-		xs := lanes.Int32s(x)
-//line reduce.go:41
-		before := c0
-		on := xs.GreaterEqual(bound1)
-		before = lanes.Load[simd.Uint32s](&part0[at]).IfElse(on, before)
-		lanes.Store(before, &befores1[at])
-//line reduce_kernels_simd.go:90
-	}
-	return true
-}
-
-// scanPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func scanPhase2Lanes(part []uint32, befores []uint32, count int) bool {
-	end := count
-	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(befores))
-	from, to = grid.Within(from, to, 0, len(part))
+	from, to = grid.Within(from, to, firstX, len(x))
+	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
+	from, to = grid.Within(from, to, 0, len(vs))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
-	befores0 := befores[0:][:to]
-	part1 := part[0:][:to]
+	x0 := x[firstX:][:to]
+	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
+	vs2 := vs[0:][:to]
+	c0 := simd.BroadcastUint32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line reduce.go:46
-		before := lanes.Load[simd.Uint32s](&befores0[at])
-//line reduce.go:46
-		lanes.Store(lanes.Load[simd.Uint32s](&part1[at]).Add(before), &part1[at])
-//line reduce_kernels_simd.go:111
+		x_2 := at
+//line reduce.go:26
+		i := (firstX + x_2)
+//line reduce.go:26
+		v_2 := c0
+		on := lanes.Lanes32().Less(lanes.Against32(i, len(x)))
+		v_2 = lanes.Load[simd.Uint32s](&x0[at]).IfElse(on, v_2)
+//line reduce.go:30
+		lanes.Store(v_2, &values1[at])
+//line reduce.go:30
+		lanes.Store(v_2, &vs2[at])
+//line reduce_kernels_simd.go:75
 	}
 	return true
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
+const block = 256 // threads of a block
+
 // The sum and the scan are those of plain Go, also where they wrap around, for up to block² elements.
 func TestSumAndScan(t *testing.T) {
 	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {

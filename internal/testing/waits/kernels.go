@@ -1,7 +1,12 @@
 // Package waits has kernels that call functions with barriers, for tests.
 package waits
 
-import "github.com/go-halyard/halyard/kernel/grid"
+import (
+	"math/bits"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/half"
+)
 
 // width is the size of the blocks.
 const width = 64
@@ -257,4 +262,41 @@ all:
 		v = next - v
 	}
 	y[t.Global(0)] = v
+}
+
+// added is the sum of two numbers of 16 bits.
+func added(a, b half.Float16) half.Float16 { return half.ToFloat16(a.Float32() + b.Float32()) }
+
+// rowed returns how many threads of the groups before this one have a condition. It is a function with operations of its own.
+func rowed(t grid.Thread, condition bool) int {
+	mine := grid.GroupCount(t, condition)
+	if grid.GroupLane(t) != 0 {
+		mine = 0
+	}
+	sum := grid.BlockScan(t, mine)
+	first := grid.GroupShuffle(t, mine, 0)
+	return sum - first
+}
+
+// combined stores what the threads of each block find out together: the sum of their numbers, once in 16 bits and once as complex numbers, and for each
+// thread its place among those of the block whose number is above the mean.
+//
+//halyard:kernel
+func combined(t grid.Thread, x []float32, halves grid.Out[half.Float16], sums grid.Out[complex64], places grid.Out[int32]) {
+	i, v := t.Global(0), float32(0)
+	if i < len(x) {
+		v = x[i]
+	}
+	h := grid.BlockReduce(t, half.ToFloat16(v), added)
+	sum := grid.BlockSum(t, complex(v, -2*v))
+	above := v > real(sum)/float32(t.Size(0))
+	at := rowed(t, above)
+	ballot := grid.GroupBallot(t, above)
+	places[i] = -1
+	if above {
+		places[i] = int32(at+bits.OnesCount32(ballot<<(31-grid.GroupLane(t)))) - 1
+	}
+	if t.Local(0) == 0 {
+		halves[t.Block(0)], sums[t.Block(0)] = h, sum
+	}
 }

@@ -56,15 +56,15 @@ func sumsPhase1Lanes(firstX int, d float32, x []float32, vs []float32, v_s []flo
 	all1 := simd.BroadcastFloat32s(d)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x_2 := at
-//line kernels.go:33
+//line kernels.go:38
 		v := c0
 		on := lanes.Lanes32().Less(lanes.Against32((firstX + x_2), len(x)))
 		v = lanes.Load[simd.Float32s](&x0[at]).IfElse(on, v)
-//line kernels.go:37
+//line kernels.go:42
 		v_ := v.Add(all1)
-//line kernels.go:37
+//line kernels.go:42
 		lanes.Store(v, &vs1[at])
-//line kernels.go:37
+//line kernels.go:42
 		lanes.Store(v_, &v_s2[at])
 //line waits_kernels_simd.go:70
 	}
@@ -83,9 +83,9 @@ func sumsPhase2Lanes(s []float32, v_s []float32, count int) bool {
 	v_s0 := v_s[0:][:to]
 	s1 := s[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:23
+//line kernels.go:28
 		v_ := lanes.Load[simd.Float32s](&v_s0[at])
-//line kernels.go:23
+//line kernels.go:28
 		lanes.Store(v_, &s1[at])
 //line waits_kernels_simd.go:91
 	}
@@ -107,7 +107,7 @@ func sumsPhase3Lanes(d_ int, s []float32, count int) bool {
 		return false // a thread uses what another one stores
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:14
+//line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
 //line waits_kernels_simd.go:113
 	}
@@ -130,12 +130,12 @@ func sumsPhase4Lanes(s []float32, vs []float32, totals []float32, v__s []float32
 	total := s[0]
 	all1 := simd.BroadcastFloat32s(total)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:37
+//line kernels.go:42
 		v := lanes.Load[simd.Float32s](&vs0[at])
 		v__ := v.Mul(v)
-//line kernels.go:38
+//line kernels.go:43
 		lanes.Store(all1, &totals1[at])
-//line kernels.go:38
+//line kernels.go:43
 		lanes.Store(v__, &v__s2[at])
 //line waits_kernels_simd.go:141
 	}
@@ -154,9 +154,9 @@ func sumsPhase5Lanes(s []float32, v__s []float32, count int) bool {
 	v__s0 := v__s[0:][:to]
 	s1 := s[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:23
+//line kernels.go:28
 		v__ := lanes.Load[simd.Float32s](&v__s0[at])
-//line kernels.go:23
+//line kernels.go:28
 		lanes.Store(v__, &s1[at])
 //line waits_kernels_simd.go:162
 	}
@@ -178,7 +178,7 @@ func sumsPhase6Lanes(d__ int, s []float32, count int) bool {
 		return false // a thread uses what another one stores
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:14
+//line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
 //line waits_kernels_simd.go:184
 	}
@@ -200,9 +200,9 @@ func sortsPhase1Lanes(firstX int, k []uint32, x []uint32, swaps_s []int32, count
 	swaps_s2 := swaps_s[0:][:to]
 	c1 := simd.BroadcastInt32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:115
+//line kernels.go:120
 		lanes.Store(lanes.Load[simd.Uint32s](&x0[at]), &k1[at])
-//line kernels.go:96
+//line kernels.go:101
 		lanes.Store(c1, &swaps_s2[at])
 //line waits_kernels_simd.go:208
 	}
@@ -228,9 +228,9 @@ func sortsPhase2Lanes(firstX int, swaps []int32, y []uint32, k []uint32, swaps_s
 		return false // a thread uses what another one stores
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:116
+//line kernels.go:121
 		swaps_ := lanes.Load[simd.Int32s](&swaps_s0[at])
-//line kernels.go:116
+//line kernels.go:121
 		lanes.Store(swaps_, &swaps1[at])
 		lanes.Store(lanes.Load[simd.Uint32s](&k2[at]), &y3[at])
 //line waits_kernels_simd.go:237
@@ -253,11 +253,11 @@ func turnsPhase1Lanes(firstX int, x []float32, vs []float32, ns []int32, count i
 	ns2 := ns[0:][:to]
 	c1 := simd.BroadcastInt32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:137
+//line kernels.go:142
 		v := lanes.Load[simd.Float32s](&x0[at])
-//line kernels.go:137
+//line kernels.go:142
 		lanes.Store(v, &vs1[at])
-//line kernels.go:137
+//line kernels.go:142
 		lanes.Store(c1, &ns2[at])
 //line waits_kernels_simd.go:263
 	}
@@ -275,11 +275,11 @@ func turnsPhase2Lanes(r int, vs []float32, count int) bool {
 	vs0 := vs[0:][:to]
 	all0 := simd.BroadcastFloat32s(float32(r))
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:141
+//line kernels.go:146
 		v := lanes.Load[simd.Float32s](&vs0[at])
-//line kernels.go:141
+//line kernels.go:146
 		v = v.Add(all0)
-//line kernels.go:141
+//line kernels.go:146
 		lanes.Store(v, &vs0[at])
 //line waits_kernels_simd.go:285
 	}
@@ -305,13 +305,13 @@ func turnsPhase3Lanes(firstX int, y []float32, passed []int32, vs []float32, ns 
 		return false // a thread uses what another one stores
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:143
+//line kernels.go:148
 		v := lanes.Load[simd.Float32s](&vs0[at])
-//line kernels.go:143
+//line kernels.go:148
 		n := lanes.Load[simd.Int32s](&ns1[at])
-//line kernels.go:143
+//line kernels.go:148
 		lanes.Store(v, &y2[at])
-//line kernels.go:143
+//line kernels.go:148
 		lanes.Store(n, &passed3[at])
 //line waits_kernels_simd.go:317
 	}
@@ -330,9 +330,9 @@ func choosesPhase1Lanes(firstX int, x []float32, vs []float32, count int) bool {
 	x0 := x[firstX:][:to]
 	vs1 := vs[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:223
+//line kernels.go:228
 		v := lanes.Load[simd.Float32s](&x0[at])
-//line kernels.go:223
+//line kernels.go:228
 		lanes.Store(v, &vs1[at])
 //line waits_kernels_simd.go:338
 	}
@@ -351,9 +351,9 @@ func choosesPhase2Lanes(vs []float32, v_s []float32, count int) bool {
 	vs0 := vs[0:][:to]
 	v_s1 := v_s[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:226
+//line kernels.go:231
 		v := lanes.Load[simd.Float32s](&vs0[at])
-//line kernels.go:226
+//line kernels.go:231
 		lanes.Store(v, &v_s1[at])
 //line waits_kernels_simd.go:359
 	}
@@ -372,9 +372,9 @@ func choosesPhase3Lanes(s []float32, v_s []float32, count int) bool {
 	v_s0 := v_s[0:][:to]
 	s1 := s[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:23
+//line kernels.go:28
 		v_ := lanes.Load[simd.Float32s](&v_s0[at])
-//line kernels.go:23
+//line kernels.go:28
 		lanes.Store(v_, &s1[at])
 //line waits_kernels_simd.go:380
 	}
@@ -396,7 +396,7 @@ func choosesPhase4Lanes(d_ int, s []float32, count int) bool {
 		return false // a thread uses what another one stores
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:14
+//line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
 //line waits_kernels_simd.go:402
 	}
@@ -414,11 +414,11 @@ func choosesPhase5Lanes(s []float32, vs []float32, count int) bool {
 	vs0 := vs[0:][:to]
 	all0 := simd.BroadcastFloat32s(s[0])
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:226
+//line kernels.go:231
 		v := lanes.Load[simd.Float32s](&vs0[at])
-//line kernels.go:226
+//line kernels.go:231
 		v = all0
-//line kernels.go:25
+//line kernels.go:30
 		lanes.Store(v, &vs0[at])
 //line waits_kernels_simd.go:424
 	}
@@ -437,9 +437,9 @@ func choosesPhase6Lanes(s []float32, vs []float32, count int) bool {
 	vs0 := vs[0:][:to]
 	s1 := s[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:229
+//line kernels.go:234
 		v := lanes.Load[simd.Float32s](&vs0[at])
-//line kernels.go:229
+//line kernels.go:234
 		lanes.Store(v, &s1[at])
 //line waits_kernels_simd.go:445
 	}
@@ -457,11 +457,11 @@ func choosesPhase7Lanes(vs []float32, count int) bool {
 	vs0 := vs[0:][:to]
 	c0 := simd.BroadcastFloat32s(2)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:234
+//line kernels.go:239
 		v := lanes.Load[simd.Float32s](&vs0[at])
-//line kernels.go:234
+//line kernels.go:239
 		v = v.Mul(c0)
-//line kernels.go:234
+//line kernels.go:239
 		lanes.Store(v, &vs0[at])
 //line waits_kernels_simd.go:467
 	}
@@ -480,9 +480,9 @@ func choosesPhase8Lanes(s []float32, vs []float32, count int) bool {
 	vs0 := vs[0:][:to]
 	s1 := s[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:238
+//line kernels.go:243
 		v := lanes.Load[simd.Float32s](&vs0[at])
-//line kernels.go:238
+//line kernels.go:243
 		lanes.Store(v, &s1[at])
 //line waits_kernels_simd.go:488
 	}
@@ -500,7 +500,7 @@ func choosesPhase9Lanes(s []float32, count int) bool {
 	s0 := s[0:][:to]
 	c0 := simd.BroadcastFloat32s(1)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:243
+//line kernels.go:248
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(c0), &s0[at])
 //line waits_kernels_simd.go:506
 	}
@@ -519,9 +519,9 @@ func choosesPhase10Lanes(firstX int, y []float32, vs []float32, count int) bool 
 	vs0 := vs[0:][:to]
 	y1 := y[firstX:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:259
+//line kernels.go:264
 		v := lanes.Load[simd.Float32s](&vs0[at])
-//line kernels.go:259
+//line kernels.go:264
 		lanes.Store(v, &y1[at])
 //line waits_kernels_simd.go:527
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/everydevice"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/half"
 )
 
 const blocks = 5
@@ -131,4 +132,30 @@ func scanned[T interface{ int32 | uint64 }](t *testing.T, g hal.Grid) {
 		supported(t, q)
 		check(t, want, y)
 	})
+}
+
+// Operations of blocks and groups give on each device what they give as Go, with blocks that are no multiple of a group. A block that is larger than they take
+// is refused, and nothing is changed.
+func TestOperationsOfBlocks(t *testing.T) {
+	for _, size := range []int{1, 31, 64, 100, 256} {
+		x := numbers[float32](3*size - min(size-1, 7))
+		halves, sums, places := make([]half.Float16, 3), make([]complex64, 3), make([]int32, 3*size)
+		for i := range uint32(3) {
+			b := &kernel.Block{Index: [3]uint32{i, 0, 0}, Size: [3]uint32{uint32(size), 1, 1}, Grid: [3]uint32{3, 1, 1}}
+			grid.RunTogether(b, func(t grid.Thread) { combined(t, x, halves, sums, places) })
+		}
+		everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+			h, s, p := halyard.New[half.Float16](q, 3), halyard.New[complex64](q, 3), halyard.New[int32](q, 3*size)
+			Combined(q.Grid(hal.Blocks(3).Of(size)), halyard.From(q, x), h, s, p)
+			supported(t, q)
+			assert.Equal(t, halves, h.Values())
+			assert.Equal(t, sums, s.Values())
+			assert.Equal(t, places, p.Values())
+			err := CombinedOn(t.Context(), q.Stream(), hal.Blocks(1).Of(1025), halyard.From(q, x), h, s, p)
+			assert.ErrorIs(t, err, hal.ErrInvalidArgument)
+			assert.ErrorContains(t, err, "kernel combined")
+			assert.ErrorContains(t, err, "1024")
+			assert.Equal(t, places, p.Values())
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/load"
@@ -163,6 +164,8 @@ func (f *values) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir.V
 		return f.threadCall(e, name, recv)
 	case name == "Shared":
 		f.refuseShared(e)
+	case strings.HasPrefix(name, "Block"), strings.HasPrefix(name, "Group"): // package load has replaced others
+		f.refuseOperation(e, name)
 	}
 	op := map[string]string{"AtomicAdd": "Add", "AtomicMin": "Min", "AtomicMax": "Max", "AtomicAnd": "And", "AtomicOr": "Or", "AtomicXor": "Xor",
 		"AtomicExchange": "Exchange", "AtomicCompareExchange": "CompareExchange"}[name]
@@ -191,6 +194,14 @@ func (f *values) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir.V
 	return f.Let(v)
 }
 
+// refuseOperation refuses an operation of a block or group that is not in a kernel, or in a function that was written into one.
+func (f *values) refuseOperation(e *ast.CallExpr, name string) {
+	if len(f.p.pkg.Refused) > 0 {
+		panic(refusal{}) // there are better reasons
+	}
+	refuse(e.Pos(), "grid.%s has no translation here; call it in the kernel, and pass the result on", name)
+}
+
 // threadCall builds a call of a method of grid.Thread.
 func (f *values) threadCall(e *ast.CallExpr, name string, recv ast.Expr) *ir.Value {
 	if id, ok := ast.Unparen(recv).(*ast.Ident); !ok || f.variable(id).kind != thread {
@@ -214,6 +225,9 @@ func (f *values) threadCall(e *ast.CallExpr, name string, recv ast.Expr) *ir.Val
 	}
 	at := f.Value(op, ir.Basic(ir.Int))
 	at.Which = []int{int(d)}
+	if f.p.pkg.Operation(e.Pos()) == load.Numbering {
+		at.Of = load.Numbering
+	}
 	return at
 }
 
@@ -482,6 +496,7 @@ func (f *function) declareShared() {
 			}
 			f.Pos = id.Pos()
 			l := f.Local(id.Name, f.p.typ(p.Elem(), x.Pos()), ir.Shared)
+			l.Block = f.p.pkg.Operation(id.Pos()) != ""
 			f.vars[obj] = &variable{kind: shared, typ: t, local: l}
 		})
 	}

@@ -13,7 +13,7 @@ func (f *values) clearShared() {
 	var arrays []*ir.Local
 	all := true
 	for _, l := range f.f.Locals {
-		if l.Space == ir.Shared {
+		if l.Space == ir.Shared && !l.Block {
 			arrays = append(arrays, l)
 		}
 	}

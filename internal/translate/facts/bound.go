@@ -116,6 +116,8 @@ func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
 		}
 	case ir.InBlock, ir.Threads:
 		return Times(mostLocal), b.device
+	case ir.Mul:
+		return Times(mostLocal), b.device && allThreads(v) // a block has no more in all dimensions together
 	case ir.Convert:
 		to, from := v.Type, v.Args[0].Type
 		if to.Integer() && from.Integer() && to.Bits() >= from.Bits() && (to.Signed() || !from.Signed() || b.natural(v.Args[0])) {
@@ -141,6 +143,11 @@ func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
 		}
 	}
 	return nil, false
+}
+
+// allThreads reports whether v is a product of numbers of threads of different dimensions.
+func allThreads(v *ir.Value) bool {
+	return v.Op == ir.Threads && v.Of != "" || v.Op == ir.Mul && allThreads(v.Args[0]) && allThreads(v.Args[1])
 }
 
 // counted returns the counter or the local that a value reads, or nil for another value. The result is the key of the value in Bounds.counts.

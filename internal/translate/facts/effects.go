@@ -37,7 +37,7 @@ func EffectsOf(f *ir.Function, of map[*ir.Function]*Effects) *Effects {
 			use(v.Place.Param, Use{Read: true})
 		case v.Op == ir.Atomic:
 			use(v.Place.Param, Use{true, true})
-		case v.Op >= ir.InGrid && v.Op <= ir.AllBlocks:
+		case v.Op >= ir.InGrid && v.Op <= ir.AllBlocks && v.Of == "":
 			e.Dims = max(e.Dims, v.Which[0]+1)
 		case v.Op == ir.Call:
 			c := of[v.Call]

@@ -61,7 +61,7 @@ func NeedsOf(f *ir.Function, of map[*ir.Function]Needs) Needs {
 	now := token.NoPos
 	f.Body.Visit(func(s *ir.Stmt) { now = s.Pos }, func(v *ir.Value) {
 		switch {
-		case v.Op >= ir.InGrid && v.Op <= ir.AllBlocks:
+		case v.Op >= ir.InGrid && v.Op <= ir.AllBlocks && v.Of == "":
 			uses(v.Which[0]+1, v.Pos)
 		case v.Op == ir.Atomic && v.Type.Bits() == 64:
 			first(&n.Atomic64, v.Pos)

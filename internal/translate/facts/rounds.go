@@ -52,7 +52,7 @@ type roundCounter struct {
 func (w *roundCounter) function(f *ir.Function) Bound {
 	total := Bound{}
 	for _, l := range f.Locals {
-		if l.Space == ir.Shared { // the kernel sets it to zero in a loop
+		if l.Space == ir.Shared && !l.Block { // the kernel sets it to zero in a loop
 			total = total.Plus(Times(l.Type.Size()))
 		}
 	}

@@ -75,7 +75,7 @@ func (d *divider) classify(v *ir.Var) Class {
 		}
 	}
 	switch {
-	case n == 0 || n == stop && decides:
+	case n == 0 || n == stop && (decides || v.Value != nil && v.Value.Op == ir.Load && v.Value.Place.Local != nil && v.Value.Place.Local.Block):
 		return Same
 	case n == place:
 		return Again
@@ -149,7 +149,7 @@ func positive(v *ir.Value) bool {
 // reads returns the needs of reading a place, apart from its indexes.
 func (d *divider) reads(p *ir.Place) need {
 	switch {
-	case p.Space() == ir.Constant, p.Param != nil && !p.Param.Out && !d.effects[d.f].Params[p.Param.Index].Written:
+	case p.Space() == ir.Constant, p.Local != nil && p.Local.Block, p.Param != nil && !p.Param.Out && !d.effects[d.f].Params[p.Param.Index].Written:
 		return stop
 	case d.results[p.Local], p.Local != nil && d.locals[p.Local] != nil && p.Local.Space == ir.Private && d.class(d.locals[p.Local]) == Same:
 		if len(p.Indexes()) > 0 {

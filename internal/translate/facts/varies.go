@@ -204,6 +204,8 @@ func (v *Variance) memory(p *ir.Place) Varies {
 	switch {
 	case p.Local != nil && p.Local.Space == ir.Private:
 		return v.Locals[p.Local.Index]
+	case p.Local != nil && p.Local.Block:
+		return Block
 	case p.Space() == ir.Constant:
 		return Nothing
 	case p.Local == nil && v.args != nil:

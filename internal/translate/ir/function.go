@@ -39,7 +39,8 @@ type Param struct {
 type Local struct {
 	Name  string // the name in Go; empty for a local that the translation adds
 	Type  *Type
-	Space Space  // Private, Shared or Constant. A shared local is zero when a block begins
+	Space Space  // Private, Shared or Constant. A shared local is zero when a block begins, unless Block is set
+	Block bool   // it is shared, for operations of the block: threads read an element only after one has stored it, and do not store it again before all have
 	Index int    // among the function's locals
 	Table *Table // of a local in Constant
 	Pos   token.Pos
@@ -140,7 +141,7 @@ type Value struct {
 	Syntax any // the Go expression, an ast.Expr, that has this value; nil for a value that the translation adds
 
 	Const any       // of Const: a bool, int64, uint64, float64 or complex128
-	Of    string    // of Go and Atomic: the function's name, such as math.Sqrt or Add
+	Of    string    // of Go and Atomic: the function's name, such as math.Sqrt or Add. Of InBlock and Threads: not empty if the grid may lack the dimension
 	Which []int     // of Composite: the elements or fields whose values are Args; all others are zero. Of Extract: the field. Of the operations from InGrid to AllBlocks: the dimension
 	Param *Param    // of Argument, Len, Rows and Cols
 	Place *Place    // of Load, Address and Atomic

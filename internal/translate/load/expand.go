@@ -11,7 +11,7 @@ import (
 )
 
 // This file inlines functions with barriers into the kernels that call them. Afterwards each barrier is a statement of a kernel. Package build and the loops
-// for the host rely on that.
+// for the host rely on that. Operations of blocks and groups are such functions, and block.go has what they become.
 //
 // The file writes text, parses it, and checks the package again. Comments /*line FILE:LINE:COLUMN*/ give each part of the text the position that it has for
 // its author. What an inlined function declares gets a name that the kernel does not use. A parameter that is a number or a structure becomes a variable. A
@@ -69,6 +69,7 @@ type expander struct {
 	names map[string]bool // the names in it
 	calls []*ast.CallExpr // the calls that are being inlined: each is in the function of the one before
 	count int             // of inlined calls
+	shares
 }
 
 // mostCalls is how many calls are inlined into a kernel at most.
@@ -82,6 +83,9 @@ func (x *expander) refuse(pos token.Pos, format string, args ...any) {
 
 // waits reports whether the function or the method that a call names, or one that it calls, has barriers.
 func (x *expander) waits(c *ast.CallExpr) bool {
+	if op, _ := x.p.operation(c); op != "" {
+		return true
+	}
 	f := x.p.called(c)
 	if f == nil {
 		return false
@@ -143,17 +147,27 @@ func (x *expander) call(s ast.Stmt) *ast.CallExpr {
 
 // kernel returns the edits of a kernel.
 func (x *expander) kernel(decl *ast.FuncDecl) []edit {
-	if decl.Body == nil || !x.barriers(decl) || x.wrong(decl) {
+	lanes := has(decl, func(c *ast.CallExpr) bool { return x.p.Calls(c, "GroupLane") })
+	if decl.Body == nil || !x.barriers(decl) && !lanes || x.wrong(decl) {
 		return nil
 	}
-	x.decl, x.names, x.count = decl, map[string]bool{}, 0
+	x.decl, x.names, x.count, x.shares = decl, map[string]bool{}, 0, shares{memory: map[string]string{}, read: map[string]bool{}}
 	ast.Inspect(decl, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
 			x.names[id.Name] = true
 		}
 		return true
 	})
-	return x.list(&copied{x: x}, decl.Body.List)
+	from, refused := &copied{x: x, decl: decl}, len(x.p.Refused)
+	edits := x.list(from, decl.Body.List)
+	if len(x.p.Refused) > refused && len(x.shares.texts) > 0 {
+		return nil // nothing may use what would be declared
+	}
+	ast.Inspect(decl.Body, func(n ast.Node) bool {
+		edits = append(edits, x.lane(from, n)...)
+		return true
+	})
+	return append(x.begin(decl), edits...)
 }
 
 // wrong reports whether a function has an error of the compiler.
@@ -169,8 +183,15 @@ func (x *expander) list(from *copied, list []ast.Stmt) (edits []edit) {
 		}
 		c, all := x.call(s), bodies(s)
 		x.noCalls(s, c, all)
+		loop, _ := s.(*ast.IfStmt)
+		if loop == nil {
+			x.shares.loops++
+		}
 		for _, body := range all {
 			edits = append(edits, x.list(from, body.List)...)
+		}
+		if loop == nil {
+			x.shares.loops--
 		}
 		if c != nil {
 			edits = append(edits, x.statement(from, s, c)...)
@@ -238,6 +259,9 @@ func (x *expander) statement(from *copied, s ast.Stmt, c *ast.CallExpr) []edit {
 // inlined returns the statements of the function that a call names, and the text of its results. If the function is refused, or package build will refuse it,
 // ok is false.
 func (x *expander) inlined(from *copied, c *ast.CallExpr) (text, results string, ok bool) {
+	if op, _ := x.p.operation(c); op != "" {
+		return x.combined(from, c)
+	}
 	f := x.p.called(c).Origin()
 	decl, sig := x.decls[f], f.Signature()
 	again := slices.ContainsFunc(x.calls, func(c *ast.CallExpr) bool { return x.p.called(c).Origin() == f })
@@ -589,10 +613,19 @@ func (c *copied) at(pos token.Pos) string {
 // cut returns the text between two positions, with edits, and with the names that it has in the kernel.
 func (c *copied) cut(from, to token.Pos, edits []edit) string {
 	edits = slices.Clone(edits)
-	if c.names != nil {
+	if c.decl != nil {
 		ast.Inspect(c.decl, func(n ast.Node) bool {
 			if n == nil || n.End() <= from || to <= n.Pos() {
 				return false
+			}
+			if from <= n.Pos() && n.End() <= to {
+				if lane := c.x.lane(c, n); lane != nil {
+					edits = append(edits, lane...)
+					return false
+				}
+			}
+			if c.names == nil {
+				return true
 			}
 			star, _ := n.(*ast.StarExpr)
 			if star != nil { // what an address is of, without both
@@ -691,33 +724,40 @@ func (c *copied) typeName(t types.Type) string {
 	return types.TypeString(t, nil)
 }
 
-// callMark begins the comment before the statements of an inlined function, and endMark is the comment behind them.
+// callMark and blockMark begin the comment before the statements of an inlined function and of an operation, and endMark is the comment behind them. hostMark
+// begins the comment before a loop that the host does not run, with what it runs instead.
 const (
-	callMark = "/*halyard:call "
-	endMark  = "/*halyard:end*/"
+	callMark  = "/*halyard:call "
+	blockMark = "/*halyard:block "
+	hostMark  = "/*halyard:host "
+	endMark   = "/*halyard:end*/"
 )
 
 // Position reports whether a comment is one of this file, and not of the author.
 func Position(c *ast.Comment) bool {
-	return strings.HasPrefix(c.Text, "/*line ") || strings.HasPrefix(c.Text, callMark) || c.Text == endMark
+	return strings.HasPrefix(c.Text, "/*line ") || strings.HasPrefix(c.Text, "/*halyard:")
 }
 
-// caller returns the line of the call whose inlined function has a position, "" for other code.
-func (p *Package) caller(pos token.Pos) string {
-	calls := []string{""}
+// caller returns the line of the call whose inlined function has a position, and the operation that it belongs to; "" for other code.
+func (p *Package) caller(pos token.Pos) (call, operation string) {
+	calls := [][2]string{{}}
 	for _, file := range p.Files {
 		if p.written == nil || pos < file.FileStart || pos >= file.FileEnd {
 			continue
 		}
 		for _, group := range file.Comments {
 			for _, c := range group.List {
+				last := calls[len(calls)-1]
 				if call, ok := strings.CutPrefix(c.Text, callMark); ok && c.Pos() <= pos {
-					calls = append(calls, strings.TrimSuffix(call, "*/"))
+					calls = append(calls, [2]string{strings.TrimSuffix(call, "*/"), last[1]})
+				} else if name, ok := strings.CutPrefix(c.Text, blockMark); ok && c.Pos() <= pos {
+					calls = append(calls, [2]string{last[0], strings.TrimSuffix(name, "*/")})
 				} else if c.Text == endMark && c.Pos() <= pos && len(calls) > 1 {
 					calls = calls[:len(calls)-1]
 				}
 			}
 		}
 	}
-	return calls[len(calls)-1]
+	last := calls[len(calls)-1]
+	return last[0], last[1]
 }

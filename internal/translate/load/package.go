@@ -131,7 +131,11 @@ func isMark(c *ast.Comment) bool {
 // ErrorAt returns an error at a position.
 func (p *Package) ErrorAt(pos token.Pos, format string, args ...any) *Error {
 	text := fmt.Sprintf(format, args...)
-	if call := p.caller(pos); call != "" {
+	call, operation := p.caller(pos)
+	if operation != "" {
+		text = strings.ReplaceAll(text, "t.Barrier", "grid."+operation)
+	}
+	if call != "" {
 		text += "; the call is in " + call
 	}
 	return &Error{p.Fset.Position(pos), text}

@@ -11,7 +11,7 @@ import (
 func share(k *ir.Function) *ir.Function {
 	var shared []*ir.Local
 	for _, l := range k.Locals {
-		if l.Space == ir.Shared {
+		if l.Space == ir.Shared && !l.Block {
 			shared = append(shared, l)
 		}
 	}

@@ -1,0 +1,64 @@
+package translate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const blocksHead = "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n"
+
+// Operations of blocks and groups are refused where not all threads come to them, and the message says what to write.
+func TestBlockOperationsAreRefusedInBranches(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ body, want string }{
+		{"if t.Local(0) > 3 {\n\t\ty[0] = grid.BlockSum(t, x[0])\n\t}", "k.go:8:10: grid.BlockSum must be a statement of the kernel itself, or of a loop or an if that all threads " +
+			"of the block run alike, because its condition depends only on constants, parameters and the like; write it outside of the statement that begins in line 7, " +
+			"and only the other statements inside"},
+		{"for range x[t.Global(0)] {\n\t\ty[0] = grid.GroupMax(t, x[0])\n\t}", "k.go:7:12: a loop around a barrier must run as often for all threads"},
+		{"if x[t.Global(0)] > 3 {\n\t\treturn\n\t}\n\ty[0] = grid.BlockSum(t, x[0])", "k.go:8:3: threads that return here do not come to the barriers that follow"},
+		{"y[0] = 2 * grid.BlockSum(t, x[0])", "k.go:7:13: BlockSum has a barrier, so its call must be a statement of its own, such as v := BlockSum(..)"},
+		{"if n := grid.BlockCount(t, x[0] > 3); n > 1 {\n\t\ty[0] = 1\n\t}", "k.go:7:10: BlockCount has a barrier, so its call must be a statement of its own"},
+		{"switch x[0] {\n\tcase 1:\n\t\ty[0] = grid.BlockSum(t, x[0])\n\t}", "k.go:9:10: BlockSum has a barrier, to which all threads of the block must come"},
+		{"type local uint32\n\ts := grid.BlockSum(t, local(x[0]))\n\ty[0] = uint32(s)", "k.go:8:7: grid.BlockSum takes no values of type local, which the kernel declares; declare it outside of the kernel"},
+		{"y[0] = grid.BlockReduce(t, x[0], func(a, b uint32) uint32 { return a })", "a closure has no translation"},
+		{"y[0] = lane(t)", "k.go:11:16: grid.GroupLane has no translation here; call it in the kernel, and pass the result on"},
+	} {
+		src := blocksHead + "//halyard:kernel\nfunc k(t grid.Thread, x, y []uint32) {\n\t" + c.body + "\n}\n\nfunc lane(t grid.Thread) uint32 {\n\treturn uint32(grid.GroupLane(t))\n}\n"
+		_, err := translated(t, src)
+		if assert.Error(t, err, c.body) {
+			assert.Contains(t, err.Error(), c.want, c.body)
+			assert.Equal(t, 0, strings.Count(err.Error(), "\n"), "refused once: %s", err)
+		}
+	}
+}
+
+// The result of an operation of a block is the same for all its threads, so a barrier may depend on it; that of a group is not.
+func TestBarriersDependOnBlocks(t *testing.T) {
+	t.Parallel()
+	const kernel = "//halyard:kernel\nfunc k(t grid.Thread, x, y []uint32) {\n\tfor i := 0; i < 3; i++ {\n\t\tv := grid.%s(t, x[t.Global(0)])\n\t\tif v > 3 {\n\t\t\tt.Barrier()\n\t\t}\n\t\ty[t.Global(0)] = v\n\t}\n}\n"
+	_, err := translated(t, blocksHead+strings.Replace(kernel, "%s", "BlockSum", 1))
+	require.NoError(t, err)
+	_, err = translated(t, blocksHead+strings.Replace(kernel, "%s", "GroupSum", 1))
+	assert.ErrorContains(t, err, "t.Barrier must be a statement of the kernel itself")
+}
+
+// On the host the values of a block are combined in one loop, and shared memory for them is not set to zero on devices.
+func TestBlockOperationsAreOneLoopOnTheHost(t *testing.T) {
+	t.Parallel()
+	made, err := translated(t, blocksHead+"//halyard:kernel\nfunc k(t grid.Thread, x, y []float32) {\n\tv := grid.BlockSum(t, x[t.Global(0)])\n\tt.Barrier()\n"+
+		"\ty[t.Global(0)] = v\n}\n")
+	require.NoError(t, err)
+	assert.Contains(t, string(made.Go), "for i := 0; i < threads-d; i += 2 * d {\n\t\t\tvalues[i] = values[i] + values[i+d]")
+	assert.Equal(t, 2, strings.Count(string(made.Go), "for tx :="))
+	assert.NotContains(t, string(made.Go), "Kept", "the threads need not keep what is the same for all")
+	assert.NotContains(t, string(made.Go), "v_zero")
+	assert.Contains(t, string(made.Go), "Most: 1024")
+	assert.NotContains(t, string(made.Go), "Dims:", "the number of a thread needs no dimension of the grid")
+	assert.NotContains(t, string(made.Go), "(u32)INDEX", "a grid may have more than 2^32 threads")
+	made, err = translated(t, blocksHead+"//halyard:kernel\nfunc k(t grid.Thread, x, y []float32) {\n\tv := grid.BlockSum(t, x[t.Global(1)])\n\ty[t.Global(0)] = v\n}\n")
+	require.NoError(t, err)
+	assert.Contains(t, string(made.Go), "Dims: 2, DimsAt: \"k.go:7\"")
+}
