@@ -141,21 +141,24 @@ func align(t grid.Thread, tiles, first int, a, back []uint8, score []int32) {
 	}
 }
 
-// dct transforms the tiles of a picture, each as a block of 8 by 8 threads. cosines[k*8+u] is what number k of 8 counts in coefficient u.
+// dct transforms the tiles of a picture, each as a block of 8 by 8 threads. cosines[k][u] is what number k of 8 counts in coefficient u.
 //
 //halyard:kernel
-func dct(t grid.Thread, cosines []float32, in grid.Matrix[float32], out grid.OutMatrix[float32]) {
+func dct(t grid.Thread, cosines [][8]float32, in grid.Matrix[float32], out grid.OutMatrix[float32]) {
 	part := grid.Shared[[8][8]float32](t)
+	half := grid.Shared[[8][8]float32](t)
 	x, y := t.Local(0), t.Local(1)
+	part[y][x] = in.At(t.Global(1), t.Global(0))
+	t.Barrier()
 	sum := float32(0)
 	for k := range 8 {
-		sum += float32(cosines[k*8+y] * in.At(t.Block(1)*8+k, t.Global(0)))
+		sum += float32(cosines[k][y] * part[k][x])
 	}
-	part[y][x] = sum
+	half[y][x] = sum
 	t.Barrier()
 	sum = 0
 	for k := range 8 {
-		sum += float32(part[y][k] * cosines[k*8+x])
+		sum += float32(half[y][k] * cosines[k][x])
 	}
 	out.Set(t.Global(1), t.Global(0), sum)
 }

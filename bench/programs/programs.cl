@@ -93,16 +93,18 @@ kernel void align(long tiles, long first, long n, global const uchar *a, global 
 }
 
 kernel void dct(global const float *cosines, global const float *in, global float *out, long n) {
-	local float part[8][8];
+	local float part[8][8], half_[8][8];
 	int x = get_local_id(0), y = get_local_id(1);
+	part[y][x] = in[get_global_id(1) * n + get_global_id(0)];
+	barrier(CLK_LOCAL_MEM_FENCE);
 	float sum = 0;
 	for (int k = 0; k < 8; k++)
-		sum += cosines[k * 8 + y] * in[(get_group_id(1) * 8 + k) * n + get_global_id(0)];
-	part[y][x] = sum;
+		sum += cosines[k * 8 + y] * part[k][x];
+	half_[y][x] = sum;
 	barrier(CLK_LOCAL_MEM_FENCE);
 	sum = 0;
 	for (int k = 0; k < 8; k++)
-		sum += part[y][k] * cosines[k * 8 + x];
+		sum += half_[y][k] * cosines[k * 8 + x];
 	out[get_global_id(1) * n + get_global_id(0)] = sum;
 }
 

@@ -206,24 +206,24 @@ func needlemanWunsch() *program {
 func dcts() *program {
 	const n = 512
 	p := &program{name: "DCT 8x8", size: squared(n), c: "dct", kernels: []string{"dct"}, ints: []int{n}}
-	table, in, want := make([]float32, 64), numbers(n*n, 1), make([]float32, n*n)
+	table, in, want := make([][8]float32, 8), numbers(n*n, 1), make([]float32, n*n)
 	for k := range 8 {
 		for u := range 8 {
-			table[k*8+u] = float32(math.Cos(float64(2*k+1)*float64(u)*math.Pi/16) / 2)
+			table[k][u] = float32(math.Cos(float64(2*k+1)*float64(u)*math.Pi/16) / 2)
 		}
-		table[k*8] = float32(math.Sqrt(1. / 8))
+		table[k][0] = float32(math.Sqrt(1. / 8))
 	}
 	for top := 0; top < n; top += 8 {
 		for left := 0; left < n; left += 8 {
 			var part [8][8]float32
 			for i := range 64 {
 				for k := range 8 {
-					part[i/8][i%8] += float32(table[k*8+i/8] * in[(top+k)*n+left+i%8])
+					part[i/8][i%8] += float32(table[k][i/8] * in[(top+k)*n+left+i%8])
 				}
 			}
 			for i := range 64 {
 				for k := range 8 {
-					want[(top+i/8)*n+left+i%8] += float32(part[i/8][k] * table[k*8+i%8])
+					want[(top+i/8)*n+left+i%8] += float32(part[i/8][k] * table[k][i%8])
 				}
 			}
 		}
