@@ -36,5 +36,6 @@ func treeSumPhase1Lanes(half int, part []float32, count int) bool {
 		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
 //line main_kernels_simd.go:38
 	}
+	lanes.ClearUpper()
 	return true
 }

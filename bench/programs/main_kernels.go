@@ -68,7 +68,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if fftStageVectors != nil {
-					row = fftStageVectors(row, s_, wr, wi, xr, xi, yr, yi)
+					if row = fftStageVectors(row, s_, wr, wi, xr, xi, yr, yi); row.First() >= row.End {
+						continue
+					}
 				}
 				fftStageRow(row, s_, wr, wi, xr, xi, yr, yi)
 			}
@@ -108,8 +110,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { align(t, tiles, first_, a, back, score) })
 	}),
-	"dct": kernel.Bounded(grid.Steps(399), func(blk *kernel.Block) {
-		cosines := kernel.Slice[float32](blk, 0)
+	"dct": kernel.Bounded(grid.Steps(414), func(blk *kernel.Block) {
+		cosines := kernel.Slice[[8]float32](blk, 0)
 		in := grid.MatrixOf(kernel.Slice[float32](blk, 2), int(kernel.Number[int64](blk, 3)), int(kernel.Number[int64](blk, 4)))
 		out := grid.OutMatrixOf(kernel.Slice[float32](blk, 5), int(kernel.Number[int64](blk, 6)), int(kernel.Number[int64](blk, 7)))
 		if grid.InPhases() {
@@ -126,6 +128,11 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		pull := kernel.Slice[particle](blk, 6)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if lavaMDVectors != nil {
+					if row = lavaMDVectors(row, boxes, alpha, near, all, pull); row.First() >= row.End {
+						continue
+					}
+				}
 				lavaMDRow(row, boxes, alpha, near, all, pull)
 			}
 			return
@@ -160,6 +167,11 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		flow := grid.OutMatrixOf(kernel.Slice[float32](blk, 16), int(kernel.Number[int64](blk, 17)), int(kernel.Number[int64](blk, 18)))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if sradFlowVectors != nil {
+					if row = sradFlowVectors(row, q0, in, north, south, west, east, flow); row.First() >= row.End {
+						continue
+					}
+				}
 				sradFlowRow(row, q0, in, north, south, west, east, flow)
 			}
 			return
@@ -179,6 +191,11 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		out := grid.OutMatrixOf(kernel.Slice[float32](blk, 19), int(kernel.Number[int64](blk, 20)), int(kernel.Number[int64](blk, 21)))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if sradStepVectors != nil {
+					if row = sradStepVectors(row, part, north, south, west, east, flow, in, out); row.First() >= row.End {
+						continue
+					}
+				}
 				sradStepRow(row, part, north, south, west, east, flow, in, out)
 			}
 			return
@@ -194,6 +211,11 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		to := kernel.Slice[int32](blk, 5)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if pathfinderVectors != nil {
+					if row = pathfinderVectors(row, row_, wall, from, to); row.First() >= row.End {
+						continue
+					}
+				}
 				pathfinderRow(row, row_, wall, from, to)
 			}
 			return
@@ -238,7 +260,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if bitonicFarVectors != nil {
-					row = bitonicFarVectors(row, size, apart, x)
+					if row = bitonicFarVectors(row, size, apart, x); row.First() >= row.End {
+						continue
+					}
 				}
 				bitonicFarRow(row, size, apart, x)
 			}
@@ -277,7 +301,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			bfs(t, level, starts, ends, from, to)
 		}
 	}),
-}, Indexes: []string{"kernels.go:21", "kernels.go:26", "kernels.go:27", "kernels.go:29", "kernels.go:34", "kernels.go:47", "kernels.go:49", "kernels.go:51", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:80", "kernels.go:81", "kernels.go:83", "kernels.go:85", "kernels.go:87", "kernels.go:99", "kernels.go:100", "kernels.go:101", "kernels.go:102", "kernels.go:114", "kernels.go:115", "kernels.go:116", "kernels.go:117", "kernels.go:135", "kernels.go:138", "kernels.go:152", "kernels.go:154", "kernels.go:158", "kernels.go:160", "kernels.go:181", "kernels.go:184", "kernels.go:189", "kernels.go:191", "kernels.go:199", "kernels.go:228", "kernels.go:210", "kernels.go:212", "kernels.go:213", "kernels.go:214", "kernels.go:215", "kernels.go:218", "kernels.go:219", "kernels.go:220", "kernels.go:221", "kernels.go:222", "kernels.go:223", "kernels.go:239", "kernels.go:240", "kernels.go:241", "kernels.go:247", "kernels.go:248", "kernels.go:249", "kernels.go:250", "kernels.go:251", "kernels.go:262", "kernels.go:263", "kernels.go:264", "kernels.go:265", "kernels.go:276", "kernels.go:288", "kernels.go:289", "kernels.go:291", "kernels.go:313", "kernels.go:317", "kernels.go:318", "kernels.go:323", "kernels.go:325", "kernels.go:328", "kernels.go:340", "kernels.go:342", "kernels.go:344", "kernels.go:358", "kernels.go:363", "kernels.go:365", "kernels.go:367", "kernels.go:373", "kernels.go:385", "kernels.go:387", "kernels.go:388", "kernels.go:394"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:21", "kernels.go:26", "kernels.go:27", "kernels.go:29", "kernels.go:34", "kernels.go:47", "kernels.go:49", "kernels.go:51", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:80", "kernels.go:81", "kernels.go:83", "kernels.go:85", "kernels.go:87", "kernels.go:99", "kernels.go:100", "kernels.go:101", "kernels.go:102", "kernels.go:114", "kernels.go:115", "kernels.go:116", "kernels.go:117", "kernels.go:135", "kernels.go:138", "kernels.go:151", "kernels.go:155", "kernels.go:157", "kernels.go:161", "kernels.go:163", "kernels.go:184", "kernels.go:187", "kernels.go:192", "kernels.go:194", "kernels.go:202", "kernels.go:231", "kernels.go:213", "kernels.go:215", "kernels.go:216", "kernels.go:217", "kernels.go:218", "kernels.go:221", "kernels.go:222", "kernels.go:223", "kernels.go:224", "kernels.go:225", "kernels.go:226", "kernels.go:242", "kernels.go:243", "kernels.go:244", "kernels.go:250", "kernels.go:251", "kernels.go:252", "kernels.go:253", "kernels.go:254", "kernels.go:265", "kernels.go:266", "kernels.go:267", "kernels.go:268", "kernels.go:279", "kernels.go:291", "kernels.go:292", "kernels.go:294", "kernels.go:316", "kernels.go:320", "kernels.go:321", "kernels.go:326", "kernels.go:328", "kernels.go:331", "kernels.go:343", "kernels.go:345", "kernels.go:347", "kernels.go:361", "kernels.go:366", "kernels.go:368", "kernels.go:370", "kernels.go:376", "kernels.go:388", "kernels.go:390", "kernels.go:391", "kernels.go:397"}, Kernels: map[string]kernel.Written{
 	"luDiagonal": {Code: "k_luDiagonal", Params: []string{"at", "a", "a.Rows()", "a.Cols()"},
 		Footprint: kernel.Footprint{Why: "kernels.go:21: the index of a does not follow t.Global(0)", Of: luDiagonalFootprint}},
 	"luRight": {Code: "k_luRight", Params: []string{"at", "a", "a.Rows()", "a.Cols()"},
@@ -292,27 +316,27 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Why: "kernels.go:115: threads may write elements of yr that threads of another t.Global(0) use", Of: fftShortFootprint}},
 	"align": {Code: "k_align", Params: []string{"tiles", "first", "a", "len(a)", "back", "len(back)", "score", "len(score)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:138: the index of score does not follow t.Global(0)", Of: alignFootprint}},
-	"dct": {Code: "k_dct", Params: []string{"cosines", "len(cosines)", "in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "kernels.go:149",
+	"dct": {Code: "k_dct", Params: []string{"cosines", "len(cosines)", "in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "kernels.go:150",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: dctFootprint}},
-	"lavaMD": {Code: "k_lavaMD", Params: []string{"boxes", "alpha", "near", "len(near)", "all", "len(all)", "pull", "len(pull)"}, Dims: 2, DimsAt: "kernels.go:176", Rounds: [][]int{{45955}}, RoundsAt: "kernels.go:183",
+	"lavaMD": {Code: "k_lavaMD", Params: []string{"boxes", "alpha", "near", "len(near)", "all", "len(all)", "pull", "len(pull)"}, Dims: 2, DimsAt: "kernels.go:179", Rounds: [][]int{{45955}}, RoundsAt: "kernels.go:186",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: lavaMDFootprint}},
 	"aes": {Code: "k_aes", Params: []string{"keys", "len(keys)", "tables", "len(tables)", "last", "len(last)", "in", "len(in)", "out", "len(out)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: aesFootprint}},
-	"sradFlow": {Code: "k_sradFlow", Params: []string{"q0", "in", "in.Rows()", "in.Cols()", "north", "north.Rows()", "north.Cols()", "south", "south.Rows()", "south.Cols()", "west", "west.Rows()", "west.Cols()", "east", "east.Rows()", "east.Cols()", "flow", "flow.Rows()", "flow.Cols()"}, Dims: 2, DimsAt: "kernels.go:235",
+	"sradFlow": {Code: "k_sradFlow", Params: []string{"q0", "in", "in.Rows()", "in.Cols()", "north", "north.Rows()", "north.Cols()", "south", "south.Rows()", "south.Cols()", "west", "west.Rows()", "west.Cols()", "east", "east.Rows()", "east.Cols()", "flow", "flow.Rows()", "flow.Cols()"}, Dims: 2, DimsAt: "kernels.go:238",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: sradFlowFootprint}},
-	"sradStep": {Code: "k_sradStep", Params: []string{"part", "north", "north.Rows()", "north.Cols()", "south", "south.Rows()", "south.Cols()", "west", "west.Rows()", "west.Cols()", "east", "east.Rows()", "east.Cols()", "flow", "flow.Rows()", "flow.Cols()", "in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "kernels.go:258",
+	"sradStep": {Code: "k_sradStep", Params: []string{"part", "north", "north.Rows()", "north.Cols()", "south", "south.Rows()", "south.Cols()", "west", "west.Rows()", "west.Cols()", "east", "east.Rows()", "east.Cols()", "flow", "flow.Rows()", "flow.Cols()", "in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "kernels.go:261",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: sradStepFootprint}},
 	"pathfinder": {Code: "k_pathfinder", Params: []string{"row", "wall", "len(wall)", "from", "len(from)", "to", "len(to)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pathfinderFootprint}},
-	"spmv": {Code: "k_spmv", Params: []string{"starts", "len(starts)", "cols", "len(cols)", "values", "len(values)", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:288",
+	"spmv": {Code: "k_spmv", Params: []string{"starts", "len(starts)", "cols", "len(cols)", "values", "len(values)", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:291",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: spmvFootprint}},
-	"queens": {Code: "k_queens", Params: []string{"n", "counts", "len(counts)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:312",
-		Footprint: kernel.Footprint{Why: "kernels.go:328: the index of counts does not follow t.Global(0)", Of: queensFootprint}},
-	"bitonicFar": {Code: "k_bitonicFar", Params: []string{"size", "apart", "x", "len(x)"}, Dims: 2, DimsAt: "kernels.go:335",
+	"queens": {Code: "k_queens", Params: []string{"n", "counts", "len(counts)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:315",
+		Footprint: kernel.Footprint{Why: "kernels.go:331: the index of counts does not follow t.Global(0)", Of: queensFootprint}},
+	"bitonicFar": {Code: "k_bitonicFar", Params: []string{"size", "apart", "x", "len(x)"}, Dims: 2, DimsAt: "kernels.go:338",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: bitonicFarFootprint}},
 	"bitonicNear": {Code: "k_bitonicNear", Params: []string{"size", "x", "len(x)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicNearFootprint}},
-	"bfs": {Code: "k_bfs", Params: []string{"level", "starts", "len(starts)", "ends", "len(ends)", "from", "len(from)", "to", "len(to)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:387",
+	"bfs": {Code: "k_bfs", Params: []string{"level", "starts", "len(starts)", "ends", "len(ends)", "from", "len(from)", "to", "len(to)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:390",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bfsFootprint}},
 }, Format: 2, Sources: []string{
 	"./ float32,float64,int,int32,len,max,min,uint32,uint8 main",
@@ -321,7 +345,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"kernels.go bfs 7dead516d6f4c019",
 	"kernels.go bitonicFar 91f3db58b0501723",
 	"kernels.go bitonicNear 3ab041235ca6b696",
-	"kernels.go dct 6d848e8e2ee18a17",
+	"kernels.go dct f1517c1cc380268e",
 	"kernels.go fftShort aaa5d64c999df5be",
 	"kernels.go fftStage 246da1389345f1c1",
 	"kernels.go inBox b776bb582b456e40",
@@ -351,6 +375,7 @@ typedef struct { u32 a[256]; } T_256_u32;
 typedef struct { u8 a[256]; } T_256_u8;
 typedef struct { u32 a[20]; } T_20_u32;
 typedef struct { i32 a[8]; } T_8_i32;
+typedef u8 go_size_T_8_f32[sizeof(T_8_f32) == 32 ? 1 : -1];
 typedef u8 go_size_T_particle[sizeof(T_particle) == 16 ? 1 : -1];
 typedef u8 go_size_T_256_u32[sizeof(T_256_u32) == 1024 ? 1 : -1];
 typedef u8 go_size_T_256_u8[sizeof(T_256_u8) == 256 ? 1 : -1];
@@ -519,8 +544,9 @@ KERNEL void k_align(i64 h_tiles, i64 h_first, const GLOBAL u8 *h_a, i64 h_a_n, c
 	GO_LOOPED
 }
 
-KERNEL void k_dct(const GLOBAL f32 *h_cosines, i64 h_cosines_n, const GLOBAL f32 *h_in, i64 h_in_n, i64 h_in_m, GLOBAL f32 *h_out, i64 h_out_n, i64 h_out_m GO_FAULTS) {
+KERNEL void k_dct(const GLOBAL T_8_f32 *h_cosines, i64 h_cosines_n, const GLOBAL f32 *h_in, i64 h_in_n, i64 h_in_m, GLOBAL f32 *h_out, i64 h_out_n, i64 h_out_m GO_FAULTS) {
 	LOCAL T_8_8_f32 h_part;
+	LOCAL T_8_8_f32 h_half;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -530,20 +556,28 @@ KERNEL void k_dct(const GLOBAL f32 *h_cosines, i64 h_cosines_n, const GLOBAL f32
 				if (v_i / 8 >= THREADS(1) || v_i / 1 % 8 >= THREADS(0)) h_part.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
 			}
 		}
+		if (THREADS(1) < 8 || THREADS(0) < 8) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 8 >= THREADS(1) || v_i / 1 % 8 >= THREADS(0)) h_half.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
+			}
+		}
 	}
 	i64 h_x = (i64)THREAD(0);
 	i64 h_y = (i64)THREAD(1);
+	GO_ONCE(h_part.a[GO_AT(h_y, 8, 26)].a[GO_AT(h_x, 8, 26)]) = h_in[GO_CELL((i64)INDEX(1), (i64)INDEX(0), h_in_n, h_in_m, 26)];
+	BARRIER();
 	f32 h_sum = 0.0f;
 	GO_ORDERED for (i64 h_k = 0; h_k < 8; h_k++) {
-		h_sum = h_sum + h_cosines[GO_AT((i64)((u64)h_k * 8 + (u64)h_y), h_cosines_n, 26)] * h_in[GO_CELL((i64)(BLOCK(1) * 8 + (u64)h_k), (i64)INDEX(0), h_in_n, h_in_m, 26)];
+		h_sum = h_sum + h_cosines[GO_AT(h_k, h_cosines_n, 27)].a[GO_AT(h_y, 8, 27)] * GO_ONCE(h_part.a[GO_AT(h_k, 8, 27)].a[GO_AT(h_x, 8, 27)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_y, 8, 27)].a[GO_AT(h_x, 8, 27)]) = h_sum;
+	GO_ONCE(h_half.a[GO_AT(h_y, 8, 28)].a[GO_AT(h_x, 8, 28)]) = h_sum;
 	BARRIER();
 	h_sum = 0.0f;
 	GO_ORDERED for (i64 h_k_1 = 0; h_k_1 < 8; h_k_1++) {
-		h_sum = h_sum + GO_ONCE(h_part.a[GO_AT(h_y, 8, 28)].a[GO_AT(h_k_1, 8, 28)]) * h_cosines[GO_AT((i64)((u64)h_k_1 * 8 + (u64)h_x), h_cosines_n, 28)];
+		h_sum = h_sum + GO_ONCE(h_half.a[GO_AT(h_y, 8, 29)].a[GO_AT(h_k_1, 8, 29)]) * h_cosines[GO_AT(h_k_1, h_cosines_n, 29)].a[GO_AT(h_x, 8, 29)];
 	}
-	h_out[GO_CELL((i64)INDEX(1), (i64)INDEX(0), h_out_n, h_out_m, 29)] = h_sum;
+	h_out[GO_CELL((i64)INDEX(1), (i64)INDEX(0), h_out_n, h_out_m, 30)] = h_sum;
 	GO_LOOPED
 }
 
@@ -553,24 +587,24 @@ KERNEL void k_lavaMD(i64 h_boxes, f32 h_alpha, const GLOBAL i32 *h_near, i64 h_n
 		return;
 	}
 	i64 h_me = (i64)((u64)h_box * 100 + INDEX(0));
-	f32 h_x = h_all[GO_AT(h_me, h_all_n, 30)].h_x;
-	f32 h_y = h_all[GO_AT(h_me, h_all_n, 30)].h_y;
-	f32 h_z = h_all[GO_AT(h_me, h_all_n, 30)].h_z;
+	f32 h_x = h_all[GO_AT(h_me, h_all_n, 31)].h_x;
+	f32 h_y = h_all[GO_AT(h_me, h_all_n, 31)].h_y;
+	f32 h_z = h_all[GO_AT(h_me, h_all_n, 31)].h_z;
 	f32 h_fx = 0.0f;
 	f32 h_fy = 0.0f;
 	f32 h_fz = 0.0f;
 	f32 h_v = 0.0f;
 	GO_ORDERED for (i64 h_b = 0; h_b < 27; h_b++) {
-		i64 h_from = (i64)((u64)(i64)h_near[GO_AT((i64)((u64)h_box * 27 + (u64)h_b), h_near_n, 31)] * 100);
+		i64 h_from = (i64)((u64)(i64)h_near[GO_AT((i64)((u64)h_box * 27 + (u64)h_b), h_near_n, 32)] * 100);
 		if (h_from < 0) {
 			continue;
 		}
 		GO_ORDERED for (i64 h_k = 0; h_k < 100; h_k++) {
-			f32 h_dx = h_x - h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 32)].h_x;
-			f32 h_dy = h_y - h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 32)].h_y;
-			f32 h_dz = h_z - h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 32)].h_z;
+			f32 h_dx = h_x - h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 33)].h_x;
+			f32 h_dy = h_y - h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 33)].h_y;
+			f32 h_dz = h_z - h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 33)].h_z;
 			f32 h_u = h_alpha * (h_dx * h_dx + h_dy * h_dy + h_dz * h_dz);
-			f32 h_e = h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 33)].h_charge * exp(-h_u);
+			f32 h_e = h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 34)].h_charge * exp(-h_u);
 			f32 h_s = 2.0f * h_e;
 			h_v = h_v + h_e;
 			h_fx = h_fx + h_s * h_dx;
@@ -583,102 +617,102 @@ KERNEL void k_lavaMD(i64 h_boxes, f32 h_alpha, const GLOBAL i32 *h_near, i64 h_n
 	v_3.h_y = h_fy;
 	v_3.h_z = h_fz;
 	v_3.h_charge = h_v;
-	h_pull[GO_AT(h_me, h_pull_n, 34)] = v_3;
+	h_pull[GO_AT(h_me, h_pull_n, 35)] = v_3;
 	GO_LOOPED
 }
 
 FUNCTION u32 f_word(T_16_u8 h_s, i64 h_at GO_FAULTS) {
-	return (u32)((u32)(u32)h_s.a[GO_AT(h_at, 16, 35)] << 24) | (u32)((u32)(u32)h_s.a[GO_AT((i64)((u64)h_at + 1), 16, 35)] << 16) | (u32)((u32)(u32)h_s.a[GO_AT((i64)((u64)h_at + 2), 16, 35)] << 8) | (u32)h_s.a[GO_AT((i64)((u64)h_at + 3), 16, 35)];
+	return (u32)((u32)(u32)h_s.a[GO_AT(h_at, 16, 36)] << 24) | (u32)((u32)(u32)h_s.a[GO_AT((i64)((u64)h_at + 1), 16, 36)] << 16) | (u32)((u32)(u32)h_s.a[GO_AT((i64)((u64)h_at + 2), 16, 36)] << 8) | (u32)h_s.a[GO_AT((i64)((u64)h_at + 3), 16, 36)];
 }
 
 KERNEL void k_aes(const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL T_256_u32 *h_tables, i64 h_tables_n, const GLOBAL T_256_u8 *h_last, i64 h_last_n, const GLOBAL T_16_u8 *h_in, i64 h_in_n, GLOBAL T_16_u8 *h_out, i64 h_out_n GO_FAULTS) {
 	if (GO_WHOLE(h_in_n)) {
 		i64 h_i = (i64)INDEX(0);
-		u32 v_1 = f_word(h_in[GO_AT(h_i, h_in_n, 36)], 0 GO_PASS);
-		u32 v_2 = f_word(h_in[GO_AT(h_i, h_in_n, 36)], 4 GO_PASS);
-		u32 v_3 = f_word(h_in[GO_AT(h_i, h_in_n, 36)], 8 GO_PASS);
-		u32 v_4 = f_word(h_in[GO_AT(h_i, h_in_n, 36)], 12 GO_PASS);
-		u32 h_a = v_1 ^ h_keys[GO_AT(0, h_keys_n, 36)];
-		u32 h_b = v_2 ^ h_keys[GO_AT(1, h_keys_n, 36)];
-		u32 h_c = v_3 ^ h_keys[GO_AT(2, h_keys_n, 36)];
-		u32 h_d = v_4 ^ h_keys[GO_AT(3, h_keys_n, 36)];
+		u32 v_1 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 0 GO_PASS);
+		u32 v_2 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 4 GO_PASS);
+		u32 v_3 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 8 GO_PASS);
+		u32 v_4 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 12 GO_PASS);
+		u32 h_a = v_1 ^ h_keys[GO_AT(0, h_keys_n, 37)];
+		u32 h_b = v_2 ^ h_keys[GO_AT(1, h_keys_n, 37)];
+		u32 h_c = v_3 ^ h_keys[GO_AT(2, h_keys_n, 37)];
+		u32 h_d = v_4 ^ h_keys[GO_AT(3, h_keys_n, 37)];
 		for (i64 h_r = 4; h_r < 40; h_r += 4) {
-			u32 h_e = h_tables[GO_AT(0, h_tables_n, 37)].a[GO_AT(h_a >> 24, 256, 37)] ^ h_tables[GO_AT(1, h_tables_n, 37)].a[GO_AT((h_b >> 16) & 255, 256, 37)] ^ h_tables[GO_AT(2, h_tables_n, 37)].a[GO_AT((h_c >> 8) & 255, 256, 37)] ^ h_tables[GO_AT(3, h_tables_n, 37)].a[GO_AT(h_d & 255, 256, 37)] ^ h_keys[GO_AT(h_r, h_keys_n, 37)];
-			u32 h_f = h_tables[GO_AT(0, h_tables_n, 38)].a[GO_AT(h_b >> 24, 256, 38)] ^ h_tables[GO_AT(1, h_tables_n, 38)].a[GO_AT((h_c >> 16) & 255, 256, 38)] ^ h_tables[GO_AT(2, h_tables_n, 38)].a[GO_AT((h_d >> 8) & 255, 256, 38)] ^ h_tables[GO_AT(3, h_tables_n, 38)].a[GO_AT(h_a & 255, 256, 38)] ^ h_keys[GO_AT((i64)((u64)h_r + 1), h_keys_n, 38)];
-			u32 h_g = h_tables[GO_AT(0, h_tables_n, 39)].a[GO_AT(h_c >> 24, 256, 39)] ^ h_tables[GO_AT(1, h_tables_n, 39)].a[GO_AT((h_d >> 16) & 255, 256, 39)] ^ h_tables[GO_AT(2, h_tables_n, 39)].a[GO_AT((h_a >> 8) & 255, 256, 39)] ^ h_tables[GO_AT(3, h_tables_n, 39)].a[GO_AT(h_b & 255, 256, 39)] ^ h_keys[GO_AT((i64)((u64)h_r + 2), h_keys_n, 39)];
-			u32 h_h = h_tables[GO_AT(0, h_tables_n, 40)].a[GO_AT(h_d >> 24, 256, 40)] ^ h_tables[GO_AT(1, h_tables_n, 40)].a[GO_AT((h_a >> 16) & 255, 256, 40)] ^ h_tables[GO_AT(2, h_tables_n, 40)].a[GO_AT((h_b >> 8) & 255, 256, 40)] ^ h_tables[GO_AT(3, h_tables_n, 40)].a[GO_AT(h_c & 255, 256, 40)] ^ h_keys[GO_AT((i64)((u64)h_r + 3), h_keys_n, 40)];
+			u32 h_e = h_tables[GO_AT(0, h_tables_n, 38)].a[GO_AT(h_a >> 24, 256, 38)] ^ h_tables[GO_AT(1, h_tables_n, 38)].a[GO_AT((h_b >> 16) & 255, 256, 38)] ^ h_tables[GO_AT(2, h_tables_n, 38)].a[GO_AT((h_c >> 8) & 255, 256, 38)] ^ h_tables[GO_AT(3, h_tables_n, 38)].a[GO_AT(h_d & 255, 256, 38)] ^ h_keys[GO_AT(h_r, h_keys_n, 38)];
+			u32 h_f = h_tables[GO_AT(0, h_tables_n, 39)].a[GO_AT(h_b >> 24, 256, 39)] ^ h_tables[GO_AT(1, h_tables_n, 39)].a[GO_AT((h_c >> 16) & 255, 256, 39)] ^ h_tables[GO_AT(2, h_tables_n, 39)].a[GO_AT((h_d >> 8) & 255, 256, 39)] ^ h_tables[GO_AT(3, h_tables_n, 39)].a[GO_AT(h_a & 255, 256, 39)] ^ h_keys[GO_AT((i64)((u64)h_r + 1), h_keys_n, 39)];
+			u32 h_g = h_tables[GO_AT(0, h_tables_n, 40)].a[GO_AT(h_c >> 24, 256, 40)] ^ h_tables[GO_AT(1, h_tables_n, 40)].a[GO_AT((h_d >> 16) & 255, 256, 40)] ^ h_tables[GO_AT(2, h_tables_n, 40)].a[GO_AT((h_a >> 8) & 255, 256, 40)] ^ h_tables[GO_AT(3, h_tables_n, 40)].a[GO_AT(h_b & 255, 256, 40)] ^ h_keys[GO_AT((i64)((u64)h_r + 2), h_keys_n, 40)];
+			u32 h_h = h_tables[GO_AT(0, h_tables_n, 41)].a[GO_AT(h_d >> 24, 256, 41)] ^ h_tables[GO_AT(1, h_tables_n, 41)].a[GO_AT((h_a >> 16) & 255, 256, 41)] ^ h_tables[GO_AT(2, h_tables_n, 41)].a[GO_AT((h_b >> 8) & 255, 256, 41)] ^ h_tables[GO_AT(3, h_tables_n, 41)].a[GO_AT(h_c & 255, 256, 41)] ^ h_keys[GO_AT((i64)((u64)h_r + 3), h_keys_n, 41)];
 			h_a = h_e;
 			h_b = h_f;
 			h_c = h_g;
 			h_d = h_h;
 		}
-		u32 h_k = h_keys[GO_AT(40, h_keys_n, 41)];
-		u32 h_l = h_keys[GO_AT(41, h_keys_n, 41)];
-		u32 h_m = h_keys[GO_AT(42, h_keys_n, 41)];
-		u32 h_n = h_keys[GO_AT(43, h_keys_n, 41)];
+		u32 h_k = h_keys[GO_AT(40, h_keys_n, 42)];
+		u32 h_l = h_keys[GO_AT(41, h_keys_n, 42)];
+		u32 h_m = h_keys[GO_AT(42, h_keys_n, 42)];
+		u32 h_n = h_keys[GO_AT(43, h_keys_n, 42)];
 		T_16_u8 v_6 = {0};
-		v_6.a[0] = h_last[GO_AT(0, h_last_n, 43)].a[GO_AT(h_a >> 24, 256, 43)] ^ (u8)(h_k >> 24);
-		v_6.a[1] = h_last[GO_AT(0, h_last_n, 43)].a[GO_AT((h_b >> 16) & 255, 256, 43)] ^ (u8)(h_k >> 16);
-		v_6.a[2] = h_last[GO_AT(0, h_last_n, 43)].a[GO_AT((h_c >> 8) & 255, 256, 43)] ^ (u8)(h_k >> 8);
-		v_6.a[3] = h_last[GO_AT(0, h_last_n, 43)].a[GO_AT(h_d & 255, 256, 43)] ^ (u8)h_k;
-		v_6.a[4] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT(h_b >> 24, 256, 44)] ^ (u8)(h_l >> 24);
-		v_6.a[5] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT((h_c >> 16) & 255, 256, 44)] ^ (u8)(h_l >> 16);
-		v_6.a[6] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT((h_d >> 8) & 255, 256, 44)] ^ (u8)(h_l >> 8);
-		v_6.a[7] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT(h_a & 255, 256, 44)] ^ (u8)h_l;
-		v_6.a[8] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT(h_c >> 24, 256, 45)] ^ (u8)(h_m >> 24);
-		v_6.a[9] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT((h_d >> 16) & 255, 256, 45)] ^ (u8)(h_m >> 16);
-		v_6.a[10] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT((h_a >> 8) & 255, 256, 45)] ^ (u8)(h_m >> 8);
-		v_6.a[11] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT(h_b & 255, 256, 45)] ^ (u8)h_m;
-		v_6.a[12] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT(h_d >> 24, 256, 46)] ^ (u8)(h_n >> 24);
-		v_6.a[13] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT((h_a >> 16) & 255, 256, 46)] ^ (u8)(h_n >> 16);
-		v_6.a[14] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT((h_b >> 8) & 255, 256, 46)] ^ (u8)(h_n >> 8);
-		v_6.a[15] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT(h_c & 255, 256, 46)] ^ (u8)h_n;
-		h_out[GO_AT(h_i, h_out_n, 42)] = v_6;
+		v_6.a[0] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT(h_a >> 24, 256, 44)] ^ (u8)(h_k >> 24);
+		v_6.a[1] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT((h_b >> 16) & 255, 256, 44)] ^ (u8)(h_k >> 16);
+		v_6.a[2] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT((h_c >> 8) & 255, 256, 44)] ^ (u8)(h_k >> 8);
+		v_6.a[3] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT(h_d & 255, 256, 44)] ^ (u8)h_k;
+		v_6.a[4] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT(h_b >> 24, 256, 45)] ^ (u8)(h_l >> 24);
+		v_6.a[5] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT((h_c >> 16) & 255, 256, 45)] ^ (u8)(h_l >> 16);
+		v_6.a[6] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT((h_d >> 8) & 255, 256, 45)] ^ (u8)(h_l >> 8);
+		v_6.a[7] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT(h_a & 255, 256, 45)] ^ (u8)h_l;
+		v_6.a[8] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT(h_c >> 24, 256, 46)] ^ (u8)(h_m >> 24);
+		v_6.a[9] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT((h_d >> 16) & 255, 256, 46)] ^ (u8)(h_m >> 16);
+		v_6.a[10] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT((h_a >> 8) & 255, 256, 46)] ^ (u8)(h_m >> 8);
+		v_6.a[11] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT(h_b & 255, 256, 46)] ^ (u8)h_m;
+		v_6.a[12] = h_last[GO_AT(0, h_last_n, 47)].a[GO_AT(h_d >> 24, 256, 47)] ^ (u8)(h_n >> 24);
+		v_6.a[13] = h_last[GO_AT(0, h_last_n, 47)].a[GO_AT((h_a >> 16) & 255, 256, 47)] ^ (u8)(h_n >> 16);
+		v_6.a[14] = h_last[GO_AT(0, h_last_n, 47)].a[GO_AT((h_b >> 8) & 255, 256, 47)] ^ (u8)(h_n >> 8);
+		v_6.a[15] = h_last[GO_AT(0, h_last_n, 47)].a[GO_AT(h_c & 255, 256, 47)] ^ (u8)h_n;
+		h_out[GO_AT(h_i, h_out_n, 43)] = v_6;
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i >= h_in_n) {
 			return;
 		}
-		u32 v_1 = f_word(h_in[GO_AT(h_i, h_in_n, 36)], 0 GO_PASS);
-		u32 v_2 = f_word(h_in[GO_AT(h_i, h_in_n, 36)], 4 GO_PASS);
-		u32 v_3 = f_word(h_in[GO_AT(h_i, h_in_n, 36)], 8 GO_PASS);
-		u32 v_4 = f_word(h_in[GO_AT(h_i, h_in_n, 36)], 12 GO_PASS);
-		u32 h_a = v_1 ^ h_keys[GO_AT(0, h_keys_n, 36)];
-		u32 h_b = v_2 ^ h_keys[GO_AT(1, h_keys_n, 36)];
-		u32 h_c = v_3 ^ h_keys[GO_AT(2, h_keys_n, 36)];
-		u32 h_d = v_4 ^ h_keys[GO_AT(3, h_keys_n, 36)];
+		u32 v_1 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 0 GO_PASS);
+		u32 v_2 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 4 GO_PASS);
+		u32 v_3 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 8 GO_PASS);
+		u32 v_4 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 12 GO_PASS);
+		u32 h_a = v_1 ^ h_keys[GO_AT(0, h_keys_n, 37)];
+		u32 h_b = v_2 ^ h_keys[GO_AT(1, h_keys_n, 37)];
+		u32 h_c = v_3 ^ h_keys[GO_AT(2, h_keys_n, 37)];
+		u32 h_d = v_4 ^ h_keys[GO_AT(3, h_keys_n, 37)];
 		for (i64 h_r = 4; h_r < 40; h_r += 4) {
-			u32 h_e = h_tables[GO_AT(0, h_tables_n, 37)].a[GO_AT(h_a >> 24, 256, 37)] ^ h_tables[GO_AT(1, h_tables_n, 37)].a[GO_AT((h_b >> 16) & 255, 256, 37)] ^ h_tables[GO_AT(2, h_tables_n, 37)].a[GO_AT((h_c >> 8) & 255, 256, 37)] ^ h_tables[GO_AT(3, h_tables_n, 37)].a[GO_AT(h_d & 255, 256, 37)] ^ h_keys[GO_AT(h_r, h_keys_n, 37)];
-			u32 h_f = h_tables[GO_AT(0, h_tables_n, 38)].a[GO_AT(h_b >> 24, 256, 38)] ^ h_tables[GO_AT(1, h_tables_n, 38)].a[GO_AT((h_c >> 16) & 255, 256, 38)] ^ h_tables[GO_AT(2, h_tables_n, 38)].a[GO_AT((h_d >> 8) & 255, 256, 38)] ^ h_tables[GO_AT(3, h_tables_n, 38)].a[GO_AT(h_a & 255, 256, 38)] ^ h_keys[GO_AT((i64)((u64)h_r + 1), h_keys_n, 38)];
-			u32 h_g = h_tables[GO_AT(0, h_tables_n, 39)].a[GO_AT(h_c >> 24, 256, 39)] ^ h_tables[GO_AT(1, h_tables_n, 39)].a[GO_AT((h_d >> 16) & 255, 256, 39)] ^ h_tables[GO_AT(2, h_tables_n, 39)].a[GO_AT((h_a >> 8) & 255, 256, 39)] ^ h_tables[GO_AT(3, h_tables_n, 39)].a[GO_AT(h_b & 255, 256, 39)] ^ h_keys[GO_AT((i64)((u64)h_r + 2), h_keys_n, 39)];
-			u32 h_h = h_tables[GO_AT(0, h_tables_n, 40)].a[GO_AT(h_d >> 24, 256, 40)] ^ h_tables[GO_AT(1, h_tables_n, 40)].a[GO_AT((h_a >> 16) & 255, 256, 40)] ^ h_tables[GO_AT(2, h_tables_n, 40)].a[GO_AT((h_b >> 8) & 255, 256, 40)] ^ h_tables[GO_AT(3, h_tables_n, 40)].a[GO_AT(h_c & 255, 256, 40)] ^ h_keys[GO_AT((i64)((u64)h_r + 3), h_keys_n, 40)];
+			u32 h_e = h_tables[GO_AT(0, h_tables_n, 38)].a[GO_AT(h_a >> 24, 256, 38)] ^ h_tables[GO_AT(1, h_tables_n, 38)].a[GO_AT((h_b >> 16) & 255, 256, 38)] ^ h_tables[GO_AT(2, h_tables_n, 38)].a[GO_AT((h_c >> 8) & 255, 256, 38)] ^ h_tables[GO_AT(3, h_tables_n, 38)].a[GO_AT(h_d & 255, 256, 38)] ^ h_keys[GO_AT(h_r, h_keys_n, 38)];
+			u32 h_f = h_tables[GO_AT(0, h_tables_n, 39)].a[GO_AT(h_b >> 24, 256, 39)] ^ h_tables[GO_AT(1, h_tables_n, 39)].a[GO_AT((h_c >> 16) & 255, 256, 39)] ^ h_tables[GO_AT(2, h_tables_n, 39)].a[GO_AT((h_d >> 8) & 255, 256, 39)] ^ h_tables[GO_AT(3, h_tables_n, 39)].a[GO_AT(h_a & 255, 256, 39)] ^ h_keys[GO_AT((i64)((u64)h_r + 1), h_keys_n, 39)];
+			u32 h_g = h_tables[GO_AT(0, h_tables_n, 40)].a[GO_AT(h_c >> 24, 256, 40)] ^ h_tables[GO_AT(1, h_tables_n, 40)].a[GO_AT((h_d >> 16) & 255, 256, 40)] ^ h_tables[GO_AT(2, h_tables_n, 40)].a[GO_AT((h_a >> 8) & 255, 256, 40)] ^ h_tables[GO_AT(3, h_tables_n, 40)].a[GO_AT(h_b & 255, 256, 40)] ^ h_keys[GO_AT((i64)((u64)h_r + 2), h_keys_n, 40)];
+			u32 h_h = h_tables[GO_AT(0, h_tables_n, 41)].a[GO_AT(h_d >> 24, 256, 41)] ^ h_tables[GO_AT(1, h_tables_n, 41)].a[GO_AT((h_a >> 16) & 255, 256, 41)] ^ h_tables[GO_AT(2, h_tables_n, 41)].a[GO_AT((h_b >> 8) & 255, 256, 41)] ^ h_tables[GO_AT(3, h_tables_n, 41)].a[GO_AT(h_c & 255, 256, 41)] ^ h_keys[GO_AT((i64)((u64)h_r + 3), h_keys_n, 41)];
 			h_a = h_e;
 			h_b = h_f;
 			h_c = h_g;
 			h_d = h_h;
 		}
-		u32 h_k = h_keys[GO_AT(40, h_keys_n, 41)];
-		u32 h_l = h_keys[GO_AT(41, h_keys_n, 41)];
-		u32 h_m = h_keys[GO_AT(42, h_keys_n, 41)];
-		u32 h_n = h_keys[GO_AT(43, h_keys_n, 41)];
+		u32 h_k = h_keys[GO_AT(40, h_keys_n, 42)];
+		u32 h_l = h_keys[GO_AT(41, h_keys_n, 42)];
+		u32 h_m = h_keys[GO_AT(42, h_keys_n, 42)];
+		u32 h_n = h_keys[GO_AT(43, h_keys_n, 42)];
 		T_16_u8 v_8 = {0};
-		v_8.a[0] = h_last[GO_AT(0, h_last_n, 43)].a[GO_AT(h_a >> 24, 256, 43)] ^ (u8)(h_k >> 24);
-		v_8.a[1] = h_last[GO_AT(0, h_last_n, 43)].a[GO_AT((h_b >> 16) & 255, 256, 43)] ^ (u8)(h_k >> 16);
-		v_8.a[2] = h_last[GO_AT(0, h_last_n, 43)].a[GO_AT((h_c >> 8) & 255, 256, 43)] ^ (u8)(h_k >> 8);
-		v_8.a[3] = h_last[GO_AT(0, h_last_n, 43)].a[GO_AT(h_d & 255, 256, 43)] ^ (u8)h_k;
-		v_8.a[4] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT(h_b >> 24, 256, 44)] ^ (u8)(h_l >> 24);
-		v_8.a[5] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT((h_c >> 16) & 255, 256, 44)] ^ (u8)(h_l >> 16);
-		v_8.a[6] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT((h_d >> 8) & 255, 256, 44)] ^ (u8)(h_l >> 8);
-		v_8.a[7] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT(h_a & 255, 256, 44)] ^ (u8)h_l;
-		v_8.a[8] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT(h_c >> 24, 256, 45)] ^ (u8)(h_m >> 24);
-		v_8.a[9] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT((h_d >> 16) & 255, 256, 45)] ^ (u8)(h_m >> 16);
-		v_8.a[10] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT((h_a >> 8) & 255, 256, 45)] ^ (u8)(h_m >> 8);
-		v_8.a[11] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT(h_b & 255, 256, 45)] ^ (u8)h_m;
-		v_8.a[12] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT(h_d >> 24, 256, 46)] ^ (u8)(h_n >> 24);
-		v_8.a[13] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT((h_a >> 16) & 255, 256, 46)] ^ (u8)(h_n >> 16);
-		v_8.a[14] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT((h_b >> 8) & 255, 256, 46)] ^ (u8)(h_n >> 8);
-		v_8.a[15] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT(h_c & 255, 256, 46)] ^ (u8)h_n;
-		h_out[GO_AT(h_i, h_out_n, 42)] = v_8;
+		v_8.a[0] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT(h_a >> 24, 256, 44)] ^ (u8)(h_k >> 24);
+		v_8.a[1] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT((h_b >> 16) & 255, 256, 44)] ^ (u8)(h_k >> 16);
+		v_8.a[2] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT((h_c >> 8) & 255, 256, 44)] ^ (u8)(h_k >> 8);
+		v_8.a[3] = h_last[GO_AT(0, h_last_n, 44)].a[GO_AT(h_d & 255, 256, 44)] ^ (u8)h_k;
+		v_8.a[4] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT(h_b >> 24, 256, 45)] ^ (u8)(h_l >> 24);
+		v_8.a[5] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT((h_c >> 16) & 255, 256, 45)] ^ (u8)(h_l >> 16);
+		v_8.a[6] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT((h_d >> 8) & 255, 256, 45)] ^ (u8)(h_l >> 8);
+		v_8.a[7] = h_last[GO_AT(0, h_last_n, 45)].a[GO_AT(h_a & 255, 256, 45)] ^ (u8)h_l;
+		v_8.a[8] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT(h_c >> 24, 256, 46)] ^ (u8)(h_m >> 24);
+		v_8.a[9] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT((h_d >> 16) & 255, 256, 46)] ^ (u8)(h_m >> 16);
+		v_8.a[10] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT((h_a >> 8) & 255, 256, 46)] ^ (u8)(h_m >> 8);
+		v_8.a[11] = h_last[GO_AT(0, h_last_n, 46)].a[GO_AT(h_b & 255, 256, 46)] ^ (u8)h_m;
+		v_8.a[12] = h_last[GO_AT(0, h_last_n, 47)].a[GO_AT(h_d >> 24, 256, 47)] ^ (u8)(h_n >> 24);
+		v_8.a[13] = h_last[GO_AT(0, h_last_n, 47)].a[GO_AT((h_a >> 16) & 255, 256, 47)] ^ (u8)(h_n >> 16);
+		v_8.a[14] = h_last[GO_AT(0, h_last_n, 47)].a[GO_AT((h_b >> 8) & 255, 256, 47)] ^ (u8)(h_n >> 8);
+		v_8.a[15] = h_last[GO_AT(0, h_last_n, 47)].a[GO_AT(h_c & 255, 256, 47)] ^ (u8)h_n;
+		h_out[GO_AT(h_i, h_out_n, 43)] = v_8;
 	}
 	GO_LOOPED
 }
@@ -689,21 +723,21 @@ KERNEL void k_sradFlow(f32 h_q0, const GLOBAL f32 *h_in, i64 h_in_n, i64 h_in_m,
 	if (h_x >= h_in_m || h_y >= h_in_n) {
 		return;
 	}
-	f32 h_v = h_in[GO_CELL(h_y, h_x, h_in_n, h_in_m, 47)];
-	f32 h_n = h_in[GO_CELL(go_max_i64((i64)((u64)h_y - 1), 0), h_x, h_in_n, h_in_m, 48)] - h_v;
-	f32 h_s = h_in[GO_CELL(go_min_i64((i64)((u64)h_y + 1), (i64)((u64)h_in_n - 1)), h_x, h_in_n, h_in_m, 48)] - h_v;
-	f32 h_w = h_in[GO_CELL(h_y, go_max_i64((i64)((u64)h_x - 1), 0), h_in_n, h_in_m, 49)] - h_v;
-	f32 h_e = h_in[GO_CELL(h_y, go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_in_m - 1)), h_in_n, h_in_m, 49)] - h_v;
+	f32 h_v = h_in[GO_CELL(h_y, h_x, h_in_n, h_in_m, 48)];
+	f32 h_n = h_in[GO_CELL(go_max_i64((i64)((u64)h_y - 1), 0), h_x, h_in_n, h_in_m, 49)] - h_v;
+	f32 h_s = h_in[GO_CELL(go_min_i64((i64)((u64)h_y + 1), (i64)((u64)h_in_n - 1)), h_x, h_in_n, h_in_m, 49)] - h_v;
+	f32 h_w = h_in[GO_CELL(h_y, go_max_i64((i64)((u64)h_x - 1), 0), h_in_n, h_in_m, 50)] - h_v;
+	f32 h_e = h_in[GO_CELL(h_y, go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_in_m - 1)), h_in_n, h_in_m, 50)] - h_v;
 	f32 h_g = (h_n * h_n + h_s * h_s + h_w * h_w + h_e * h_e) / (h_v * h_v);
 	f32 h_l = (h_n + h_s + h_w + h_e) / h_v;
 	f32 h_d = 1.0f + 0.25f * h_l;
 	f32 h_q = (0.5f * h_g - 0.0625f * (h_l * h_l)) / (h_d * h_d);
 	f32 h_c = 1.0f / (1.0f + (h_q - h_q0) / (h_q0 * (1.0f + h_q0)));
-	h_north[GO_CELL(h_y, h_x, h_north_n, h_north_m, 50)] = h_n;
-	h_south[GO_CELL(h_y, h_x, h_south_n, h_south_m, 51)] = h_s;
-	h_west[GO_CELL(h_y, h_x, h_west_n, h_west_m, 52)] = h_w;
-	h_east[GO_CELL(h_y, h_x, h_east_n, h_east_m, 53)] = h_e;
-	h_flow[GO_CELL(h_y, h_x, h_flow_n, h_flow_m, 54)] = go_max_f32(0.0f, go_min_f32(1.0f, h_c));
+	h_north[GO_CELL(h_y, h_x, h_north_n, h_north_m, 51)] = h_n;
+	h_south[GO_CELL(h_y, h_x, h_south_n, h_south_m, 52)] = h_s;
+	h_west[GO_CELL(h_y, h_x, h_west_n, h_west_m, 53)] = h_w;
+	h_east[GO_CELL(h_y, h_x, h_east_n, h_east_m, 54)] = h_e;
+	h_flow[GO_CELL(h_y, h_x, h_flow_n, h_flow_m, 55)] = go_max_f32(0.0f, go_min_f32(1.0f, h_c));
 }
 
 KERNEL void k_sradStep(f32 h_part, const GLOBAL f32 *h_north, i64 h_north_n, i64 h_north_m, const GLOBAL f32 *h_south, i64 h_south_n, i64 h_south_m, const GLOBAL f32 *h_west, i64 h_west_n, i64 h_west_m, const GLOBAL f32 *h_east, i64 h_east_n, i64 h_east_m, const GLOBAL f32 *h_flow, i64 h_flow_n, i64 h_flow_m, const GLOBAL f32 *h_in, i64 h_in_n, i64 h_in_m, GLOBAL f32 *h_out, i64 h_out_n, i64 h_out_m GO_FAULTS) {
@@ -712,23 +746,23 @@ KERNEL void k_sradStep(f32 h_part, const GLOBAL f32 *h_north, i64 h_north_n, i64
 	if (h_x >= h_flow_m || h_y >= h_flow_n) {
 		return;
 	}
-	f32 h_c = h_flow[GO_CELL(h_y, h_x, h_flow_n, h_flow_m, 55)];
-	f32 h_below = h_flow[GO_CELL(go_min_i64((i64)((u64)h_y + 1), (i64)((u64)h_flow_n - 1)), h_x, h_flow_n, h_flow_m, 56)];
-	f32 h_right = h_flow[GO_CELL(h_y, go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_flow_m - 1)), h_flow_n, h_flow_m, 56)];
-	f32 h_d = h_c * h_north[GO_CELL(h_y, h_x, h_north_n, h_north_m, 57)] + h_below * h_south[GO_CELL(h_y, h_x, h_south_n, h_south_m, 57)] + h_c * h_west[GO_CELL(h_y, h_x, h_west_n, h_west_m, 57)] + h_right * h_east[GO_CELL(h_y, h_x, h_east_n, h_east_m, 57)];
-	h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 58)] = h_in[GO_CELL(h_y, h_x, h_in_n, h_in_m, 58)] + h_part * h_d;
+	f32 h_c = h_flow[GO_CELL(h_y, h_x, h_flow_n, h_flow_m, 56)];
+	f32 h_below = h_flow[GO_CELL(go_min_i64((i64)((u64)h_y + 1), (i64)((u64)h_flow_n - 1)), h_x, h_flow_n, h_flow_m, 57)];
+	f32 h_right = h_flow[GO_CELL(h_y, go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_flow_m - 1)), h_flow_n, h_flow_m, 57)];
+	f32 h_d = h_c * h_north[GO_CELL(h_y, h_x, h_north_n, h_north_m, 58)] + h_below * h_south[GO_CELL(h_y, h_x, h_south_n, h_south_m, 58)] + h_c * h_west[GO_CELL(h_y, h_x, h_west_n, h_west_m, 58)] + h_right * h_east[GO_CELL(h_y, h_x, h_east_n, h_east_m, 58)];
+	h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 59)] = h_in[GO_CELL(h_y, h_x, h_in_n, h_in_m, 59)] + h_part * h_d;
 }
 
 KERNEL void k_pathfinder(i64 h_row, const GLOBAL i32 *h_wall, i64 h_wall_n, const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i32 *h_to, i64 h_to_n GO_FAULTS) {
 	if (GO_WHOLE(h_from_n)) {
 		i64 h_x = (i64)INDEX(0);
-		h_to[GO_AT(h_x, h_to_n, 59)] = (i32)((u32)h_wall[GO_AT((i64)((u64)h_row * (u64)h_from_n + (u64)h_x), h_wall_n, 59)] + (u32)go_min_i32(go_min_i32(h_from[GO_AT(go_max_i64((i64)((u64)h_x - 1), 0), h_from_n, 59)], h_from[GO_AT(h_x, h_from_n, 59)]), h_from[GO_AT(go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_from_n - 1)), h_from_n, 59)]));
+		h_to[GO_AT(h_x, h_to_n, 60)] = (i32)((u32)h_wall[GO_AT((i64)((u64)h_row * (u64)h_from_n + (u64)h_x), h_wall_n, 60)] + (u32)go_min_i32(go_min_i32(h_from[GO_AT(go_max_i64((i64)((u64)h_x - 1), 0), h_from_n, 60)], h_from[GO_AT(h_x, h_from_n, 60)]), h_from[GO_AT(go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_from_n - 1)), h_from_n, 60)]));
 	} else {
 		i64 h_x = (i64)INDEX(0);
 		if (h_x >= h_from_n) {
 			return;
 		}
-		h_to[GO_AT(h_x, h_to_n, 59)] = (i32)((u32)h_wall[GO_AT((i64)((u64)h_row * (u64)h_from_n + (u64)h_x), h_wall_n, 59)] + (u32)go_min_i32(go_min_i32(h_from[GO_AT(go_max_i64((i64)((u64)h_x - 1), 0), h_from_n, 59)], h_from[GO_AT(h_x, h_from_n, 59)]), h_from[GO_AT(go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_from_n - 1)), h_from_n, 59)]));
+		h_to[GO_AT(h_x, h_to_n, 60)] = (i32)((u32)h_wall[GO_AT((i64)((u64)h_row * (u64)h_from_n + (u64)h_x), h_wall_n, 60)] + (u32)go_min_i32(go_min_i32(h_from[GO_AT(go_max_i64((i64)((u64)h_x - 1), 0), h_from_n, 60)], h_from[GO_AT(h_x, h_from_n, 60)]), h_from[GO_AT(go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_from_n - 1)), h_from_n, 60)]));
 	}
 }
 
@@ -738,11 +772,11 @@ KERNEL void k_spmv(const GLOBAL i32 *h_starts, i64 h_starts_n, const GLOBAL i32 
 		return;
 	}
 	f32 h_sum = 0.0f;
-	i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 60)];
-	GO_ORDERED for (; h_k < h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 60)]; h_k += 1) {
-		h_sum = h_sum + h_values[GO_AT(h_k, h_values_n, 61)] * h_x[GO_AT(h_cols[GO_AT(h_k, h_cols_n, 61)], h_x_n, 61)];
+	i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 61)];
+	GO_ORDERED for (; h_k < h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 61)]; h_k += 1) {
+		h_sum = h_sum + h_values[GO_AT(h_k, h_values_n, 62)] * h_x[GO_AT(h_cols[GO_AT(h_k, h_cols_n, 62)], h_x_n, 62)];
 	}
-	h_y[GO_AT(h_i, h_y_n, 62)] = h_sum;
+	h_y[GO_AT(h_i, h_y_n, 63)] = h_sum;
 	GO_LOOPED
 }
 
@@ -769,13 +803,13 @@ KERNEL void k_queens(u32 h_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 		h_right.a[2] = v_3;
 		h_free.a[2] = h_board & GO_NOT(u32, h_left.a[2] | h_down.a[2] | h_right.a[2]);
 		GO_ORDERED for (; h_row >= 2; ) {
-			if (h_free.a[GO_AT(h_row, 20, 63)] == 0) {
+			if (h_free.a[GO_AT(h_row, 20, 64)] == 0) {
 				h_row = (i64)((u64)h_row - 1);
 				continue;
 			}
-			u32 h_bit = h_free.a[GO_AT(h_row, 20, 64)] & GO_MINUS(u32, h_free.a[GO_AT(h_row, 20, 64)]);
+			u32 h_bit = h_free.a[GO_AT(h_row, 20, 65)] & GO_MINUS(u32, h_free.a[GO_AT(h_row, 20, 65)]);
 			i64 v_5 = h_row;
-			h_free.a[GO_AT(v_5, 20, 65)] = h_free.a[GO_AT(v_5, 20, 65)] ^ h_bit;
+			h_free.a[GO_AT(v_5, 20, 66)] = h_free.a[GO_AT(v_5, 20, 66)] ^ h_bit;
 			if ((u32)h_row == h_n - 1) {
 				h_count = h_count + 1;
 				continue;
@@ -783,17 +817,17 @@ KERNEL void k_queens(u32 h_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 			i64 v_6 = (i64)((u64)h_row + 1);
 			i64 v_7 = (i64)((u64)h_row + 1);
 			i64 v_8 = (i64)((u64)h_row + 1);
-			u32 v_9 = (u32)((u32)(h_left.a[GO_AT(h_row, 20, 66)] | h_bit) << 1);
-			u32 v_10 = h_down.a[GO_AT(h_row, 20, 66)] | h_bit;
-			u32 v_11 = (h_right.a[GO_AT(h_row, 20, 66)] | h_bit) >> 1;
-			h_left.a[GO_AT(v_6, 20, 66)] = v_9;
-			h_down.a[GO_AT(v_7, 20, 66)] = v_10;
-			h_right.a[GO_AT(v_8, 20, 66)] = v_11;
+			u32 v_9 = (u32)((u32)(h_left.a[GO_AT(h_row, 20, 67)] | h_bit) << 1);
+			u32 v_10 = h_down.a[GO_AT(h_row, 20, 67)] | h_bit;
+			u32 v_11 = (h_right.a[GO_AT(h_row, 20, 67)] | h_bit) >> 1;
+			h_left.a[GO_AT(v_6, 20, 67)] = v_9;
+			h_down.a[GO_AT(v_7, 20, 67)] = v_10;
+			h_right.a[GO_AT(v_8, 20, 67)] = v_11;
 			h_row = (i64)((u64)h_row + 1);
-			h_free.a[GO_AT(h_row, 20, 67)] = h_board & GO_NOT(u32, h_left.a[GO_AT(h_row, 20, 67)] | h_down.a[GO_AT(h_row, 20, 67)] | h_right.a[GO_AT(h_row, 20, 67)]);
+			h_free.a[GO_AT(h_row, 20, 68)] = h_board & GO_NOT(u32, h_left.a[GO_AT(h_row, 20, 68)] | h_down.a[GO_AT(h_row, 20, 68)] | h_right.a[GO_AT(h_row, 20, 68)]);
 		}
 	}
-	h_counts[GO_AT(h_i, h_counts_n, 68)] = h_count;
+	h_counts[GO_AT(h_i, h_counts_n, 69)] = h_count;
 	GO_LOOPED
 }
 
@@ -804,16 +838,16 @@ KERNEL void k_bitonicFar(i64 h_size, i64 h_apart, GLOBAL i32 *h_x, i64 h_x_n GO_
 		return;
 	}
 	i64 h_i = (i64)(2 * (u64)h_p * (u64)h_apart + (u64)h_q);
-	i32 h_low = go_min_i32(h_x[GO_AT(h_i, h_x_n, 69)], h_x[GO_AT((i64)((u64)h_i + (u64)h_apart), h_x_n, 69)]);
-	i32 h_high = go_max_i32(h_x[GO_AT(h_i, h_x_n, 69)], h_x[GO_AT((i64)((u64)h_i + (u64)h_apart), h_x_n, 69)]);
+	i32 h_low = go_min_i32(h_x[GO_AT(h_i, h_x_n, 70)], h_x[GO_AT((i64)((u64)h_i + (u64)h_apart), h_x_n, 70)]);
+	i32 h_high = go_max_i32(h_x[GO_AT(h_i, h_x_n, 70)], h_x[GO_AT((i64)((u64)h_i + (u64)h_apart), h_x_n, 70)]);
 	if (((i64)(2 * (u64)h_p * (u64)h_apart) & h_size) == 0) {
 		i64 v_1 = (i64)((u64)h_i + (u64)h_apart);
-		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 70)]) = h_low;
-		GO_ONCE(h_x[GO_AT(v_1, h_x_n, 70)]) = h_high;
+		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 71)]) = h_low;
+		GO_ONCE(h_x[GO_AT(v_1, h_x_n, 71)]) = h_high;
 	} else {
 		i64 v_2 = (i64)((u64)h_i + (u64)h_apart);
-		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 71)]) = h_high;
-		GO_ONCE(h_x[GO_AT(v_2, h_x_n, 71)]) = h_low;
+		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 72)]) = h_high;
+		GO_ONCE(h_x[GO_AT(v_2, h_x_n, 72)]) = h_low;
 	}
 }
 
@@ -824,27 +858,27 @@ KERNEL void k_bitonicNear(i64 h_size, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 	}
 	T_8_i32 h_v = {0};
 	GO_ORDERED GO_UNROLL(8) for (i64 h_i = 0; h_i < 8; h_i++) {
-		h_v.a[GO_AT(h_i, 8, 72)] = h_x[GO_AT((i64)((u64)h_first + (u64)h_i), h_x_n, 72)];
+		h_v.a[GO_AT(h_i, 8, 73)] = h_x[GO_AT((i64)((u64)h_first + (u64)h_i), h_x_n, 73)];
 	}
 	i64 h_apart = go_min_i64(4, h_size / 2);
 	GO_ORDERED for (; h_apart > 0; h_apart = h_apart / 2) {
 		GO_ORDERED GO_UNROLL(8) for (i64 h_i_1 = 0; h_i_1 < 8; h_i_1++) {
 			i64 h_other = h_i_1 | h_apart;
 			if (h_other > h_i_1) {
-				i32 h_low = go_min_i32(h_v.a[GO_AT(h_i_1, 8, 73)], h_v.a[GO_AT(h_other, 8, 73)]);
-				i32 h_high = go_max_i32(h_v.a[GO_AT(h_i_1, 8, 73)], h_v.a[GO_AT(h_other, 8, 73)]);
+				i32 h_low = go_min_i32(h_v.a[GO_AT(h_i_1, 8, 74)], h_v.a[GO_AT(h_other, 8, 74)]);
+				i32 h_high = go_max_i32(h_v.a[GO_AT(h_i_1, 8, 74)], h_v.a[GO_AT(h_other, 8, 74)]);
 				if (((i64)((u64)h_first + (u64)h_i_1) & h_size) == 0) {
-					h_v.a[GO_AT(h_i_1, 8, 74)] = h_low;
-					h_v.a[GO_AT(h_other, 8, 74)] = h_high;
+					h_v.a[GO_AT(h_i_1, 8, 75)] = h_low;
+					h_v.a[GO_AT(h_other, 8, 75)] = h_high;
 				} else {
-					h_v.a[GO_AT(h_i_1, 8, 75)] = h_high;
-					h_v.a[GO_AT(h_other, 8, 75)] = h_low;
+					h_v.a[GO_AT(h_i_1, 8, 76)] = h_high;
+					h_v.a[GO_AT(h_other, 8, 76)] = h_low;
 				}
 			}
 		}
 	}
 	GO_ORDERED GO_UNROLL(8) for (i64 h_i_2 = 0; h_i_2 < 8; h_i_2++) {
-		GO_ONCE(h_x[GO_AT((i64)((u64)h_first + (u64)h_i_2), h_x_n, 76)]) = h_v.a[GO_AT(h_i_2, 8, 76)];
+		GO_ONCE(h_x[GO_AT((i64)((u64)h_first + (u64)h_i_2), h_x_n, 77)]) = h_v.a[GO_AT(h_i_2, 8, 77)];
 	}
 	GO_LOOPED
 }
@@ -852,33 +886,33 @@ KERNEL void k_bitonicNear(i64 h_size, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 KERNEL void k_bfs(i32 h_level, const GLOBAL i32 *h_starts, i64 h_starts_n, const GLOBAL i32 *h_ends, i64 h_ends_n, const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i32 *h_to, i64 h_to_n GO_FAULTS) {
 	if (GO_WHOLE(h_from_n)) {
 		i64 h_i = (i64)INDEX(0);
-		i32 h_l = h_from[GO_AT(h_i, h_from_n, 77)];
+		i32 h_l = h_from[GO_AT(h_i, h_from_n, 78)];
 		if (h_l < 0) {
-			i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 78)];
-			for (; h_k < h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 78)]; h_k += 1) {
-				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 79)], h_from_n, 79)] == h_level) {
+			i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 79)];
+			for (; h_k < h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 79)]; h_k += 1) {
+				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 80)], h_from_n, 80)] == h_level) {
 					h_l = (i32)((u32)h_level + 1);
 					break;
 				}
 			}
 		}
-		h_to[GO_AT(h_i, h_to_n, 80)] = h_l;
+		h_to[GO_AT(h_i, h_to_n, 81)] = h_l;
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i >= h_from_n) {
 			return;
 		}
-		i32 h_l = h_from[GO_AT(h_i, h_from_n, 77)];
+		i32 h_l = h_from[GO_AT(h_i, h_from_n, 78)];
 		if (h_l < 0) {
-			i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 78)];
-			for (; h_k < h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 78)]; h_k += 1) {
-				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 79)], h_from_n, 79)] == h_level) {
+			i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 79)];
+			for (; h_k < h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 79)]; h_k += 1) {
+				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 80)], h_from_n, 80)] == h_level) {
 					h_l = (i32)((u32)h_level + 1);
 					break;
 				}
 			}
 		}
-		h_to[GO_AT(h_i, h_to_n, 80)] = h_l;
+		h_to[GO_AT(h_i, h_to_n, 81)] = h_l;
 	}
 	GO_LOOPED
 }
@@ -1004,7 +1038,7 @@ func AlignOn(ctx context.Context, s *hal.Stream, over hal.Grid, tiles int, first
 }
 
 // Dct launches dct on a queue, on the grid of q.Over or q.Grid.
-func Dct(q kernel.Queue, cosines kernel.Vector[float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) {
+func Dct(q kernel.Queue, cosines kernel.Vector[[8]float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) {
 	if ctx, s, over, ok := q.Launching("dct", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
@@ -1013,7 +1047,7 @@ func Dct(q kernel.Queue, cosines kernel.Vector[float32], in kernel.Matrix[float3
 }
 
 // DctOn launches dct on a stream.
-func DctOn(ctx context.Context, s *hal.Stream, over hal.Grid, cosines kernel.Vector[float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) error {
+func DctOn(ctx context.Context, s *hal.Stream, over hal.Grid, cosines kernel.Vector[[8]float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) error {
 	return dctKernel.Launch(ctx, s, over, kernel.In(cosines), kernel.Value(int64(kernel.Len(cosines))), kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
 }
 
@@ -1301,17 +1335,15 @@ func alignFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 
 // dctFootprint is the Footprint.Of of dct.
 func dctFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	k := grid.Only(0).Steps(grid.Only(1), grid.Only(8))
-	at := k.Times(grid.Only(8))
+	at := grid.Places(box, 0)
 	at1 := grid.Only(v[4])
-	at2 := grid.Places(box, 0)
+	at2 := grid.Places(box, 1)
 	at3 := grid.Only(v[7])
-	at4 := grid.Places(box, 1).Below(grid.Only(v[6]))
-	at5 := at2.Below(at3)
+	at4 := at2.Below(grid.Only(v[6]))
+	at5 := at.Below(at3)
 	span := at3.Times(at4).Plus(at5).Span(v[6] * v[7])
-	touch[0] = kernel.Touch{Read: grid.Locals(box, 1).Plus(at).
-		Or(grid.Locals(box, 0).Plus(at)).Span(v[1])}
-	touch[1] = kernel.Touch{Read: k.Plus(grid.Blocks(box, 1).Times(grid.Only(8))).From(grid.Only(0)).Below(grid.Only(v[3])).Times(at1).Plus(at2.Below(at1)).Span(v[3] * v[4])}
+	touch[0] = kernel.Touch{Read: grid.Only(0).Steps(grid.Only(1), grid.Only(8)).When(at).Span(v[1])}
+	touch[1] = kernel.Touch{Read: at1.Times(at2.Below(grid.Only(v[3]))).Plus(at.Below(at1)).Span(v[3] * v[4])}
 	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at4, at5)}
 }
 
@@ -1496,13 +1528,13 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 				for k := range tile {
 					part[me][k] = a.At(at+me, at+k)
 				}
-//line main_kernels.go:1500
+//line main_kernels.go:1532
 			}
 		}
 	}
 //line kernels.go:23
 	for k_ := range tile - 1 {
-//line main_kernels.go:1506
+//line main_kernels.go:1538
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -1516,12 +1548,12 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 							part[me][j] -= float32(l * part[k_][j])
 						}
 					}
-//line main_kernels.go:1520
+//line main_kernels.go:1552
 				}
 			}
 		}
 	}
-//line main_kernels.go:1525
+//line main_kernels.go:1557
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -1531,7 +1563,7 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 				for k := range tile {
 					a.Set(at+me, at+k, part[me][k])
 				}
-//line main_kernels.go:1535
+//line main_kernels.go:1567
 			}
 		}
 	}
@@ -1555,7 +1587,7 @@ threads:
 			}
 			a.Set(at+i, x, v)
 		}
-//line main_kernels.go:1559
+//line main_kernels.go:1591
 	}
 }
 
@@ -1577,7 +1609,7 @@ threads:
 			}
 			a.Set(y, at+j, v/a.At(at+j, at+j))
 		}
-//line main_kernels.go:1581
+//line main_kernels.go:1613
 	}
 }
 
@@ -1593,34 +1625,40 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 	above := &above_
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
-				_, _, _ = tx, ty, tz
-				x := tx
-				y := ty
-				i := at + tile + (firstY + ty)
-				j := at + tile + (firstX + tx)
+			count := int(b.Size[0])
+			if luInnerPhase1Vectors == nil || !luInnerPhase1Vectors(ty, firstY, firstX, grid.Lent(left[:]), a, at, grid.Lent(above[:]), count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
+					x := tx
+					y := ty
+					i := at + tile + (firstY + ty)
+					j := at + tile + (firstX + tx)
 //line kernels.go:80
-				left[y][x] = a.At(i, at+x)
-				above[y][x] = a.At(at+y, j)
-//line main_kernels.go:1606
+					left[y][x] = a.At(i, at+x)
+					above[y][x] = a.At(at+y, j)
+//line main_kernels.go:1640
+				}
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
-				_, _, _ = tx, ty, tz
-				x := tx
-				y := ty
-				i := at + tile + (firstY + ty)
-				j := at + tile + (firstX + tx)
+			count_ := int(b.Size[0])
+			if luInnerPhase2Vectors == nil || !luInnerPhase2Vectors(ty, firstY, firstX, a, grid.Lent(left[:]), grid.Lent(above[:]), at, count_) {
+				for tx := range count_ {
+					_, _, _ = tx, ty, tz
+					x := tx
+					y := ty
+					i := at + tile + (firstY + ty)
+					j := at + tile + (firstX + tx)
 //line kernels.go:83
-				v := a.At(i, j)
-				for k := range tile {
-					v -= float32(left[y][k] * above[k][x])
+					v := a.At(i, j)
+					for k := range tile {
+						v -= float32(left[y][k] * above[k][x])
+					}
+					a.Set(i, j, v)
+//line main_kernels.go:1661
 				}
-				a.Set(i, j, v)
-//line main_kernels.go:1624
 			}
 		}
 	}
@@ -1669,7 +1707,7 @@ threads:
 				yr4[grid.At(at, o)], yi5[grid.At(at, o)] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
 				yr6[grid.At(at, o+s)] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
 				yi7[grid.At(at, o+s)] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1673
+//line main_kernels.go:1711
 			}
 			x = to - 1
 			continue
@@ -1684,7 +1722,7 @@ threads:
 		yr[o], yi[o] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[o+s] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
 		yi[o+s] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1688
+//line main_kernels.go:1726
 	}
 }
 
@@ -1723,7 +1761,7 @@ threads:
 				yr[i+first], yi[i+first] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
 				yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 				yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1727
+//line main_kernels.go:1765
 			}
 			x = to - 1
 			continue
@@ -1738,7 +1776,7 @@ threads:
 		yr[i+first], yi[i+first] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 		yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1742
+//line main_kernels.go:1780
 	}
 }
 
@@ -1752,7 +1790,7 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 	_, _ = line, row
 //line kernels.go:131
 	for k := range 2*strip - 1 {
-//line main_kernels.go:1756
+//line main_kernels.go:1794
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -1770,13 +1808,13 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 							}
 							score[d*line+i] = max(score[(d-2)*line+i-1]+same, score[(d-1)*line+i-1]-1, score[(d-1)*line+i]-1)
 						}
-//line main_kernels.go:1774
+//line main_kernels.go:1812
 					}
 				}
 			}
 		}
 	}
-//line main_kernels.go:1780
+//line main_kernels.go:1818
 }
 
 // dctPhasesKept holds what the threads of a block of dct keep for later phases, a slice for each variable.
@@ -1789,11 +1827,13 @@ var dctPhasesPool grid.Pool[dctPhasesKept]
 // dctPhases runs dct for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func dctPhases(b *kernel.Block, cosines []float32, in grid.Matrix[float32], out grid.OutMatrix[float32]) {
+func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], out grid.OutMatrix[float32]) {
 	firstX := int(b.Index[0]) * int(b.Size[0])
 	firstY := int(b.Index[1]) * int(b.Size[1])
 	var part_ [8][8]float32
 	part := &part_
+	var half_ [8][8]float32
+	half := &half_
 	held := dctPhasesPool.Take(1)
 	kept := &(*held)[0]
 	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
@@ -1803,19 +1843,15 @@ func dctPhases(b *kernel.Block, cosines []float32, in grid.Matrix[float32], out 
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			sums := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			for tx := range count {
-				_, _, _ = tx, ty, tz
-				x := tx
-				y := ty
-//line kernels.go:150
-				sum := float32(0)
-				for k := range 8 {
-					sum += float32(cosines[k*8+y] * in.At(int(b.Index[1])*8+k, (firstX+tx)))
+			if dctPhase1Vectors == nil || !dctPhase1Vectors(ty, firstY, firstX, grid.Lent(part[:]), in, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
+					x := tx
+					y := ty
+//line kernels.go:151
+					part[y][x] = in.At((firstY + ty), (firstX + tx))
+//line main_kernels.go:1854
 				}
-				part[y][x] = sum
-//line main_kernels.go:1818
-				sums[tx] = sum
 			}
 		}
 	}
@@ -1823,19 +1859,42 @@ func dctPhases(b *kernel.Block, cosines []float32, in grid.Matrix[float32], out 
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
 			sums := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-			for tx := range count_ {
-				_, _, _ = tx, ty, tz
-				x := tx
-				y := ty
-				sum := sums[tx]
-				_ = sum
-//line kernels.go:156
-				sum = 0
-				for k := range 8 {
-					sum += float32(part[y][k] * cosines[k*8+x])
+			if dctPhase2Vectors == nil || !dctPhase2Vectors(ty, cosines, grid.Lent(part[:]), grid.Lent(half[:]), sums, count_) {
+				for tx := range count_ {
+					_, _, _ = tx, ty, tz
+					x := tx
+					y := ty
+//line kernels.go:153
+					sum := float32(0)
+					for k := range 8 {
+						sum += float32(cosines[k][y] * part[k][x])
+					}
+					half[y][x] = sum
+//line main_kernels.go:1874
+					sums[tx] = sum
 				}
-				out.Set((firstY + ty), (firstX + tx), sum)
-//line main_kernels.go:1839
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count__ := int(b.Size[0])
+			sums := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+			if dctPhase3Vectors == nil || !dctPhase3Vectors(ty, firstY, firstX, grid.Lent(half[:]), cosines, out, sums, count__) {
+				for tx := range count__ {
+					_, _, _ = tx, ty, tz
+					x := tx
+					y := ty
+					sum := sums[tx]
+					_ = sum
+//line kernels.go:159
+					sum = 0
+					for k := range 8 {
+						sum += float32(half[y][k] * cosines[k][x])
+					}
+					out.Set((firstY + ty), (firstX + tx), sum)
+//line main_kernels.go:1897
+				}
 			}
 		}
 	}
@@ -1852,7 +1911,7 @@ func lavaMDRow(r grid.Row, boxes int, alpha float32, near []int32, all []particl
 	end := min(r.End, 100)
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
-//line kernels.go:176
+//line kernels.go:179
 		box := r.Y
 		if x_ >= inBox || box >= boxes {
 			continue threads
@@ -1877,7 +1936,7 @@ threads:
 			}
 		}
 		pull[me] = particle{fx, fy, fz, v}
-//line main_kernels.go:1881
+//line main_kernels.go:1940
 	}
 }
 
@@ -1888,7 +1947,7 @@ func aesRow(r_ grid.Row, keys []uint32, tables [][256]uint32, last [][256]uint8,
 	end := min(r_.End, len(in))
 threads:
 	for x := r_.First(); x < end; x++ {
-//line kernels.go:206
+//line kernels.go:209
 		i := x
 		if i >= len(in) {
 			continue threads
@@ -1908,7 +1967,7 @@ threads:
 			last[0][c>>24] ^ uint8(m>>24), last[0][d>>16&255] ^ uint8(m>>16), last[0][a>>8&255] ^ uint8(m>>8), last[0][b&255] ^ uint8(m),
 			last[0][d>>24] ^ uint8(n>>24), last[0][a>>16&255] ^ uint8(n>>16), last[0][b>>8&255] ^ uint8(n>>8), last[0][c&255] ^ uint8(n),
 		}
-//line main_kernels.go:1912
+//line main_kernels.go:1971
 	}
 }
 
@@ -1948,7 +2007,7 @@ threads:
 			for at := range count {
 				x_ := from + at
 				_ = x_
-//line kernels.go:235
+//line kernels.go:238
 				x, y := x_, r.Y
 				if (false && x >= in.Cols()) || (false && y >= in.Rows()) {
 					continue within
@@ -1966,12 +2025,12 @@ threads:
 				west5[grid.At(grid.At(at, y), x)] = w
 				east6[grid.At(grid.At(at, y), x)] = e
 				flow7[grid.At(grid.At(at, y), x)] = max(0, min(1, c))
-//line main_kernels.go:1970
+//line main_kernels.go:2029
 			}
 			x_ = to - 1
 			continue
 		}
-//line kernels.go:235
+//line kernels.go:238
 		x, y := x_, r.Y
 		if x >= in.Cols() || y >= in.Rows() {
 			continue threads
@@ -1989,7 +2048,7 @@ threads:
 		west.Set(y, x, w)
 		east.Set(y, x, e)
 		flow.Set(y, x, max(0, min(1, c)))
-//line main_kernels.go:1993
+//line main_kernels.go:2052
 	}
 }
 
@@ -2029,7 +2088,7 @@ threads:
 			for at := range count {
 				x_ := from + at
 				_ = x_
-//line kernels.go:258
+//line kernels.go:261
 				x, y := x_, r.Y
 				if (false && x >= flow.Cols()) || (false && y >= flow.Rows()) {
 					continue within
@@ -2038,12 +2097,12 @@ threads:
 				below, right := flow1[grid.At(grid.At(at, min(y+1, flow.Rows()-1)), x)], flow.At(y, min(x+1, flow.Cols()-1))
 				d := float32(c*north2[grid.At(grid.At(at, y), x)]) + float32(below*south3[grid.At(grid.At(at, y), x)]) + float32(c*west4[grid.At(grid.At(at, y), x)]) + float32(right*east5[grid.At(grid.At(at, y), x)])
 				out6[grid.At(grid.At(at, y), x)] = in7[grid.At(grid.At(at, y), x)] + float32(part*d)
-//line main_kernels.go:2042
+//line main_kernels.go:2101
 			}
 			x_ = to - 1
 			continue
 		}
-//line kernels.go:258
+//line kernels.go:261
 		x, y := x_, r.Y
 		if x >= flow.Cols() || y >= flow.Rows() {
 			continue threads
@@ -2052,7 +2111,7 @@ threads:
 		below, right := flow.At(min(y+1, flow.Rows()-1), x), flow.At(y, min(x+1, flow.Cols()-1))
 		d := float32(c*north.At(y, x)) + float32(below*south.At(y, x)) + float32(c*west.At(y, x)) + float32(right*east.At(y, x))
 		out.Set(y, x, in.At(y, x)+float32(part*d))
-//line main_kernels.go:2056
+//line main_kernels.go:2115
 	}
 }
 
@@ -2079,24 +2138,24 @@ threads:
 			for at := range count {
 				x_ := from_ + at
 				_ = x_
-//line kernels.go:272
+//line kernels.go:275
 				x := x_
 				if false && x >= len(from) {
 					continue within
 				}
 				to0[grid.At(at, x)] = wall1[grid.At(at, row*len(from)+x)] + min(from[max(x-1, 0)], from2[grid.At(at, x)], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2089
+//line main_kernels.go:2148
 			}
 			x_ = to_ - 1
 			continue
 		}
-//line kernels.go:272
+//line kernels.go:275
 		x := x_
 		if x >= len(from) {
 			continue threads
 		}
 		to[x] = wall[row*len(from)+x] + min(from[max(x-1, 0)], from[x], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2100
+//line main_kernels.go:2159
 	}
 }
 
@@ -2107,7 +2166,7 @@ func spmvRow(r grid.Row, starts []int32, cols []int32, values []float32, x []flo
 	end := min(r.End, len(starts)-1)
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
-//line kernels.go:283
+//line kernels.go:286
 		i := x_
 		if i >= len(starts)-1 {
 			continue threads
@@ -2117,7 +2176,7 @@ threads:
 			sum += float32(values[k] * x[cols[k]])
 		}
 		y[i] = sum
-//line main_kernels.go:2121
+//line main_kernels.go:2180
 	}
 }
 
@@ -2127,7 +2186,7 @@ threads:
 func queensRow(r grid.Row, n uint32, counts grid.Out[uint32]) {
 threads:
 	for x := r.First(); x < r.End; x++ {
-//line kernels.go:301
+//line kernels.go:304
 		i := uint32(x)
 		if i >= n*n {
 			continue threads
@@ -2156,7 +2215,7 @@ threads:
 			}
 		}
 		counts[i] = count
-//line main_kernels.go:2160
+//line main_kernels.go:2219
 	}
 }
 
@@ -2181,7 +2240,7 @@ threads:
 			for at := range count {
 				x_ := from + at
 				_ = x_
-//line kernels.go:335
+//line kernels.go:338
 				q, p := x_, r.Y
 				if false && q >= apart {
 					continue within
@@ -2193,12 +2252,12 @@ threads:
 				} else {
 					x0[grid.At(at, i)], x1[grid.At(at, i+apart)] = high, low
 				}
-//line main_kernels.go:2197
+//line main_kernels.go:2256
 			}
 			x_ = to - 1
 			continue
 		}
-//line kernels.go:335
+//line kernels.go:338
 		q, p := x_, r.Y
 		if q >= apart {
 			continue threads
@@ -2210,7 +2269,7 @@ threads:
 		} else {
 			x[i], x[i+apart] = high, low
 		}
-//line main_kernels.go:2214
+//line main_kernels.go:2273
 	}
 }
 
@@ -2220,7 +2279,7 @@ threads:
 func bitonicNearRow(r grid.Row, size int, x []int32) {
 threads:
 	for x_ := r.First(); x_ < r.End; x_++ {
-//line kernels.go:352
+//line kernels.go:355
 		first := 8 * x_
 		if first+8 > len(x) {
 			continue threads
@@ -2244,7 +2303,7 @@ threads:
 		for i := range v {
 			x[first+i] = v[i]
 		}
-//line main_kernels.go:2248
+//line main_kernels.go:2307
 	}
 }
 
@@ -2255,7 +2314,7 @@ func bfsRow(r grid.Row, level int32, starts []int32, ends []int32, from []int32,
 	end := min(r.End, len(from))
 threads:
 	for x := r.First(); x < end; x++ {
-//line kernels.go:381
+//line kernels.go:384
 		i := x
 		if i >= len(from) {
 			continue threads
@@ -2270,13 +2329,22 @@ threads:
 			}
 		}
 		to[i] = l
-//line main_kernels.go:2274
+//line main_kernels.go:2333
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	fftStageVectors    func(grid.Row, int, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	bitonicFarVectors  func(grid.Row, int, int, []int32) grid.Row
-	alignPhase1Vectors func(int, int, []uint8, []uint8, int, []int32, int, int, int) bool
+	fftStageVectors      func(grid.Row, int, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+	lavaMDVectors        func(grid.Row, int, float32, []int32, []particle, grid.Out[particle]) grid.Row
+	sradFlowVectors      func(grid.Row, float32, grid.Matrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32]) grid.Row
+	sradStepVectors      func(grid.Row, float32, grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
+	pathfinderVectors    func(grid.Row, int, []int32, []int32, grid.Out[int32]) grid.Row
+	bitonicFarVectors    func(grid.Row, int, int, []int32) grid.Row
+	luInnerPhase1Vectors func(int, int, int, [][16]float32, grid.Matrix[float32], int, [][16]float32, int) bool
+	luInnerPhase2Vectors func(int, int, int, grid.Matrix[float32], [][16]float32, [][16]float32, int, int) bool
+	alignPhase1Vectors   func(int, int, []uint8, []uint8, int, []int32, int, int, int) bool
+	dctPhase1Vectors     func(int, int, int, [][8]float32, grid.Matrix[float32], int) bool
+	dctPhase2Vectors     func(int, [][8]float32, [][8]float32, [][8]float32, []float32, int) bool
+	dctPhase3Vectors     func(int, int, int, [][8]float32, [][8]float32, grid.OutMatrix[float32], []float32, int) bool
 )

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"math"
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -14,8 +15,19 @@ import (
 func init() {
 	if lanes.Hardware() {
 		fftStageVectors = fftStageLanes
+		sradFlowVectors = sradFlowLanes
+		sradStepVectors = sradStepLanes
+		pathfinderVectors = pathfinderLanes
 		bitonicFarVectors = bitonicFarLanes
+		luInnerPhase1Vectors = luInnerPhase1Lanes
+		luInnerPhase2Vectors = luInnerPhase2Lanes
 		alignPhase1Vectors = alignPhase1Lanes
+		dctPhase1Vectors = dctPhase1Lanes
+		dctPhase2Vectors = dctPhase2Lanes
+		dctPhase3Vectors = dctPhase3Lanes
+	}
+	if lanes.Hardware() && !lanes.Fuses {
+		lavaMDVectors = lavaMDLanes
 	}
 }
 
@@ -42,10 +54,12 @@ func fftStageLanes(r grid.Row, s int, wr []float32, wi []float32, xr []float32, 
 	yi5 := yi[from+2*s*r.Y:][:count]
 	yr6 := yr[from+2*s*r.Y+s:][:count]
 	yi7 := yi[from+2*s*r.Y+s:][:count]
-	if !lanes.Apart(yr4, xr0) || !lanes.Apart(yr4, xr1) || !lanes.Apart(yr4, xi2) || !lanes.Apart(yr4, xi3) || !lanes.Apart(yr4, yi5) || !lanes.Apart(yr4, yr6) || !lanes.Apart(yr4, yi7) || !lanes.Disjoint(yr4, wr) || !lanes.Disjoint(yr4, wi) || !lanes.Apart(yi5, xr0) || !lanes.Apart(yi5, xr1) || !lanes.Apart(yi5, xi2) || !lanes.Apart(yi5, xi3) || !lanes.Apart(yi5, yr6) || !lanes.Apart(yi5, yi7) || !lanes.Disjoint(yi5, wr) || !lanes.Disjoint(yi5, wi) || !lanes.Apart(yr6, xr0) || !lanes.Apart(yr6, xr1) || !lanes.Apart(yr6, xi2) || !lanes.Apart(yr6, xi3) || !lanes.Apart(yr6, yi7) || !lanes.Disjoint(yr6, wr) || !lanes.Disjoint(yr6, wi) || !lanes.Apart(yi7, xr0) || !lanes.Apart(yi7, xr1) || !lanes.Apart(yi7, xi2) || !lanes.Apart(yi7, xi3) || !lanes.Disjoint(yi7, wr) || !lanes.Disjoint(yi7, wi) {
+	if !lanes.Disjoint(yr, xr) && (!lanes.Apart(yr4, xr0) || !lanes.Apart(yr4, xr1) || !lanes.Apart(yr6, xr0) || !lanes.Apart(yr6, xr1)) || !lanes.Disjoint(yr, xi) && (!lanes.Apart(yr4, xi2) || !lanes.Apart(yr4, xi3) || !lanes.Apart(yr6, xi2) || !lanes.Apart(yr6, xi3)) || !lanes.Disjoint(yr, yi) && (!lanes.Apart(yr4, yi5) || !lanes.Apart(yr4, yi7) || !lanes.Apart(yr6, yi7)) || !lanes.Apart(yr4, yr6) || !lanes.Disjoint(yr, wr) && (!lanes.Disjoint(yr4, wr) || !lanes.Disjoint(yr6, wr)) || !lanes.Disjoint(yr, wi) && (!lanes.Disjoint(yr4, wi) || !lanes.Disjoint(yr6, wi)) || !lanes.Disjoint(yi, xr) && (!lanes.Apart(yi5, xr0) || !lanes.Apart(yi5, xr1) || !lanes.Apart(yi7, xr0) || !lanes.Apart(yi7, xr1)) || !lanes.Disjoint(yi, xi) && (!lanes.Apart(yi5, xi2) || !lanes.Apart(yi5, xi3) || !lanes.Apart(yi7, xi2) || !lanes.Apart(yi7, xi3)) || !lanes.Apart(yi5, yr6) || !lanes.Apart(yi5, yi7) || !lanes.Disjoint(yi, wr) && (!lanes.Disjoint(yi5, wr) || !lanes.Disjoint(yi7, wr)) || !lanes.Disjoint(yi, wi) && (!lanes.Disjoint(yi5, wi) || !lanes.Disjoint(yi7, wi)) {
 		return r // a thread uses what another one stores
 	}
-	fftStageRow(r.Until(from), s, wr, wi, xr, xi, yr, yi)
+	if from > r.First() {
+		fftStageRow(r.Until(from), s, wr, wi, xr, xi, yr, yi)
+	}
 	p := r.Y
 	all2 := simd.BroadcastFloat32s(wr[(p * s)])
 	all3 := simd.BroadcastFloat32s(wi[(p * s)])
@@ -65,14 +79,329 @@ func fftStageLanes(r grid.Row, s int, wr []float32, wi []float32, xr []float32, 
 			lanes.Store(v_2, &yi5[at])
 			lanes.Store(dr.Mul(all2).Sub(di.Mul(all3)), &yr6[at])
 			lanes.Store(dr.Mul(all3).Add(di.Mul(all2)), &yi7[at])
-//line main_kernels_simd.go:69
+//line main_kernels_simd.go:83
 		}
 		if at == count || !lanes.Disjoint(yi, xr) || !lanes.Disjoint(yi, xi) || !lanes.Disjoint(yi, wr) || !lanes.Disjoint(yi, wi) || !lanes.Disjoint(yr, xr) || !lanes.Disjoint(yr, xi) || !lanes.Disjoint(yr, wr) || !lanes.Disjoint(yr, wi) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
+}
+
+// lavaMDLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []particle, pull grid.Out[particle]) grid.Row {
+	if r.Y >= boxes {
+		return r
+	}
+	from, to := r.First(), min(r.End, 100)
+	from, to = grid.Within(from, to, 100*r.Y, len(all))
+	from, to = grid.Within(from, to, 100*r.Y, len(pull))
+	if to-from < lanes.Lanes32().Len() {
+		return r
+	}
+	count := to - from
+	if !lanes.Disjoint(pull, all) || !lanes.Disjoint(pull, near) {
+		return r // a thread uses what another one stores
+	}
+	if from > r.First() {
+		lavaMDRow(r.Until(from), boxes, alpha, near, all, pull)
+	}
+	box := r.Y
+	allOf1 := lanes.Flat[float32](all)
+	c2 := simd.BroadcastFloat32s(0)
+	all3 := simd.BroadcastFloat32s(alpha)
+	c4 := simd.BroadcastFloat32s(2)
+	pullOf5 := lanes.Flat[float32](pull)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
+//line kernels.go:183
+			me := ((box * 100) + x)
+			x_2 := lanes.GatherFloat32s(allOf1, me*4+0, 4)
+//line kernels.go:184
+			y := lanes.GatherFloat32s(allOf1, me*4+1, 4)
+//line kernels.go:184
+			z := lanes.GatherFloat32s(allOf1, me*4+2, 4)
+			fx := c2
+//line kernels.go:185
+			fy := c2
+//line kernels.go:185
+			fz := c2
+//line kernels.go:185
+			v := c2
+			for b := range 27 {
+				i := ((box * 27) + b)
+//line kernels.go:187
+				if uint(i) >= uint(len(near)) {
+//line kernels.go:187
+					return r.From(from + at) // the row's loop tells
+				}
+//line kernels.go:187
+				from_2 := (int(near[i]) * 100)
+				if from_2 < 0 {
+					continue
+				}
+				for k := range 100 {
+					i_2 := (from_2 + k)
+//line kernels.go:192
+					if uint(i_2) >= uint(len(all)) {
+//line kernels.go:192
+						return r.From(from + at) // the row's loop tells
+					}
+//line kernels.go:192
+					dx := x_2.Sub(simd.BroadcastFloat32s(all[i_2].x))
+//line kernels.go:192
+					i_3 := (from_2 + k)
+//line kernels.go:192
+					if uint(i_3) >= uint(len(all)) {
+//line kernels.go:192
+						return r.From(from + at) // the row's loop tells
+					}
+//line kernels.go:192
+					dy := y.Sub(simd.BroadcastFloat32s(all[i_3].y))
+//line kernels.go:192
+					i_4 := (from_2 + k)
+//line kernels.go:192
+					if uint(i_4) >= uint(len(all)) {
+//line kernels.go:192
+						return r.From(from + at) // the row's loop tells
+					}
+//line kernels.go:192
+					dz := z.Sub(simd.BroadcastFloat32s(all[i_4].z))
+					u := all3.Mul(dx.Mul(dx).Add(dy.Mul(dy)).Add(dz.Mul(dz)))
+					i_5 := (from_2 + k)
+//line kernels.go:194
+					if uint(i_5) >= uint(len(all)) {
+//line kernels.go:194
+						return r.From(from + at) // the row's loop tells
+					}
+//line kernels.go:194
+					e := simd.BroadcastFloat32s(all[i_5].charge).Mul(lanes.EachFloat32s(math.Exp, u.Neg()))
+					s := c4.Mul(e)
+					v = v.Add(e)
+					fx = fx.Add(s.Mul(dx))
+					fy = fy.Add(s.Mul(dy))
+					fz = fz.Add(s.Mul(dz))
+				}
+			}
+			x_3 := fx
+//line kernels.go:202
+			y_2 := fy
+//line kernels.go:202
+			z_2 := fz
+//line kernels.go:202
+			charge := v
+//line kernels.go:202
+			lanes.ScatterFloat32s(x_3, lanes.All32(), pullOf5, me*4+0, 4)
+//line kernels.go:202
+			lanes.ScatterFloat32s(y_2, lanes.All32(), pullOf5, me*4+1, 4)
+//line kernels.go:202
+			lanes.ScatterFloat32s(z_2, lanes.All32(), pullOf5, me*4+2, 4)
+//line kernels.go:202
+			lanes.ScatterFloat32s(charge, lanes.All32(), pullOf5, me*4+3, 4)
+//line main_kernels_simd.go:206
+		}
+		if at == count || !lanes.Disjoint(pull, all) || !lanes.Disjoint(pull, near) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+	}
+	lanes.ClearUpper()
+	return r.From(from + at)
+}
+
+// sradFlowLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func sradFlowLanes(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.OutMatrix[float32], south grid.OutMatrix[float32], west grid.OutMatrix[float32], east grid.OutMatrix[float32], flow grid.OutMatrix[float32]) grid.Row {
+	if r.Y >= in.Rows() {
+		return r
+	}
+	eastRow := east.Span(r.Y, 1)
+	flowRow := flow.Span(r.Y, 1)
+	inRow_2 := in.Span(max((r.Y-int(1)), int(0)), 1)
+	inRow_3 := in.Span(min((r.Y+int(1)), (in.Rows()-int(1))), 1)
+	inRow := in.Span(r.Y, 1)
+	northRow := north.Span(r.Y, 1)
+	southRow := south.Span(r.Y, 1)
+	westRow := west.Span(r.Y, 1)
+	from, to := r.First(), min(r.End, in.Cols())
+	from, to = grid.Within(from, to, 0, len(inRow))
+	from, to = grid.Within(from, to, 0, len(inRow_2))
+	from, to = grid.Within(from, to, 0, len(inRow_3))
+	from, to = grid.Within(from, to, -1, len(inRow))
+	from, to = grid.Within(from, to, 1, len(inRow))
+	from, to = grid.Within(from, to, 0, len(northRow))
+	from, to = grid.Within(from, to, 0, len(southRow))
+	from, to = grid.Within(from, to, 0, len(westRow))
+	from, to = grid.Within(from, to, 0, len(eastRow))
+	from, to = grid.Within(from, to, 0, len(flowRow))
+	from = max(from, 1)
+	to = min(to, in.Cols()-1)
+	if to-from < lanes.Lanes32().Len() {
+		return r
+	}
+	count := to - from
+	inRow0 := inRow[from+0:][:count]
+	inRow_21 := inRow_2[from+0:][:count]
+	inRow_32 := inRow_3[from+0:][:count]
+	inRow3 := inRow[from+(-1):][:count]
+	inRow4 := inRow[from+1:][:count]
+	northRow5 := northRow[from+0:][:count]
+	southRow6 := southRow[from+0:][:count]
+	westRow7 := westRow[from+0:][:count]
+	eastRow8 := eastRow[from+0:][:count]
+	flowRow9 := flowRow[from+0:][:count]
+	if !lanes.Disjoint(northRow, inRow) && (!lanes.Apart(northRow5, inRow0) || !lanes.Apart(northRow5, inRow3) || !lanes.Apart(northRow5, inRow4)) || !lanes.Apart(northRow5, inRow_21) || !lanes.Apart(northRow5, inRow_32) || !lanes.Apart(northRow5, southRow6) || !lanes.Apart(northRow5, westRow7) || !lanes.Apart(northRow5, eastRow8) || !lanes.Apart(northRow5, flowRow9) || !lanes.Disjoint(southRow, inRow) && (!lanes.Apart(southRow6, inRow0) || !lanes.Apart(southRow6, inRow3) || !lanes.Apart(southRow6, inRow4)) || !lanes.Apart(southRow6, inRow_21) || !lanes.Apart(southRow6, inRow_32) || !lanes.Apart(southRow6, westRow7) || !lanes.Apart(southRow6, eastRow8) || !lanes.Apart(southRow6, flowRow9) || !lanes.Disjoint(westRow, inRow) && (!lanes.Apart(westRow7, inRow0) || !lanes.Apart(westRow7, inRow3) || !lanes.Apart(westRow7, inRow4)) || !lanes.Apart(westRow7, inRow_21) || !lanes.Apart(westRow7, inRow_32) || !lanes.Apart(westRow7, eastRow8) || !lanes.Apart(westRow7, flowRow9) || !lanes.Disjoint(eastRow, inRow) && (!lanes.Apart(eastRow8, inRow0) || !lanes.Apart(eastRow8, inRow3) || !lanes.Apart(eastRow8, inRow4)) || !lanes.Apart(eastRow8, inRow_21) || !lanes.Apart(eastRow8, inRow_32) || !lanes.Apart(eastRow8, flowRow9) || !lanes.Disjoint(flowRow, inRow) && (!lanes.Apart(flowRow9, inRow0) || !lanes.Apart(flowRow9, inRow3) || !lanes.Apart(flowRow9, inRow4)) || !lanes.Apart(flowRow9, inRow_21) || !lanes.Apart(flowRow9, inRow_32) {
+		return r // a thread uses what another one stores
+	}
+	if from > r.First() {
+		sradFlowRow(r.Until(from), q0, in, north, south, west, east, flow)
+	}
+	c1 := simd.BroadcastFloat32s(0.25)
+	c2 := simd.BroadcastFloat32s(1)
+	c3 := simd.BroadcastFloat32s(0.5)
+	c4 := simd.BroadcastFloat32s(0.0625)
+	all5 := simd.BroadcastFloat32s(q0)
+	all6 := simd.BroadcastFloat32s(float32((q0 * (float32(1) + q0))))
+	c7 := simd.BroadcastFloat32s(0)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+//line kernels.go:242
+			v := lanes.Load[simd.Float32s](&inRow0[at])
+			n := lanes.Load[simd.Float32s](&inRow_21[at]).Sub(v)
+//line kernels.go:243
+			s := lanes.Load[simd.Float32s](&inRow_32[at]).Sub(v)
+			w := lanes.Load[simd.Float32s](&inRow3[at]).Sub(v)
+//line kernels.go:244
+			e := lanes.Load[simd.Float32s](&inRow4[at]).Sub(v)
+			g := n.Mul(n).Add(s.Mul(s)).Add(w.Mul(w)).Add(e.Mul(e)).Div(v.Mul(v))
+			l := n.Add(s).Add(w).Add(e).Div(v)
+			d := c2.Add(c1.Mul(l))
+			q := c3.Mul(g).Sub(c4.Mul(l.Mul(l))).Div(d.Mul(d))
+			c := c2.Div(c2.Add(q.Sub(all5).Div(all6)))
+			lanes.Store(n, &northRow5[at])
+			lanes.Store(s, &southRow6[at])
+			lanes.Store(w, &westRow7[at])
+			lanes.Store(e, &eastRow8[at])
+			lanes.Store(lanes.MaxFloat32s(c7, lanes.MinFloat32s(c2, c)), &flowRow9[at])
+//line main_kernels_simd.go:291
+		}
+		if at == count || !lanes.Disjoint(eastRow, inRow) || !lanes.Disjoint(eastRow, inRow_2) || !lanes.Disjoint(eastRow, inRow_3) || !lanes.Disjoint(flowRow, inRow) || !lanes.Disjoint(flowRow, inRow_2) || !lanes.Disjoint(flowRow, inRow_3) || !lanes.Disjoint(northRow, inRow) || !lanes.Disjoint(northRow, inRow_2) || !lanes.Disjoint(northRow, inRow_3) || !lanes.Disjoint(southRow, inRow) || !lanes.Disjoint(southRow, inRow_2) || !lanes.Disjoint(southRow, inRow_3) || !lanes.Disjoint(westRow, inRow) || !lanes.Disjoint(westRow, inRow_2) || !lanes.Disjoint(westRow, inRow_3) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+	}
+	lanes.ClearUpper()
+	return r.From(from + at)
+}
+
+// sradStepLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func sradStepLanes(r grid.Row, part float32, north grid.Matrix[float32], south grid.Matrix[float32], west grid.Matrix[float32], east grid.Matrix[float32], flow grid.Matrix[float32], in grid.Matrix[float32], out grid.OutMatrix[float32]) grid.Row {
+	if r.Y >= flow.Rows() {
+		return r
+	}
+	eastRow := east.Span(r.Y, 1)
+	flowRow_2 := flow.Span(min((r.Y+int(1)), (flow.Rows()-int(1))), 1)
+	flowRow := flow.Span(r.Y, 1)
+	inRow := in.Span(r.Y, 1)
+	northRow := north.Span(r.Y, 1)
+	outRow := out.Span(r.Y, 1)
+	southRow := south.Span(r.Y, 1)
+	westRow := west.Span(r.Y, 1)
+	from, to := r.First(), min(r.End, flow.Cols())
+	from, to = grid.Within(from, to, 0, len(flowRow))
+	from, to = grid.Within(from, to, 0, len(flowRow_2))
+	from, to = grid.Within(from, to, 1, len(flowRow))
+	from, to = grid.Within(from, to, 0, len(northRow))
+	from, to = grid.Within(from, to, 0, len(southRow))
+	from, to = grid.Within(from, to, 0, len(westRow))
+	from, to = grid.Within(from, to, 0, len(eastRow))
+	from, to = grid.Within(from, to, 0, len(inRow))
+	from, to = grid.Within(from, to, 0, len(outRow))
+	to = min(to, flow.Cols()-1)
+	if to-from < lanes.Lanes32().Len() {
+		return r
+	}
+	count := to - from
+	flowRow0 := flowRow[from+0:][:count]
+	flowRow_21 := flowRow_2[from+0:][:count]
+	flowRow2 := flowRow[from+1:][:count]
+	northRow3 := northRow[from+0:][:count]
+	southRow4 := southRow[from+0:][:count]
+	westRow5 := westRow[from+0:][:count]
+	eastRow6 := eastRow[from+0:][:count]
+	inRow7 := inRow[from+0:][:count]
+	outRow8 := outRow[from+0:][:count]
+	if !lanes.Disjoint(outRow, flowRow) && (!lanes.Apart(outRow8, flowRow0) || !lanes.Apart(outRow8, flowRow2)) || !lanes.Apart(outRow8, flowRow_21) || !lanes.Apart(outRow8, northRow3) || !lanes.Apart(outRow8, southRow4) || !lanes.Apart(outRow8, westRow5) || !lanes.Apart(outRow8, eastRow6) || !lanes.Apart(outRow8, inRow7) {
+		return r // a thread uses what another one stores
+	}
+	if from > r.First() {
+		sradStepRow(r.Until(from), part, north, south, west, east, flow, in, out)
+	}
+	all1 := simd.BroadcastFloat32s(part)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+//line kernels.go:265
+			c := lanes.Load[simd.Float32s](&flowRow0[at])
+			below := lanes.Load[simd.Float32s](&flowRow_21[at])
+//line kernels.go:266
+			right := lanes.Load[simd.Float32s](&flowRow2[at])
+			d := c.Mul(lanes.Load[simd.Float32s](&northRow3[at])).Add(below.Mul(lanes.Load[simd.Float32s](&southRow4[at]))).Add(c.Mul(lanes.Load[simd.Float32s](&westRow5[at]))).Add(right.Mul(lanes.Load[simd.Float32s](&eastRow6[at])))
+			lanes.Store(lanes.Load[simd.Float32s](&inRow7[at]).Add(all1.Mul(d)), &outRow8[at])
+//line main_kernels_simd.go:356
+		}
+		if at == count || !lanes.Disjoint(outRow, flowRow) || !lanes.Disjoint(outRow, flowRow_2) || !lanes.Disjoint(outRow, northRow) || !lanes.Disjoint(outRow, southRow) || !lanes.Disjoint(outRow, westRow) || !lanes.Disjoint(outRow, eastRow) || !lanes.Disjoint(outRow, inRow) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+	}
+	lanes.ClearUpper()
+	return r.From(from + at)
+}
+
+// pathfinderLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func pathfinderLanes(r grid.Row, row int, wall []int32, from []int32, to grid.Out[int32]) grid.Row {
+	from_2, to_2 := r.First(), min(r.End, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, len(from)*row, len(wall))
+	from_2, to_2 = grid.Within(from_2, to_2, -1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, 0, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, 1, len(from))
+	from_2, to_2 = grid.Within(from_2, to_2, 0, len(to))
+	from_2 = max(from_2, 1)
+	to_2 = min(to_2, len(from)-1)
+	if to_2-from_2 < lanes.Lanes32().Len() {
+		return r
+	}
+	count := to_2 - from_2
+	wall0 := wall[from_2+len(from)*row:][:count]
+	from1 := from[from_2+(-1):][:count]
+	from2 := from[from_2+0:][:count]
+	from3 := from[from_2+1:][:count]
+	to4 := to[from_2+0:][:count]
+	if !lanes.Apart(to4, wall0) || !lanes.Disjoint(to, from) && (!lanes.Apart(to4, from1) || !lanes.Apart(to4, from2) || !lanes.Apart(to4, from3)) {
+		return r // a thread uses what another one stores
+	}
+	if from_2 > r.First() {
+		pathfinderRow(r.Until(from_2), row, wall, from, to)
+	}
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+//line kernels.go:279
+			lanes.Store(lanes.Load[simd.Int32s](&wall0[at]).Add(lanes.Load[simd.Int32s](&from1[at]).Min(lanes.Load[simd.Int32s](&from2[at])).Min(lanes.Load[simd.Int32s](&from3[at]))), &to4[at])
+//line main_kernels_simd.go:397
+		}
+		if at == count || !lanes.Disjoint(to, wall) || !lanes.Disjoint(to, from) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+	}
+	lanes.ClearUpper()
+	return r.From(from_2 + at)
 }
 
 // bitonicFarLanes runs the front threads of a row as vectors, and returns the rest of the row.
@@ -80,7 +409,7 @@ func bitonicFarLanes(r grid.Row, size int, apart int, x []int32) grid.Row {
 	from, to := r.First(), min(r.End, apart)
 	from, to = grid.Within(from, to, 2*apart*r.Y, len(x))
 	from, to = grid.Within(from, to, 2*apart*r.Y+apart, len(x))
-	if to-from < lanes.Lanes32().Len() || (((int(2)*r.Y)*apart)&size) == 0 {
+	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
@@ -89,20 +418,79 @@ func bitonicFarLanes(r grid.Row, size int, apart int, x []int32) grid.Row {
 	if !lanes.Apart(x0, x1) {
 		return r // a thread uses what another one stores
 	}
-	bitonicFarRow(r.Until(from), size, apart, x)
+	if from > r.First() {
+		bitonicFarRow(r.Until(from), size, apart, x)
+	}
+	p := r.Y
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line kernels.go:340
+//line kernels.go:343
 		low := lanes.Load[simd.Int32s](&x0[at]).Min(lanes.Load[simd.Int32s](&x1[at]))
-//line kernels.go:340
+//line kernels.go:343
 		high := lanes.Load[simd.Int32s](&x0[at]).Max(lanes.Load[simd.Int32s](&x1[at]))
-//line kernels.go:344
-		lanes.Store(high, &x0[at])
-//line kernels.go:344
-		lanes.Store(low, &x1[at])
-//line main_kernels_simd.go:104
+		if (((2 * p) * apart) & size) == 0 {
+			lanes.Store(low, &x0[at])
+//line kernels.go:345
+			lanes.Store(high, &x1[at])
+		} else {
+			lanes.Store(high, &x0[at])
+//line kernels.go:347
+			lanes.Store(low, &x1[at])
+		}
+//line main_kernels_simd.go:441
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
+}
+
+// luInnerPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func luInnerPhase1Lanes(ty int, firstY int, firstX int, left [][16]float32, a grid.Matrix[float32], at int, above [][16]float32, count int) bool {
+	aRow := a.Span(at+firstY+ty+16, 1)
+	aRow_2 := a.Span(at+ty, 1)
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, at, len(aRow))
+	from, to = grid.Within(from, to, at+firstX+16, len(aRow_2))
+	from, to = grid.Within(from, to, 0, 16)
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(left)) || uint(ty) >= uint(len(above)) {
+		return false
+	}
+	aRow0 := aRow[at:][:to]
+	aRow_21 := aRow_2[at+firstX+16:][:to]
+	for at_2 := 0; at_2 < to; at_2 += lanes.Lanes32().Len() {
+		x := at_2
+//line kernels.go:80
+		lanes.Store(lanes.Load[simd.Float32s](&aRow0[at_2]), &left[ty][x])
+		lanes.Store(lanes.Load[simd.Float32s](&aRow_21[at_2]), &above[ty][x])
+//line main_kernels_simd.go:466
+	}
+	lanes.ClearUpper()
+	return true
+}
+
+// luInnerPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func luInnerPhase2Lanes(ty int, firstY int, firstX int, a grid.Matrix[float32], left [][16]float32, above [][16]float32, at int, count int) bool {
+	aRow := a.Span(at+firstY+ty+16, 1)
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, at+firstX+16, len(aRow))
+	from, to = grid.Within(from, to, 0, 16)
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(left)) || len(above) < 16 {
+		return false
+	}
+	aRow0 := aRow[at+firstX+16:][:to]
+	for at_2 := 0; at_2 < to; at_2 += lanes.Lanes32().Len() {
+		x := at_2
+//line kernels.go:83
+		v := lanes.Load[simd.Float32s](&aRow0[at_2])
+		for k := range 16 {
+			v = v.Sub(simd.BroadcastFloat32s(left[ty][k]).Mul(lanes.Load[simd.Float32s](&above[k][x])))
+		}
+		lanes.Store(v, &aRow0[at_2])
+//line main_kernels_simd.go:491
+	}
+	lanes.ClearUpper()
+	return true
 }
 
 // alignPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
@@ -110,44 +498,125 @@ func alignPhase1Lanes(k int, tiles int, a []uint8, back []uint8, n int, score []
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 128*row, len(a))
-	from, to = grid.Within(from, to, 128*row+n-128*tiles-k-1, len(back))
-	from, to = grid.Within(from, to, 128*tiles*line+k*line+128*row, len(score))
-	from, to = grid.Within(from, to, 128*tiles*line+k*line+128*row+line, len(score))
-	from, to = grid.Within(from, to, 128*tiles*line+k*line+128*row+line+1, len(score))
-	from, to = grid.Within(from, to, 128*tiles*line+k*line+128*row+2*line+1, len(score))
-	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+	from, to = grid.Within(from, to, -k+128*row+n-128*tiles-1, len(back))
+	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row, len(score))
+	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+line, len(score))
+	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+line+1, len(score))
+	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+2*line+1, len(score))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(k+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
 	a0 := a[128*row:][:to]
-	back1 := back[128*row+n-128*tiles-k-1:][:to]
-	score2 := score[128*tiles*line+k*line+128*row:][:to]
-	score3 := score[128*tiles*line+k*line+128*row+line:][:to]
-	score4 := score[128*tiles*line+k*line+128*row+line+1:][:to]
-	score5 := score[128*tiles*line+k*line+128*row+2*line+1:][:to]
+	back1 := back[-k+128*row+n-128*tiles-1:][:to]
+	score2 := score[k*line+128*tiles*line+128*row:][:to]
+	score3 := score[k*line+128*tiles*line+128*row+line:][:to]
+	score4 := score[k*line+128*tiles*line+128*row+line+1:][:to]
+	score5 := score[k*line+128*tiles*line+128*row+2*line+1:][:to]
 	if !lanes.Apart(score5, a0) || !lanes.Apart(score5, back1) || !lanes.Apart(score5, score2) || !lanes.Apart(score5, score3) || !lanes.Apart(score5, score4) {
 		return false // a thread uses what another one stores
 	}
-	c0 := simd.BroadcastInt64s(0)
-	c1 := simd.BroadcastInt64s(128)
-	c3 := simd.BroadcastInt64s(-1)
-	c4 := simd.BroadcastInt64s(2)
-	c5 := simd.BroadcastInt64s(1)
-	for at := 0; at < to; at += lanes.Lanes64().Len() {
+	bound0 := lanes.Bound32(k)
+	bound1 := lanes.Bound32(k - 128)
+	c3 := simd.BroadcastInt32s(-1)
+	c4 := simd.BroadcastInt32s(2)
+	c5 := simd.BroadcastInt32s(1)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
+		xs := lanes.Int32s(x)
 //line kernels.go:132
-		j := (k - x)
+		on := xs.LessEqual(bound0).And(xs.Greater(bound1))
 //line kernels.go:132
-		on := lanes.Steps(j, -1).GreaterEqual(c0).And(lanes.Steps(j, -1).Less(c1))
-//line kernels.go:132
-		if lanes.Any64(on) {
+		if lanes.Any32(on) {
 //line kernels.go:134
 			same := c3
-			on_2 := on.And(lanes.Load64Uint8(a0[at:]).Equal(lanes.Load64Uint8(back1[at:])))
+			on_2 := on.And(lanes.LoadUint8(a0[at:]).Equal(lanes.LoadUint8(back1[at:])))
 			same = c4.IfElse(on_2, same)
 //line kernels.go:138
-			lanes.Store64Int32(lanes.MaxInt64s(lanes.MaxInt64s(lanes.Wrap64Int32(lanes.Load64Int32(score2[at:]).Add(same)), lanes.Wrap64Int32(lanes.Load64Int32(score3[at:]).Sub(c5))), lanes.Wrap64Int32(lanes.Load64Int32(score4[at:]).Sub(c5))), on, score5[at:])
+			lanes.StoreInt32s(lanes.Load[simd.Int32s](&score2[at]).Add(same).Max(lanes.Load[simd.Int32s](&score3[at]).Sub(c5)).Max(lanes.Load[simd.Int32s](&score4[at]).Sub(c5)), on, score5[at:])
 		}
-//line main_kernels_simd.go:151
+//line main_kernels_simd.go:538
 	}
+	lanes.ClearUpper()
+	return true
+}
+
+// dctPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func dctPhase1Lanes(ty int, firstY int, firstX int, part [][8]float32, in grid.Matrix[float32], count int) bool {
+	inRow := in.Span(firstY+ty, 1)
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, firstX, len(inRow))
+	from, to = grid.Within(from, to, 0, 8)
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(part)) {
+		return false
+	}
+	inRow0 := inRow[firstX:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+		x := at
+//line kernels.go:151
+		lanes.Store(lanes.Load[simd.Float32s](&inRow0[at]), &part[ty][x])
+//line main_kernels_simd.go:559
+	}
+	lanes.ClearUpper()
+	return true
+}
+
+// dctPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]float32, sums []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(sums))
+	from, to = grid.Within(from, to, 0, 8)
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || len(cosines) < 8 || uint(ty) >= uint(8) || len(part) < 8 || uint(ty) >= uint(len(half)) {
+		return false
+	}
+	sums0 := sums[0:][:to]
+	c0 := simd.BroadcastFloat32s(0)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+		x := at
+//line kernels.go:153
+		sum := c0
+		for k := range 8 {
+			sum = sum.Add(simd.BroadcastFloat32s(cosines[k][ty]).Mul(lanes.Load[simd.Float32s](&part[k][x])))
+		}
+		lanes.Store(sum, &half[ty][x])
+//line kernels.go:157
+		lanes.Store(sum, &sums0[at])
+//line main_kernels_simd.go:586
+	}
+	lanes.ClearUpper()
+	return true
+}
+
+// dctPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func dctPhase3Lanes(ty int, firstY int, firstX int, half [][8]float32, cosines [][8]float32, out grid.OutMatrix[float32], sums []float32, count int) bool {
+	outRow := out.Span(ty+firstY, 1)
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(sums))
+	from, to = grid.Within(from, to, firstX, len(outRow))
+	from, to = grid.Within(from, to, 0, 8)
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(half)) || len(cosines) < 8 {
+		return false
+	}
+	sums0 := sums[0:][:to]
+	outRow1 := outRow[firstX:][:to]
+	if !lanes.Disjoint(outRow1, cosines) {
+		return false // a thread uses what another one stores
+	}
+	c0 := simd.BroadcastFloat32s(0)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+		x := at
+//line kernels.go:159
+		sum := lanes.Load[simd.Float32s](&sums0[at])
+//line kernels.go:159
+		sum = c0
+		for k := range 8 {
+			sum = sum.Add(simd.BroadcastFloat32s(half[ty][k]).Mul(lanes.Load[simd.Float32s](&cosines[k][x])))
+		}
+		lanes.Store(sum, &outRow1[at])
+//line main_kernels_simd.go:619
+	}
+	lanes.ClearUpper()
 	return true
 }

@@ -20,7 +20,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if saxpyVectors != nil {
-					row = saxpyVectors(row, a, x, y)
+					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				saxpyRow(row, a, x, y)
 			}
@@ -37,7 +39,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if heatVectors != nil {
-					row = heatVectors(row, n, from, to)
+					if row = heatVectors(row, n, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				heatRow(row, n, from, to)
 			}
@@ -58,7 +62,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if attractVectors != nil {
-					row = attractVectors(row, px, py, pz, mass, ax, ay, az)
+					if row = attractVectors(row, px, py, pz, mass, ax, ay, az); row.First() >= row.End {
+						continue
+					}
 				}
 				attractRow(row, px, py, pz, mass, ax, ay, az)
 			}
@@ -75,7 +81,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if mandelbrotVectors != nil {
-					row = mandelbrotVectors(row, n, limit, out)
+					if row = mandelbrotVectors(row, n, limit, out); row.First() >= row.End {
+						continue
+					}
 				}
 				mandelbrotRow(row, n, limit, out)
 			}
@@ -93,7 +101,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if productsVectors != nil {
-					row = productsVectors(row, a, b, sums, each)
+					if row = productsVectors(row, a, b, sums, each); row.First() >= row.End {
+						continue
+					}
 				}
 				productsRow(row, a, b, sums, each)
 			}
@@ -114,7 +124,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if priceVectors != nil {
-					row = priceVectors(row, rate, volatility, share, strike, years, call, put)
+					if row = priceVectors(row, rate, volatility, share, strike, years, call, put); row.First() >= row.End {
+						continue
+					}
 				}
 				priceRow(row, rate, volatility, share, strike, years, call, put)
 			}
@@ -568,7 +580,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:572
+//line vectors_kernels.go:584
 				}
 				{
 					at := at + 1
@@ -578,7 +590,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:582
+//line vectors_kernels.go:594
 				}
 			}
 			if at < count {
@@ -588,7 +600,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line vectors_kernels.go:592
+//line vectors_kernels.go:604
 			}
 			x_ = to - 1
 			continue
@@ -597,7 +609,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line vectors_kernels.go:601
+//line vectors_kernels.go:613
 	}
 }
 
@@ -643,7 +655,7 @@ threads:
 					right = from1[grid.At(at, i+1)]
 				}
 				to2[grid.At(at, i)] = from3[grid.At(at, i)] + float32(0.1*(from4[grid.At(at, i-n)]+from5[grid.At(at, i+n)]+left+right-float32(4*from3[grid.At(at, i)])))
-//line vectors_kernels.go:647
+//line vectors_kernels.go:659
 			}
 			x = to_ - 1
 			continue
@@ -661,7 +673,7 @@ threads:
 			right = from[i+1]
 		}
 		to[i] = from[i] + float32(0.1*(from[i-n]+from[i+n]+left+right-float32(4*from[i])))
-//line vectors_kernels.go:665
+//line vectors_kernels.go:677
 	}
 }
 
@@ -688,7 +700,7 @@ threads:
 			sz += float32(dz * pull)
 		}
 		ax[i], ay[i], az[i] = sx, sy, sz
-//line vectors_kernels.go:692
+//line vectors_kernels.go:704
 	}
 }
 
@@ -711,7 +723,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line vectors_kernels.go:715
+//line vectors_kernels.go:727
 	}
 }
 
@@ -731,7 +743,7 @@ threads:
 			sum += float64(a[k*len(sums)+i] * b[k*len(sums)+i])
 		}
 		sums[i] = sum
-//line vectors_kernels.go:735
+//line vectors_kernels.go:747
 	}
 }
 
@@ -775,7 +787,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line vectors_kernels.go:779
+//line vectors_kernels.go:791
 			}
 			x = to - 1
 			continue
@@ -793,7 +805,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line vectors_kernels.go:797
+//line vectors_kernels.go:809
 	}
 }
 

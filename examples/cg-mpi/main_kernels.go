@@ -21,7 +21,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if rowsLaplaceVectors != nil {
-					row = rowsLaplaceVectors(row, p, q_, n, above, below)
+					if row = rowsLaplaceVectors(row, p, q_, n, above, below); row.First() >= row.End {
+						continue
+					}
 				}
 				rowsLaplaceRow(row, p, q_, n, above, below)
 			}
@@ -148,7 +150,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, i*n+j)] = v
-//line main_kernels.go:152
+//line main_kernels.go:154
 			}
 			x = to - 1
 			continue
@@ -173,7 +175,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[i*n+j] = v
-//line main_kernels.go:177
+//line main_kernels.go:179
 	}
 }
 

@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if smoothVectors != nil {
-					row = smoothVectors(row, from, src, dst)
+					if row = smoothVectors(row, from, src, dst); row.First() >= row.End {
+						continue
+					}
 				}
 				smoothRow(row, from, src, dst)
 			}
@@ -129,7 +131,7 @@ threads:
 				} else {
 					dst0[grid.At(at, i)] = (src2[grid.At(at, j-1)] + src1[grid.At(at, j)] + src3[grid.At(at, j+1)]) / 3
 				}
-//line main_kernels.go:133
+//line main_kernels.go:135
 			}
 			x = to - 1
 			continue
@@ -144,7 +146,7 @@ threads:
 		} else {
 			dst[i] = (src[j-1] + src[j] + src[j+1]) / 3
 		}
-//line main_kernels.go:148
+//line main_kernels.go:150
 	}
 }
 

@@ -18,7 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if spreadVectors != nil {
-					row = spreadVectors(row, now, next)
+					if row = spreadVectors(row, now, next); row.First() >= row.End {
+						continue
+					}
 				}
 				spreadRow(row, now, next)
 			}
@@ -135,7 +137,7 @@ threads:
 				}
 				sum := now2[grid.At(grid.At(at, y), x-1)] + now3[grid.At(grid.At(at, y), x+1)] + now4[grid.At(grid.At(at, y-1), x)] + now5[grid.At(grid.At(at, y+1), x)] - float32(4*now1[grid.At(grid.At(at, y), x)])
 				next0[grid.At(grid.At(at, y), x)] = now1[grid.At(grid.At(at, y), x)] + float32(0.2*sum)
-//line main_kernels.go:139
+//line main_kernels.go:141
 			}
 			x_ = to - 1
 			continue
@@ -151,7 +153,7 @@ threads:
 		}
 		sum := now.At(y, x-1) + now.At(y, x+1) + now.At(y-1, x) + now.At(y+1, x) - float32(4*now.At(y, x))
 		next.Set(y, x, now.At(y, x)+float32(0.2*sum))
-//line main_kernels.go:155
+//line main_kernels.go:157
 	}
 }
 

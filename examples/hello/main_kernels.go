@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if saxpyVectors != nil {
-					row = saxpyVectors(row, a, x, y)
+					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				saxpyRow(row, a, x, y)
 			}
@@ -99,7 +101,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)]) // float32( ) rounds the product, as all devices do
 					}
-//line main_kernels.go:103
+//line main_kernels.go:105
 				}
 				{
 					at := at + 1
@@ -109,7 +111,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)]) // float32( ) rounds the product, as all devices do
 					}
-//line main_kernels.go:113
+//line main_kernels.go:115
 				}
 			}
 			if at < count {
@@ -119,7 +121,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)]) // float32( ) rounds the product, as all devices do
 				}
-//line main_kernels.go:123
+//line main_kernels.go:125
 			}
 			x_ = to - 1
 			continue
@@ -128,7 +130,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i]) // float32( ) rounds the product, as all devices do
 		}
-//line main_kernels.go:132
+//line main_kernels.go:134
 	}
 }
 

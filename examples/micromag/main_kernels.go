@@ -26,7 +26,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if fft4Vectors != nil {
-					row = fft4Vectors(row, n, columns, stride, cos, sin, re, im, toRe, toIm)
+					if row = fft4Vectors(row, n, columns, stride, cos, sin, re, im, toRe, toIm); row.First() >= row.End {
+						continue
+					}
 				}
 				fft4Row(row, n, columns, stride, cos, sin, re, im, toRe, toIm)
 			}
@@ -46,7 +48,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if fft2Vectors != nil {
-					row = fft2Vectors(row, n, columns, re, im, toRe, toIm)
+					if row = fft2Vectors(row, n, columns, re, im, toRe, toIm); row.First() >= row.End {
+						continue
+					}
 				}
 				fft2Row(row, n, columns, re, im, toRe, toIm)
 			}
@@ -105,7 +109,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if effectiveVectors != nil {
-					row = effectiveVectors(row, nx, ny, px, of, m, demag, h)
+					if row = effectiveVectors(row, nx, ny, px, of, m, demag, h); row.First() >= row.End {
+						continue
+					}
 				}
 				effectiveRow(row, nx, ny, px, of, m, demag, h)
 			}
@@ -124,7 +130,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if padVectors != nil {
-					row = padVectors(row, n, length, m, re, im)
+					if row = padVectors(row, n, length, m, re, im); row.First() >= row.End {
+						continue
+					}
 				}
 				padRow(row, n, length, m, re, im)
 			}
@@ -143,7 +151,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if multiplyVectors != nil {
-					row = multiplyVectors(row, n, tensor, re, im, scale)
+					if row = multiplyVectors(row, n, tensor, re, im, scale); row.First() >= row.End {
+						continue
+					}
 				}
 				multiplyRow(row, n, tensor, re, im, scale)
 			}
@@ -162,7 +172,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if motionVectors != nil {
-					row = motionVectors(row, n, damping, m, h, k)
+					if row = motionVectors(row, n, damping, m, h, k); row.First() >= row.End {
+						continue
+					}
 				}
 				motionRow(row, n, damping, m, h, k)
 			}
@@ -181,7 +193,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if energyVectors != nil {
-					row = energyVectors(row, n, of, m, h, e)
+					if row = energyVectors(row, n, of, m, h, e); row.First() >= row.End {
+						continue
+					}
 				}
 				energyRow(row, n, of, m, h, e)
 			}
@@ -200,7 +214,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if partVectors != nil {
-					row = partVectors(row, fraction, state, m, k, at)
+					if row = partVectors(row, fraction, state, m, k, at); row.First() >= row.End {
+						continue
+					}
 				}
 				partRow(row, fraction, state, m, k, at)
 			}
@@ -221,7 +237,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if wholeVectors != nil {
-					row = wholeVectors(row, n, state, m, k1, k2, k3, next)
+					if row = wholeVectors(row, n, state, m, k1, k2, k3, next); row.First() >= row.End {
+						continue
+					}
 				}
 				wholeRow(row, n, state, m, k1, k2, k3, next)
 			}
@@ -242,7 +260,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if deviationVectors != nil {
-					row = deviationVectors(row, n, state, k1, k2, k3, k4, away)
+					if row = deviationVectors(row, n, state, k1, k2, k3, k4, away); row.First() >= row.End {
+						continue
+					}
 				}
 				deviationRow(row, n, state, k1, k2, k3, k4, away)
 			}
@@ -275,7 +295,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if acceptVectors != nil {
-					row = acceptVectors(row, state, next, k4, m, k1)
+					if row = acceptVectors(row, state, next, k4, m, k1); row.First() >= row.End {
+						continue
+					}
 				}
 				acceptRow(row, state, next, k4, m, k1)
 			}
@@ -1201,7 +1223,7 @@ func fft4Row(r grid.Row, n int, columns int, stride int, cos []float32, sin []fl
 			toRe[to+3*step] = float32(cRe*cosC) + float32(cIm*sinC)
 			toIm[to+3*step] = float32(cIm*cosC) - float32(cRe*sinC)
 		}
-//line main_kernels.go:1205
+//line main_kernels.go:1227
 	}
 }
 
@@ -1248,7 +1270,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 					toRe0[grid.At(at_, at)], toIm1[grid.At(at_, at)] = re2[grid.At(at_, at)]+re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]+im5[grid.At(at_, at+far)]
 					toRe6[grid.At(at_, at+far)], toIm7[grid.At(at_, at+far)] = re2[grid.At(at_, at)]-re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]-im5[grid.At(at_, at+far)]
 				}
-//line main_kernels.go:1252
+//line main_kernels.go:1274
 			}
 			x_ = to - 1
 			continue
@@ -1259,7 +1281,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 			toRe[at], toIm[at] = re[at]+re[at+far], im[at]+im[at+far]
 			toRe[at+far], toIm[at+far] = re[at]-re[at+far], im[at]-im[at+far]
 		}
-//line main_kernels.go:1263
+//line main_kernels.go:1285
 	}
 }
 
@@ -1298,7 +1320,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 					to := (c*toRows+y)*toColumns + x
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = a, b
 				}
-//line main_kernels.go:1302
+//line main_kernels.go:1324
 			}
 			x_ = to_ - 1
 			continue
@@ -1313,7 +1335,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 			to := (c*toRows+y)*toColumns + x
 			toRe[to], toIm[to] = a, b
 		}
-//line main_kernels.go:1317
+//line main_kernels.go:1339
 	}
 }
 
@@ -1351,7 +1373,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 					to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = re[from], float32(sign*im[from])
 				}
-//line main_kernels.go:1355
+//line main_kernels.go:1377
 			}
 			x_ = to_ - 1
 			continue
@@ -1365,7 +1387,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 			to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 			toRe[to], toIm[to] = re[from], float32(sign*im[from])
 		}
-//line main_kernels.go:1369
+//line main_kernels.go:1391
 	}
 }
 
@@ -1408,7 +1430,7 @@ func effectiveRow(r grid.Row, nx int, ny int, px int, of material, m []float32, 
 			}
 			h[i] = sum
 		}
-//line main_kernels.go:1412
+//line main_kernels.go:1434
 	}
 }
 
@@ -1443,7 +1465,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 						re0[grid.At(at, c*length+i)] = m2[grid.At(at, c*n+i)]
 					}
 				}
-//line main_kernels.go:1447
+//line main_kernels.go:1469
 			}
 			x = to - 1
 			continue
@@ -1455,7 +1477,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 				re[c*length+i] = m[c*n+i]
 			}
 		}
-//line main_kernels.go:1459
+//line main_kernels.go:1481
 	}
 }
 
@@ -1473,7 +1495,7 @@ func multiplyRow(r grid.Row, n int, tensor []float32, re []float32, im []float32
 			mx, my = im[i], im[i+n]
 			im[i], im[i+n], im[i+2*n] = float32(xx*mx)+float32(xy*my), float32(xy*mx)+float32(yy*my), float32(zz*im[i+2*n])
 		}
-//line main_kernels.go:1477
+//line main_kernels.go:1499
 	}
 }
 
@@ -1492,7 +1514,7 @@ func motionRow(r grid.Row, n int, damping float32, m []float32, h []float32, k g
 			k[i+n] = float32(f * (ty + float32(damping*(float32(mz*tx)-float32(mx*tz)))))
 			k[i+2*n] = float32(f * (tz + float32(damping*(float32(mx*ty)-float32(my*tx)))))
 		}
-//line main_kernels.go:1496
+//line main_kernels.go:1518
 	}
 }
 
@@ -1532,7 +1554,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 					z := float32(m4[grid.At(at, i+2*n)] * (h5[grid.At(at, i+2*n)] + of.FieldZ))
 					e6[grid.At(at, i)] = -(x + y + z) / 2
 				}
-//line main_kernels.go:1536
+//line main_kernels.go:1558
 			}
 			x_ = to - 1
 			continue
@@ -1544,7 +1566,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 			z := float32(m[i+2*n] * (h[i+2*n] + of.FieldZ))
 			e[i] = -(x + y + z) / 2
 		}
-//line main_kernels.go:1548
+//line main_kernels.go:1570
 	}
 }
 
@@ -1575,7 +1597,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1579
+//line main_kernels.go:1601
 				}
 				{
 					at_ := at_ + 1
@@ -1585,7 +1607,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1589
+//line main_kernels.go:1611
 				}
 			}
 			if at_ < count {
@@ -1595,7 +1617,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 				if i := x; true || i < len(at) {
 					at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 				}
-//line main_kernels.go:1599
+//line main_kernels.go:1621
 			}
 			x = to - 1
 			continue
@@ -1604,7 +1626,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 		if i := x; i < len(at) {
 			at[i] = m[i] + float32(float32(fraction*state[now])*k[i])
 		}
-//line main_kernels.go:1608
+//line main_kernels.go:1630
 	}
 }
 
@@ -1623,7 +1645,7 @@ func wholeRow(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, k2
 			r := 1 / float32(math.Sqrt(float64(float32(x*x)+float32(y*y)+float32(z*z))))
 			next[i], next[i+n], next[i+2*n] = float32(x*r), float32(y*r), float32(z*r)
 		}
-//line main_kernels.go:1627
+//line main_kernels.go:1649
 	}
 }
 
@@ -1641,7 +1663,7 @@ func deviationRow(r grid.Row, n int, state []float32, k1 []float32, k2 []float32
 			z := float32(dt * (6*k2[i+2*n] + 8*k3[i+2*n] - 5*k1[i+2*n] - 9*k4[i+2*n]))
 			away[i] = float32(x*x) + float32(y*y) + float32(z*z)
 		}
-//line main_kernels.go:1645
+//line main_kernels.go:1667
 	}
 }
 
@@ -1680,7 +1702,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 					}
 					state[now] = min(state[step], state[left])
 				}
-//line main_kernels.go:1684
+//line main_kernels.go:1706
 			}
 			x = to - 1
 			continue
@@ -1703,7 +1725,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 			}
 			state[now] = min(state[step], state[left])
 		}
-//line main_kernels.go:1707
+//line main_kernels.go:1729
 	}
 }
 
@@ -1735,7 +1757,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1739
+//line main_kernels.go:1761
 				}
 				{
 					at := at + 1
@@ -1745,7 +1767,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1749
+//line main_kernels.go:1771
 				}
 			}
 			if at < count {
@@ -1755,7 +1777,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 				if i := x; i < len(m) && state[accepted] > 0 {
 					m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 				}
-//line main_kernels.go:1759
+//line main_kernels.go:1781
 			}
 			x = to - 1
 			continue
@@ -1764,7 +1786,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 		if i := x; i < len(m) && state[accepted] > 0 {
 			m[i], k1[i] = next[i], k4[i]
 		}
-//line main_kernels.go:1768
+//line main_kernels.go:1790
 	}
 }
 

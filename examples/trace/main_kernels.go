@@ -17,7 +17,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if clearEdgesVectors != nil {
-					row = clearEdgesVectors(row, row_)
+					if row = clearEdgesVectors(row, row_); row.First() >= row.End {
+						continue
+					}
 				}
 				clearEdgesRow(row, row_)
 			}
@@ -95,7 +97,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					if i := x; true || i < edge {
 						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:99
+//line main_kernels.go:101
 				}
 				{
 					at := at + 1
@@ -105,7 +107,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					if i := x; true || i < edge {
 						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:109
+//line main_kernels.go:111
 				}
 			}
 			if at < count {
@@ -115,7 +117,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 				if i := x; true || i < edge {
 					row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 				}
-//line main_kernels.go:119
+//line main_kernels.go:121
 			}
 			x = to - 1
 			continue
@@ -124,7 +126,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 		if i := x; i < edge {
 			row[i], row[len(row)-edge+i] = 0, 0
 		}
-//line main_kernels.go:128
+//line main_kernels.go:130
 	}
 }
 

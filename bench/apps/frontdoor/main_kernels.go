@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if laplaceVectors != nil {
-					row = laplaceVectors(row, n_, p, q_)
+					if row = laplaceVectors(row, n_, p, q_); row.First() >= row.End {
+						continue
+					}
 				}
 				laplaceRow(row, n_, p, q_)
 			}
@@ -49,7 +51,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if advanceVectors != nil {
-					row = advanceVectors(row, x, r, p, q_, rr, pq)
+					if row = advanceVectors(row, x, r, p, q_, rr, pq); row.First() >= row.End {
+						continue
+					}
 				}
 				advanceRow(row, x, r, p, q_, rr, pq)
 			}
@@ -67,7 +71,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if directVectors != nil {
-					row = directVectors(row, p, r, now, before)
+					if row = directVectors(row, p, r, now, before); row.First() >= row.End {
+						continue
+					}
 				}
 				directRow(row, p, r, now, before)
 			}
@@ -84,7 +90,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if spreadVectors != nil {
-					row = spreadVectors(row, n_, from, to)
+					if row = spreadVectors(row, n_, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				spreadRow(row, n_, from, to)
 			}
@@ -101,7 +109,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if escapeVectors != nil {
-					row = escapeVectors(row, n_, limit, out_)
+					if row = escapeVectors(row, n_, limit, out_); row.First() >= row.End {
+						continue
+					}
 				}
 				escapeRow(row, n_, limit, out_)
 			}
@@ -119,7 +129,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if moveVectors != nil {
-					row = moveVectors(row, dt, old, v, now)
+					if row = moveVectors(row, dt, old, v, now); row.First() >= row.End {
+						continue
+					}
 				}
 				moveRow(row, dt, old, v, now)
 			}
@@ -135,7 +147,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if copiesVectors != nil {
-					row = copiesVectors(row, a, c)
+					if row = copiesVectors(row, a, c); row.First() >= row.End {
+						continue
+					}
 				}
 				copiesRow(row, a, c)
 			}
@@ -151,7 +165,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if mulVectors != nil {
-					row = mulVectors(row, b, c)
+					if row = mulVectors(row, b, c); row.First() >= row.End {
+						continue
+					}
 				}
 				mulRow(row, b, c)
 			}
@@ -168,7 +184,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if addVectors != nil {
-					row = addVectors(row, a, b, c)
+					if row = addVectors(row, a, b, c); row.First() >= row.End {
+						continue
+					}
 				}
 				addRow(row, a, b, c)
 			}
@@ -185,7 +203,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if triadVectors != nil {
-					row = triadVectors(row, a, b, c)
+					if row = triadVectors(row, a, b, c); row.First() >= row.End {
+						continue
+					}
 				}
 				triadRow(row, a, b, c)
 			}
@@ -202,7 +222,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if nstreamVectors != nil {
-					row = nstreamVectors(row, a, b, c)
+					if row = nstreamVectors(row, a, b, c); row.First() >= row.End {
+						continue
+					}
 				}
 				nstreamRow(row, a, b, c)
 			}
@@ -953,7 +975,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:957
+//line main_kernels.go:979
 			}
 			x = to - 1
 			continue
@@ -977,7 +999,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:981
+//line main_kernels.go:1003
 	}
 }
 
@@ -1011,7 +1033,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_, _, _ = tx, ty, tz
 //line cg.go:43
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1015
+//line main_kernels.go:1037
 					mines[tx] = mine
 				}
 			}
@@ -1045,7 +1067,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:45
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1049
+//line main_kernels.go:1071
 							mines[tx] = mine
 						}
 					}
@@ -1065,7 +1087,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1069
+//line main_kernels.go:1091
 						mines[tx] = mine
 					}
 				}
@@ -1084,7 +1106,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:47
 					part[me] = mine
-//line main_kernels.go:1088
+//line main_kernels.go:1110
 				}
 			}
 		}
@@ -1105,7 +1127,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					part[me] = mine
 				}
-//line main_kernels.go:1109
+//line main_kernels.go:1131
 				mines[tx] = mine
 			}
 		}
@@ -1126,7 +1148,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1130
+//line main_kernels.go:1152
 			}
 		}
 	}
@@ -1161,7 +1183,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1165
+//line main_kernels.go:1187
 			}
 			x_ = to - 1
 			continue
@@ -1171,7 +1193,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1175
+//line main_kernels.go:1197
 	}
 }
 
@@ -1200,7 +1222,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1204
+//line main_kernels.go:1226
 				}
 				{
 					at := at + 1
@@ -1210,7 +1232,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1214
+//line main_kernels.go:1236
 				}
 			}
 			if at < count {
@@ -1220,7 +1242,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1224
+//line main_kernels.go:1246
 			}
 			x = to - 1
 			continue
@@ -1229,7 +1251,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1233
+//line main_kernels.go:1255
 	}
 }
 
@@ -1278,7 +1300,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1282
+//line main_kernels.go:1304
 			}
 			x = to_ - 1
 			continue
@@ -1296,7 +1318,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1300
+//line main_kernels.go:1322
 	}
 }
 
@@ -1322,7 +1344,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1326
+//line main_kernels.go:1348
 	}
 }
 
@@ -1347,7 +1369,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1351
+//line main_kernels.go:1373
 	}
 }
 
@@ -1376,7 +1398,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1380
+//line main_kernels.go:1402
 				}
 				{
 					at := at + 1
@@ -1386,7 +1408,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1390
+//line main_kernels.go:1412
 				}
 			}
 			if at < count {
@@ -1396,7 +1418,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1400
+//line main_kernels.go:1422
 			}
 			x = to - 1
 			continue
@@ -1405,7 +1427,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1409
+//line main_kernels.go:1431
 	}
 }
 
@@ -1434,7 +1456,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1438
+//line main_kernels.go:1460
 				}
 				{
 					at := at + 1
@@ -1444,7 +1466,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1448
+//line main_kernels.go:1470
 				}
 			}
 			if at < count {
@@ -1454,7 +1476,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1458
+//line main_kernels.go:1480
 			}
 			x = to - 1
 			continue
@@ -1463,7 +1485,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1467
+//line main_kernels.go:1489
 	}
 }
 
@@ -1494,7 +1516,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1498
+//line main_kernels.go:1520
 				}
 				{
 					at := at + 1
@@ -1504,7 +1526,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1508
+//line main_kernels.go:1530
 				}
 			}
 			if at < count {
@@ -1514,7 +1536,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1518
+//line main_kernels.go:1540
 			}
 			x = to - 1
 			continue
@@ -1523,7 +1545,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1527
+//line main_kernels.go:1549
 	}
 }
 
@@ -1554,7 +1576,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1558
+//line main_kernels.go:1580
 				}
 				{
 					at := at + 1
@@ -1564,7 +1586,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1568
+//line main_kernels.go:1590
 				}
 			}
 			if at < count {
@@ -1574,7 +1596,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1578
+//line main_kernels.go:1600
 			}
 			x = to - 1
 			continue
@@ -1583,7 +1605,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1587
+//line main_kernels.go:1609
 	}
 }
 
@@ -1614,7 +1636,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1618
+//line main_kernels.go:1640
 				}
 				{
 					at := at + 1
@@ -1624,7 +1646,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1628
+//line main_kernels.go:1650
 				}
 			}
 			if at < count {
@@ -1634,7 +1656,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1638
+//line main_kernels.go:1660
 			}
 			x = to - 1
 			continue
@@ -1643,7 +1665,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1647
+//line main_kernels.go:1669
 	}
 }
 
@@ -1677,7 +1699,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_, _, _ = tx, ty, tz
 //line stream.go:53
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1681
+//line main_kernels.go:1703
 					mines[tx] = mine
 				}
 			}
@@ -1711,7 +1733,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1715
+//line main_kernels.go:1737
 							mines[tx] = mine
 						}
 					}
@@ -1731,7 +1753,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1735
+//line main_kernels.go:1757
 						mines[tx] = mine
 					}
 				}
@@ -1750,7 +1772,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1754
+//line main_kernels.go:1776
 				}
 			}
 		}
@@ -1771,7 +1793,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1775
+//line main_kernels.go:1797
 			}
 		}
 	}

@@ -20,7 +20,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if laplaceVectors != nil {
-					row = laplaceVectors(row, n, rows, p, q_)
+					if row = laplaceVectors(row, n, rows, p, q_); row.First() >= row.End {
+						continue
+					}
 				}
 				laplaceRow(row, n, rows, p, q_)
 			}
@@ -38,7 +40,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if spreadVectors != nil {
-					row = spreadVectors(row, n, rows, from, to)
+					if row = spreadVectors(row, n, rows, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				spreadRow(row, n, rows, from, to)
 			}
@@ -209,7 +213,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:213
+//line gokernels_kernels.go:217
 			}
 			x = to - 1
 			continue
@@ -228,7 +232,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:232
+//line gokernels_kernels.go:236
 	}
 }
 
@@ -278,7 +282,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:282
+//line gokernels_kernels.go:286
 			}
 			x = to_ - 1
 			continue
@@ -297,7 +301,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:301
+//line gokernels_kernels.go:305
 	}
 }
 

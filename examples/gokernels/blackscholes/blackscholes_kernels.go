@@ -24,7 +24,9 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if priceVectors != nil {
-					row = priceVectors(row, rate, volatility, share, strike, years, call, put)
+					if row = priceVectors(row, rate, volatility, share, strike, years, call, put); row.First() >= row.End {
+						continue
+					}
 				}
 				priceRow(row, rate, volatility, share, strike, years, call, put)
 			}
@@ -211,7 +213,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:215
+//line blackscholes_kernels.go:217
 			}
 			x = to - 1
 			continue
@@ -229,7 +231,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:233
+//line blackscholes_kernels.go:235
 	}
 }
 

@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if laplaceVectors != nil {
-					row = laplaceVectors(row, p, q_, n)
+					if row = laplaceVectors(row, p, q_, n); row.First() >= row.End {
+						continue
+					}
 				}
 				laplaceRow(row, p, q_, n)
 			}
@@ -59,7 +61,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if advanceVectors != nil {
-					row = advanceVectors(row, x, r, p, q_, rr, pq)
+					if row = advanceVectors(row, x, r, p, q_, rr, pq); row.First() >= row.End {
+						continue
+					}
 				}
 				advanceRow(row, x, r, p, q_, rr, pq)
 			}
@@ -77,7 +81,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if directVectors != nil {
-					row = directVectors(row, p, r, now, before)
+					if row = directVectors(row, p, r, now, before); row.First() >= row.End {
+						continue
+					}
 				}
 				directRow(row, p, r, now, before)
 			}
@@ -421,7 +427,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:425
+//line cg_kernels.go:431
 			}
 			x = to - 1
 			continue
@@ -446,7 +452,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:450
+//line cg_kernels.go:456
 	}
 }
 
@@ -480,7 +486,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_, _, _ = tx, ty, tz
 //line kernels.go:38
 					mine := float32(0)
-//line cg_kernels.go:484
+//line cg_kernels.go:490
 					mines[tx] = mine
 				}
 			}
@@ -514,7 +520,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:40
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:518
+//line cg_kernels.go:524
 							mines[tx] = mine
 						}
 					}
@@ -534,7 +540,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:538
+//line cg_kernels.go:544
 						mines[tx] = mine
 					}
 				}
@@ -553,14 +559,14 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_ = mine
 //line kernels.go:42
 					part[me] = mine
-//line cg_kernels.go:557
+//line cg_kernels.go:563
 				}
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:564
+//line cg_kernels.go:570
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count____ := min(int(b_.Size[0]), max((half)-0, 0))
@@ -572,13 +578,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:46
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:576
+//line cg_kernels.go:582
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:582
+//line cg_kernels.go:588
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -588,7 +594,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:592
+//line cg_kernels.go:598
 			}
 		}
 	}
@@ -623,7 +629,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_, _, _ = tx, ty, tz
 //line kernels.go:60
 					mine := float32(0)
-//line cg_kernels.go:627
+//line cg_kernels.go:633
 					mines[tx] = mine
 				}
 			}
@@ -656,7 +662,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:62
 								mine += sums[j]
 							}
-//line cg_kernels.go:660
+//line cg_kernels.go:666
 							mines[tx] = mine
 						}
 					}
@@ -676,7 +682,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:680
+//line cg_kernels.go:686
 						mines[tx] = mine
 					}
 				}
@@ -695,14 +701,14 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_ = mine
 //line kernels.go:64
 					part[me] = mine
-//line cg_kernels.go:699
+//line cg_kernels.go:705
 				}
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:706
+//line cg_kernels.go:712
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count____ := min(int(b.Size[0]), max((half)-0, 0))
@@ -714,13 +720,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:68
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:718
+//line cg_kernels.go:724
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:724
+//line cg_kernels.go:730
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -730,7 +736,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:734
+//line cg_kernels.go:740
 			}
 		}
 	}
@@ -766,7 +772,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:770
+//line cg_kernels.go:776
 			}
 			x_ = to - 1
 			continue
@@ -777,7 +783,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:781
+//line cg_kernels.go:787
 	}
 }
 
@@ -805,7 +811,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:809
+//line cg_kernels.go:815
 			}
 			x = to - 1
 			continue
@@ -815,7 +821,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:819
+//line cg_kernels.go:825
 	}
 }
 

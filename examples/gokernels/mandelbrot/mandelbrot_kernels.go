@@ -18,7 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if mandelbrotVectors != nil {
-					row = mandelbrotVectors(row, v, rounds)
+					if row = mandelbrotVectors(row, v, rounds); row.First() >= row.End {
+						continue
+					}
 				}
 				mandelbrotRow(row, v, rounds)
 			}
@@ -120,7 +122,7 @@ threads:
 					continue within
 				}
 				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:124
+//line mandelbrot_kernels.go:126
 			}
 			x = to - 1
 			continue
@@ -131,7 +133,7 @@ threads:
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:135
+//line mandelbrot_kernels.go:137
 	}
 }
 

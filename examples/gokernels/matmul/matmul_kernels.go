@@ -160,52 +160,57 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 //line matmul_kernels.go:161
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				for tx := range int(b_.Size[0]) {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
-					col := (firstX + tx)
-					row := (firstY + ty)
+				count_ := int(b_.Size[0])
+				if matmulPhase2Vectors == nil || !matmulPhase2Vectors(ty, firstX, firstY, grid.Lent(at[:]), m, k, depth, a, grid.Lent(bt[:]), n, b, count_) {
+					for tx := range count_ {
+						_, _, _ = tx, ty, tz
+						x := tx
+						y := ty
+						col := (firstX + tx)
+						row := (firstY + ty)
 //line matmul.go:21
-					at[y][x] = 0
-					if row < m && k+x < depth {
-						at[y][x] = a[row*depth+k+x]
+						at[y][x] = 0
+						if row < m && k+x < depth {
+							at[y][x] = a[row*depth+k+x]
+						}
+						bt[y][x] = 0
+						if col < n && k+y < depth {
+							bt[y][x] = b[(k+y)*n+col]
+						}
+//line matmul_kernels.go:181
 					}
-					bt[y][x] = 0
-					if col < n && k+y < depth {
-						bt[y][x] = b[(k+y)*n+col]
-					}
-//line matmul_kernels.go:179
 				}
 			}
 		}
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				count_ := int(b_.Size[0])
-				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
-					sum := sums[tx]
-					_ = sum
+				count__ := int(b_.Size[0])
+				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+				if matmulPhase3Vectors == nil || !matmulPhase3Vectors(ty, grid.Lent(at[:]), grid.Lent(bt[:]), sums, count__) {
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						x := tx
+						y := ty
+						sum := sums[tx]
+						_ = sum
 //line matmul.go:30
-					for i := 0; i < tile; i++ {
-						sum += float32(at[y][i] * bt[i][x])
+						for i := 0; i < tile; i++ {
+							sum += float32(at[y][i] * bt[i][x])
+						}
+//line matmul_kernels.go:201
+						sums[tx] = sum
 					}
-//line matmul_kernels.go:197
-					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:203
+//line matmul_kernels.go:208
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
-			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
-			if matmulPhase2Vectors == nil || !matmulPhase2Vectors(firstX, ty, firstY, m, n, c, sums, count__) {
-				for tx := range count__ {
+			count___ := min(int(b_.Size[0]), max((n)-firstX, 0))
+			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
+			if matmulPhase4Vectors == nil || !matmulPhase4Vectors(firstX, ty, firstY, m, n, c, sums, count___) {
+				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					col := (firstX + tx)
 					row := (firstY + ty)
@@ -215,7 +220,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if row < m && col < n {
 						c[row*n+col] = sum
 					}
-//line matmul_kernels.go:219
+//line matmul_kernels.go:224
 				}
 			}
 		}
@@ -226,5 +231,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in matmul_kernels_simd.go.
 var (
 	matmulPhase1Vectors func([]float32, int) bool
-	matmulPhase2Vectors func(int, int, int, int, int, grid.Out[float32], []float32, int) bool
+	matmulPhase2Vectors func(int, int, int, [][16]float32, int, int, int, []float32, [][16]float32, int, []float32, int) bool
+	matmulPhase3Vectors func(int, [][16]float32, [][16]float32, []float32, int) bool
+	matmulPhase4Vectors func(int, int, int, int, int, grid.Out[float32], []float32, int) bool
 )

@@ -26,20 +26,21 @@ func sumPhase1Lanes(firstX int, x []uint32, part []uint32, count int) bool {
 	from, to := 0, end
 	from, to = grid.Within(from, to, firstX, len(x))
 	from, to = grid.Within(from, to, 0, len(part))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
 	x0 := x[firstX:][:to]
 	part1 := part[0:][:to]
+	bound0 := lanes.Bound32(len(x) - firstX)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x_2 := at
+		xs := lanes.Int32s(x_2)
 //line reduce.go:16
-		i := (firstX + x_2)
-//line reduce.go:16
-		on := lanes.Lanes32().Less(lanes.Against32(i, len(x)))
+		on := xs.Less(bound0)
 		lanes.StoreUint32s(lanes.Load[simd.Uint32s](&x0[at]), on, part1[at:])
 //line reduce_kernels_simd.go:42
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -60,8 +61,9 @@ func sumPhase2Lanes(half int, part []uint32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line reduce.go:22
 		lanes.Store(lanes.Load[simd.Uint32s](&part0[at]).Add(lanes.Load[simd.Uint32s](&part1[at])), &part0[at])
-//line reduce_kernels_simd.go:64
+//line reduce_kernels_simd.go:65
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -71,7 +73,7 @@ func scanPhase1Lanes(step int, part []uint32, befores []uint32, count int) bool 
 	from, to := 0, end
 	from, to = grid.Within(from, to, -step, len(part))
 	from, to = grid.Within(from, to, 0, len(befores))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || to > 1<<31-64 {
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(step+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
 	part0 := part[-step:][:to]
@@ -86,8 +88,9 @@ func scanPhase1Lanes(step int, part []uint32, befores []uint32, count int) bool 
 		on := xs.GreaterEqual(bound1)
 		before = lanes.Load[simd.Uint32s](&part0[at]).IfElse(on, before)
 		lanes.Store(before, &befores1[at])
-//line reduce_kernels_simd.go:90
+//line reduce_kernels_simd.go:92
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -107,7 +110,8 @@ func scanPhase2Lanes(part []uint32, befores []uint32, count int) bool {
 		before := lanes.Load[simd.Uint32s](&befores0[at])
 //line reduce.go:46
 		lanes.Store(lanes.Load[simd.Uint32s](&part1[at]).Add(before), &part1[at])
-//line reduce_kernels_simd.go:111
+//line reduce_kernels_simd.go:114
 	}
+	lanes.ClearUpper()
 	return true
 }

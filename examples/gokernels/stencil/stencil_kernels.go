@@ -20,7 +20,9 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if smoothVectors != nil {
-					row = smoothVectors(row, width, height, from, to)
+					if row = smoothVectors(row, width, height, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				smoothRow(row, width, height, from, to)
 			}
@@ -136,7 +138,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line stencil_kernels.go:140
+//line stencil_kernels.go:142
 			}
 			x_ = to_ - 1
 			continue
@@ -152,7 +154,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line stencil_kernels.go:156
+//line stencil_kernels.go:158
 	}
 }
 

@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if addVectors != nil {
-					row = addVectors(row, points, centres, sums)
+					if row = addVectors(row, points, centres, sums); row.First() >= row.End {
+						continue
+					}
 				}
 				addRow(row, points, centres, sums)
 			}
@@ -35,7 +37,9 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if moveVectors != nil {
-					row = moveVectors(row, sums, centres)
+					if row = moveVectors(row, sums, centres); row.First() >= row.End {
+						continue
+					}
 				}
 				moveRow(row, sums, centres)
 			}
@@ -370,7 +374,7 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 				sums[part][best][8]++
 			}
 		}
-//line lloyd_kernels.go:374
+//line lloyd_kernels.go:378
 	}
 }
 
@@ -392,7 +396,7 @@ func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 			}
 			centres[c][d] = sum / max(points, 1)
 		}
-//line lloyd_kernels.go:396
+//line lloyd_kernels.go:400
 	}
 }
 

@@ -27,7 +27,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if saxpyVectors != nil {
-					row = saxpyVectors(row, a, x, y)
+					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				saxpyRow(row, a, x, y)
 			}
@@ -45,7 +47,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if spreadVectors != nil {
-					row = spreadVectors(row, width, height, from, to)
+					if row = spreadVectors(row, width, height, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				spreadRow(row, width, height, from, to)
 			}
@@ -85,7 +89,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if mandelbrotVectors != nil {
-					row = mandelbrotVectors(row, image)
+					if row = mandelbrotVectors(row, image); row.First() >= row.End {
+						continue
+					}
 				}
 				mandelbrotRow(row, image)
 			}
@@ -101,7 +107,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if blurVectors != nil {
-					row = blurVectors(row, from, to)
+					if row = blurVectors(row, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				blurRow(row, from, to)
 			}
@@ -117,7 +125,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if laplaceVectors != nil {
-					row = laplaceVectors(row, x, y)
+					if row = laplaceVectors(row, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				laplaceRow(row, x, y)
 			}
@@ -716,7 +726,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:720
+//line divided_kernels.go:730
 				}
 				{
 					at := at + 1
@@ -726,7 +736,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:730
+//line divided_kernels.go:740
 				}
 			}
 			if at < count {
@@ -736,7 +746,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line divided_kernels.go:740
+//line divided_kernels.go:750
 			}
 			x_ = to - 1
 			continue
@@ -745,7 +755,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line divided_kernels.go:749
+//line divided_kernels.go:759
 	}
 }
 
@@ -794,7 +804,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line divided_kernels.go:798
+//line divided_kernels.go:808
 			}
 			x_ = to_ - 1
 			continue
@@ -810,7 +820,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line divided_kernels.go:814
+//line divided_kernels.go:824
 	}
 }
 
@@ -848,7 +858,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					_, _, _ = tx, ty, tz
 //line divided.go:63
 					sum := float32(0)
-//line divided_kernels.go:852
+//line divided_kernels.go:862
 					sums[tx] = sum
 				}
 			}
@@ -856,54 +866,59 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 	}
 //line divided.go:64
 	for k := 0; k < n; k += side {
-//line divided_kernels.go:860
+//line divided_kernels.go:870
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				for tx := range int(b_.Size[0]) {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
-					col := (firstX + tx)
-					row := (firstY + ty)
+				count_ := int(b_.Size[0])
+				if productPhase2Vectors == nil || !productPhase2Vectors(ty, firstX, firstY, grid.Lent(at[:]), grid.Lent(bt[:]), n, k, a, b, count_) {
+					for tx := range count_ {
+						_, _, _ = tx, ty, tz
+						x := tx
+						y := ty
+						col := (firstX + tx)
+						row := (firstY + ty)
 //line divided.go:65
-					at[y][x], bt[y][x] = 0, 0
-					if row < n && k+x < n {
-						at[y][x] = a[row*n+k+x]
+						at[y][x], bt[y][x] = 0, 0
+						if row < n && k+x < n {
+							at[y][x] = a[row*n+k+x]
+						}
+						if col < n && k+y < n {
+							bt[y][x] = b[(k+y)*n+col]
+						}
+//line divided_kernels.go:889
 					}
-					if col < n && k+y < n {
-						bt[y][x] = b[(k+y)*n+col]
-					}
-//line divided_kernels.go:877
 				}
 			}
 		}
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				count_ := int(b_.Size[0])
-				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
-					sum := sums[tx]
-					_ = sum
+				count__ := int(b_.Size[0])
+				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+				if productPhase3Vectors == nil || !productPhase3Vectors(ty, grid.Lent(at[:]), grid.Lent(bt[:]), sums, count__) {
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						x := tx
+						y := ty
+						sum := sums[tx]
+						_ = sum
 //line divided.go:73
-					for i := 0; i < side; i++ {
-						sum += float32(at[y][i] * bt[i][x])
+						for i := 0; i < side; i++ {
+							sum += float32(at[y][i] * bt[i][x])
+						}
+//line divided_kernels.go:909
+						sums[tx] = sum
 					}
-//line divided_kernels.go:895
-					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line divided_kernels.go:901
+//line divided_kernels.go:916
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
-			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
-			if productPhase2Vectors == nil || !productPhase2Vectors(firstX, ty, firstY, n, c, sums, count__) {
-				for tx := range count__ {
+			count___ := min(int(b_.Size[0]), max((n)-firstX, 0))
+			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
+			if productPhase4Vectors == nil || !productPhase4Vectors(firstX, ty, firstY, n, c, sums, count___) {
+				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					col := (firstX + tx)
 					row := (firstY + ty)
@@ -913,7 +928,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if row < n && col < n {
 						c[row*n+col] = sum
 					}
-//line divided_kernels.go:917
+//line divided_kernels.go:932
 				}
 			}
 		}
@@ -943,7 +958,7 @@ threads:
 		b.At[0] += float32(dt * b.Speed[0])
 		b.At[1] += float32(dt * b.Speed[1])
 		to[i] = b
-//line divided_kernels.go:947
+//line divided_kernels.go:962
 	}
 }
 
@@ -969,7 +984,7 @@ threads:
 			n++
 		}
 		image.Set(row, col, n)
-//line divided_kernels.go:973
+//line divided_kernels.go:988
 	}
 }
 
@@ -993,7 +1008,7 @@ threads:
 			sum += from.At(min(max(i+d, 0), from.Rows()-1), j)
 		}
 		to.Set(i, j, sum/5)
-//line divided_kernels.go:997
+//line divided_kernels.go:1012
 	}
 }
 
@@ -1035,7 +1050,7 @@ threads:
 					sum -= x2[grid.At(at, i+1)]
 				}
 				y3[grid.At(at, i)] = sum
-//line divided_kernels.go:1039
+//line divided_kernels.go:1054
 			}
 			x_ = to - 1
 			continue
@@ -1053,7 +1068,7 @@ threads:
 			sum -= x[i+1]
 		}
 		y[i] = sum
-//line divided_kernels.go:1057
+//line divided_kernels.go:1072
 	}
 }
 
@@ -1074,7 +1089,7 @@ threads:
 			sum += float32(x[j] * y[j])
 		}
 		sums[i] = sum
-//line divided_kernels.go:1078
+//line divided_kernels.go:1093
 	}
 }
 
@@ -1101,7 +1116,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1105
+//line divided_kernels.go:1120
 				}
 				{
 					at := at + 1
@@ -1111,7 +1126,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1115
+//line divided_kernels.go:1130
 				}
 			}
 			if at < count {
@@ -1121,7 +1136,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 				if i := x_; true || i < len(x) {
 					grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 				}
-//line divided_kernels.go:1125
+//line divided_kernels.go:1140
 			}
 			x_ = to - 1
 			continue
@@ -1130,7 +1145,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 		if i := x_; i < len(x) {
 			grid.AtomicAdd(&bins[int(x[i])%len(bins)], 1)
 		}
-//line divided_kernels.go:1134
+//line divided_kernels.go:1149
 	}
 }
 
@@ -1142,5 +1157,7 @@ var (
 	blurVectors          func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
 	laplaceVectors       func(grid.Row, []float32, grid.Out[float32]) grid.Row
 	productPhase1Vectors func([]float32, int) bool
-	productPhase2Vectors func(int, int, int, int, grid.Out[float32], []float32, int) bool
+	productPhase2Vectors func(int, int, int, [][8]float32, [][8]float32, int, int, []float32, []float32, int) bool
+	productPhase3Vectors func(int, [][8]float32, [][8]float32, []float32, int) bool
+	productPhase4Vectors func(int, int, int, int, grid.Out[float32], []float32, int) bool
 )

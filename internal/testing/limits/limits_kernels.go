@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if onceVectors != nil {
-					row = onceVectors(row, n, x)
+					if row = onceVectors(row, n, x); row.First() >= row.End {
+						continue
+					}
 				}
 				onceRow(row, n, x)
 			}
@@ -36,7 +38,9 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if twiceVectors != nil {
-					row = twiceVectors(row, n, m, x)
+					if row = twiceVectors(row, n, m, x); row.First() >= row.End {
+						continue
+					}
 				}
 				twiceRow(row, n, m, x)
 			}
@@ -96,7 +100,9 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if insideVectors != nil {
-					row = insideVectors(row, n, hits)
+					if row = insideVectors(row, n, hits); row.First() >= row.End {
+						continue
+					}
 				}
 				insideRow(row, n, hits)
 			}
@@ -147,7 +153,9 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if rootsVectors != nil {
-					row = rootsVectors(row, x, y)
+					if row = rootsVectors(row, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				rootsRow(row, x, y)
 			}
@@ -904,7 +912,7 @@ threads:
 		for range n {
 			x[i]++
 		}
-//line limits_kernels.go:908
+//line limits_kernels.go:916
 	}
 }
 
@@ -925,7 +933,7 @@ threads:
 				x[i]++
 			}
 		}
-//line limits_kernels.go:929
+//line limits_kernels.go:937
 	}
 }
 
@@ -953,7 +961,7 @@ threads:
 				continue threads
 			}
 		}
-//line limits_kernels.go:957
+//line limits_kernels.go:965
 	}
 }
 
@@ -992,7 +1000,7 @@ threads:
 		for k := range nearest {
 			best[q*nearest+k], at[q*nearest+k] = near[k], who[k]
 		}
-//line limits_kernels.go:996
+//line limits_kernels.go:1004
 	}
 }
 
@@ -1035,7 +1043,7 @@ threads:
 			free[row] = all &^ (columns[row] | left[row] | right[row])
 		}
 		ways[i] = count
-//line limits_kernels.go:1039
+//line limits_kernels.go:1047
 	}
 }
 
@@ -1063,7 +1071,7 @@ threads:
 			}
 		}
 		hits[i] = count
-//line limits_kernels.go:1067
+//line limits_kernels.go:1075
 	}
 }
 
@@ -1090,7 +1098,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:1094
+//line limits_kernels.go:1102
 				}
 				{
 					at := at + 1
@@ -1100,7 +1108,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:1104
+//line limits_kernels.go:1112
 				}
 			}
 			if at < count {
@@ -1110,7 +1118,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 				if i := x_; true || i < len(x) {
 					x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 				}
-//line limits_kernels.go:1114
+//line limits_kernels.go:1122
 			}
 			x_ = to - 1
 			continue
@@ -1119,7 +1127,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 		if i := x_; i < len(x) {
 			x[i] = v.last - int64(v.first) + int64(v.between[989])
 		}
-//line limits_kernels.go:1123
+//line limits_kernels.go:1131
 	}
 }
 
@@ -1146,7 +1154,7 @@ func chosenRow(r grid.Row, v list, x []int32) {
 						x0[grid.At(at, i)] = v.of[i&7]
 					}
 				}
-//line limits_kernels.go:1150
+//line limits_kernels.go:1158
 			}
 			x_ = to - 1
 			continue
@@ -1157,7 +1165,7 @@ func chosenRow(r grid.Row, v list, x []int32) {
 				x[i] = v.of[i&7]
 			}
 		}
-//line limits_kernels.go:1161
+//line limits_kernels.go:1169
 	}
 }
 
@@ -1270,7 +1278,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 						}
 						sum += inner
 					}
-//line limits_kernels.go:1274
+//line limits_kernels.go:1282
 					lasts[tx] = last
 					steps[tx] = step
 					smalls[tx] = small
@@ -1326,7 +1334,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 //line limits.go:230
 						y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e + 100000000*at + 1000000000*sum
 					}
-//line limits_kernels.go:1330
+//line limits_kernels.go:1338
 				}
 			}
 		}
@@ -1359,7 +1367,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 					if i := x_; true || i < len(x) {
 						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 					}
-//line limits_kernels.go:1363
+//line limits_kernels.go:1371
 				}
 				{
 					at := at + 1
@@ -1369,7 +1377,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 					if i := x_; true || i < len(x) {
 						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 					}
-//line limits_kernels.go:1373
+//line limits_kernels.go:1381
 				}
 			}
 			if at < count {
@@ -1379,7 +1387,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 				if i := x_; true || i < len(x) {
 					y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 				}
-//line limits_kernels.go:1383
+//line limits_kernels.go:1391
 			}
 			x_ = to - 1
 			continue
@@ -1388,7 +1396,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 		if i := x_; i < len(x) {
 			y[i] = float32(math.Abs(math.Sqrt(float64(x[i]))))
 		}
-//line limits_kernels.go:1392
+//line limits_kernels.go:1400
 	}
 }
 
@@ -1417,7 +1425,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 					if i := x_; true || i < len(e) {
 						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 					}
-//line limits_kernels.go:1421
+//line limits_kernels.go:1429
 				}
 				{
 					at := at + 1
@@ -1427,7 +1435,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 					if i := x_; true || i < len(e) {
 						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 					}
-//line limits_kernels.go:1431
+//line limits_kernels.go:1439
 				}
 			}
 			if at < count {
@@ -1437,7 +1445,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 				if i := x_; true || i < len(e) {
 					e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 				}
-//line limits_kernels.go:1441
+//line limits_kernels.go:1449
 			}
 			x_ = to - 1
 			continue
@@ -1446,7 +1454,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 		if i := x_; i < len(e) {
 			e[i] = record{is: float64(e[i].was), list: [2]uint32{1: x[i]}}
 		}
-//line limits_kernels.go:1450
+//line limits_kernels.go:1458
 	}
 }
 

@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if saxpyVectors != nil {
-					row = saxpyVectors(row, a, x, y)
+					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				saxpyRow(row, a, x, y)
 			}
@@ -35,7 +37,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if paintVectors != nil {
-					row = paintVectors(row, f, image)
+					if row = paintVectors(row, f, image); row.First() >= row.End {
+						continue
+					}
 				}
 				paintRow(row, f, image)
 			}
@@ -63,7 +67,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if numberVectors != nil {
-					row = numberVectors(row, out)
+					if row = numberVectors(row, out); row.First() >= row.End {
+						continue
+					}
 				}
 				numberRow(row, out)
 			}
@@ -351,7 +357,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:355
+//line small_kernels.go:361
 				}
 				{
 					at := at + 1
@@ -361,7 +367,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:365
+//line small_kernels.go:371
 				}
 			}
 			if at < count {
@@ -371,7 +377,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:375
+//line small_kernels.go:381
 			}
 			x_ = to - 1
 			continue
@@ -380,7 +386,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:384
+//line small_kernels.go:390
 	}
 }
 
@@ -412,7 +418,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:416
+//line small_kernels.go:422
 			}
 			x_ = to - 1
 			continue
@@ -423,7 +429,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:427
+//line small_kernels.go:433
 	}
 }
 
@@ -449,7 +455,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; true || i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:453
+//line small_kernels.go:459
 			}
 			x = to - 1
 			continue
@@ -459,7 +465,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:463
+//line small_kernels.go:469
 	}
 }
 
@@ -483,7 +489,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:487
+//line small_kernels.go:493
 				}
 				{
 					at := at + 1
@@ -491,7 +497,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:495
+//line small_kernels.go:501
 				}
 			}
 			if at < count {
@@ -499,14 +505,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:503
+//line small_kernels.go:509
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:510
+//line small_kernels.go:516
 	}
 }
 
@@ -532,7 +538,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:536
+//line small_kernels.go:542
 				}
 				{
 					at := at + 1
@@ -542,7 +548,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:546
+//line small_kernels.go:552
 				}
 			}
 			if at < count {
@@ -552,7 +558,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:556
+//line small_kernels.go:562
 			}
 			x = to - 1
 			continue
@@ -561,7 +567,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:565
+//line small_kernels.go:571
 	}
 }
 
@@ -591,7 +597,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:595
+//line small_kernels.go:601
 				}
 				{
 					at := at + 1
@@ -601,7 +607,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:605
+//line small_kernels.go:611
 				}
 			}
 			if at < count {
@@ -611,7 +617,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 				if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 					to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 				}
-//line small_kernels.go:615
+//line small_kernels.go:621
 			}
 			x = to_ - 1
 			continue
@@ -620,7 +626,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 		if i, j := r.Y, x; i < to.Rows() && j < to.Cols() {
 			to.Set(i, j, from.At(i, to.Cols()-1-j))
 		}
-//line small_kernels.go:624
+//line small_kernels.go:630
 	}
 }
 

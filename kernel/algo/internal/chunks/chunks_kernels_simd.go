@@ -24,7 +24,7 @@ func scatterPhase1Lanes(step int, part []uint32, mores []uint32, count_2 int) bo
 	from, to := 0, end
 	from, to = grid.Within(from, to, -step, len(part))
 	from, to = grid.Within(from, to, 0, len(mores))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || to > 1<<31-64 {
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(step+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
 	part0 := part[-step:][:to]
@@ -41,6 +41,7 @@ func scatterPhase1Lanes(step int, part []uint32, mores []uint32, count_2 int) bo
 		lanes.Store(more, &mores1[at])
 //line chunks_kernels_simd.go:43
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -60,7 +61,8 @@ func scatterPhase2Lanes(part []uint32, mores []uint32, count_2 int) bool {
 		more := lanes.Load[simd.Uint32s](&mores0[at])
 //line kernels.go:185
 		lanes.Store(lanes.Load[simd.Uint32s](&part1[at]).Add(more), &part1[at])
-//line chunks_kernels_simd.go:64
+//line chunks_kernels_simd.go:65
 	}
+	lanes.ClearUpper()
 	return true
 }

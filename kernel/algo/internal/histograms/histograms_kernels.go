@@ -17,7 +17,9 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if zeroVectors != nil {
-					row = zeroVectors(row, counts)
+					if row = zeroVectors(row, counts); row.First() >= row.End {
+						continue
+					}
 				}
 				zeroRow(row, counts)
 			}
@@ -344,7 +346,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:348
+//line histograms_kernels.go:350
 				}
 				{
 					at := at + 1
@@ -354,7 +356,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:358
+//line histograms_kernels.go:360
 				}
 			}
 			if at < count {
@@ -364,7 +366,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 				if i := x; true || i < len(counts) {
 					counts0[grid.At(at, i)] = 0
 				}
-//line histograms_kernels.go:368
+//line histograms_kernels.go:370
 			}
 			x = to - 1
 			continue
@@ -373,7 +375,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 		if i := x; i < len(counts) {
 			counts[i] = 0
 		}
-//line histograms_kernels.go:377
+//line histograms_kernels.go:379
 	}
 }
 
@@ -394,7 +396,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:398
+//line histograms_kernels.go:400
 			}
 		}
 	}
@@ -407,7 +409,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:411
+//line histograms_kernels.go:413
 			}
 		}
 	}
@@ -430,7 +432,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:434
+//line histograms_kernels.go:436
 			}
 		}
 	}
@@ -443,7 +445,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:447
+//line histograms_kernels.go:449
 			}
 		}
 	}
@@ -466,7 +468,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:470
+//line histograms_kernels.go:472
 			}
 		}
 	}
@@ -479,7 +481,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:483
+//line histograms_kernels.go:485
 			}
 		}
 	}
