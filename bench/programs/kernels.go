@@ -156,11 +156,11 @@ func dct(t grid.Thread, cosines [][8]float32, in grid.Matrix[float32], out grid.
 	}
 	half[y][x] = sum
 	t.Barrier()
-	sum = 0
+	all := float32(0)
 	for k := range 8 {
-		sum += float32(half[y][k] * cosines[k][x])
+		all += float32(half[y][k] * cosines[k][x])
 	}
-	out.Set(t.Global(1), t.Global(0), sum)
+	out.Set(t.Global(1), t.Global(0), all)
 }
 
 // particle is a place, and how strongly what is there pulls.
@@ -287,8 +287,8 @@ func spmv(t grid.Thread, starts, cols []int32, values, x []float32, y grid.Out[f
 	if i >= len(starts)-1 {
 		return
 	}
-	sum := float32(0)
-	for k := starts[i]; k < starts[i+1]; k++ {
+	sum, last := float32(0), starts[i+1]
+	for k := starts[i]; k < last; k++ {
 		sum += float32(values[k] * x[cols[k]])
 	}
 	y[i] = sum
@@ -387,7 +387,8 @@ func bfs(t grid.Thread, level int32, starts, ends, from []int32, to grid.Out[int
 	}
 	l := from[i]
 	if l < 0 {
-		for k := starts[i]; k < starts[i+1]; k++ {
+		last := starts[i+1]
+		for k := starts[i]; k < last; k++ {
 			if from[ends[k]] == level {
 				l = level + 1
 				break
