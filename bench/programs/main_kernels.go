@@ -301,7 +301,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			bfs(t, level, starts, ends, from, to)
 		}
 	}),
-}, Indexes: []string{"kernels.go:21", "kernels.go:26", "kernels.go:27", "kernels.go:29", "kernels.go:34", "kernels.go:47", "kernels.go:49", "kernels.go:51", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:80", "kernels.go:81", "kernels.go:83", "kernels.go:85", "kernels.go:87", "kernels.go:99", "kernels.go:100", "kernels.go:101", "kernels.go:102", "kernels.go:114", "kernels.go:115", "kernels.go:116", "kernels.go:117", "kernels.go:135", "kernels.go:138", "kernels.go:151", "kernels.go:155", "kernels.go:157", "kernels.go:161", "kernels.go:163", "kernels.go:184", "kernels.go:187", "kernels.go:192", "kernels.go:194", "kernels.go:202", "kernels.go:231", "kernels.go:213", "kernels.go:215", "kernels.go:216", "kernels.go:217", "kernels.go:218", "kernels.go:221", "kernels.go:222", "kernels.go:223", "kernels.go:224", "kernels.go:225", "kernels.go:226", "kernels.go:242", "kernels.go:243", "kernels.go:244", "kernels.go:250", "kernels.go:251", "kernels.go:252", "kernels.go:253", "kernels.go:254", "kernels.go:265", "kernels.go:266", "kernels.go:267", "kernels.go:268", "kernels.go:279", "kernels.go:291", "kernels.go:292", "kernels.go:294", "kernels.go:316", "kernels.go:320", "kernels.go:321", "kernels.go:326", "kernels.go:328", "kernels.go:331", "kernels.go:343", "kernels.go:345", "kernels.go:347", "kernels.go:361", "kernels.go:366", "kernels.go:368", "kernels.go:370", "kernels.go:376", "kernels.go:388", "kernels.go:390", "kernels.go:391", "kernels.go:397"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:21", "kernels.go:26", "kernels.go:27", "kernels.go:29", "kernels.go:34", "kernels.go:47", "kernels.go:49", "kernels.go:51", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:80", "kernels.go:81", "kernels.go:83", "kernels.go:85", "kernels.go:87", "kernels.go:99", "kernels.go:100", "kernels.go:101", "kernels.go:102", "kernels.go:114", "kernels.go:115", "kernels.go:116", "kernels.go:117", "kernels.go:135", "kernels.go:138", "kernels.go:151", "kernels.go:155", "kernels.go:157", "kernels.go:161", "kernels.go:163", "kernels.go:184", "kernels.go:187", "kernels.go:192", "kernels.go:194", "kernels.go:202", "kernels.go:231", "kernels.go:213", "kernels.go:215", "kernels.go:216", "kernels.go:217", "kernels.go:218", "kernels.go:221", "kernels.go:222", "kernels.go:223", "kernels.go:224", "kernels.go:225", "kernels.go:226", "kernels.go:242", "kernels.go:243", "kernels.go:244", "kernels.go:250", "kernels.go:251", "kernels.go:252", "kernels.go:253", "kernels.go:254", "kernels.go:265", "kernels.go:266", "kernels.go:267", "kernels.go:268", "kernels.go:279", "kernels.go:290", "kernels.go:291", "kernels.go:292", "kernels.go:294", "kernels.go:316", "kernels.go:320", "kernels.go:321", "kernels.go:326", "kernels.go:328", "kernels.go:331", "kernels.go:343", "kernels.go:345", "kernels.go:347", "kernels.go:361", "kernels.go:366", "kernels.go:368", "kernels.go:370", "kernels.go:376", "kernels.go:388", "kernels.go:390", "kernels.go:391", "kernels.go:392", "kernels.go:398"}, Kernels: map[string]kernel.Written{
 	"luDiagonal": {Code: "k_luDiagonal", Params: []string{"at", "a", "a.Rows()", "a.Cols()"},
 		Footprint: kernel.Footprint{Why: "kernels.go:21: the index of a does not follow t.Global(0)", Of: luDiagonalFootprint}},
 	"luRight": {Code: "k_luRight", Params: []string{"at", "a", "a.Rows()", "a.Cols()"},
@@ -336,16 +336,16 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: bitonicFarFootprint}},
 	"bitonicNear": {Code: "k_bitonicNear", Params: []string{"size", "x", "len(x)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicNearFootprint}},
-	"bfs": {Code: "k_bfs", Params: []string{"level", "starts", "len(starts)", "ends", "len(ends)", "from", "len(from)", "to", "len(to)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:390",
+	"bfs": {Code: "k_bfs", Params: []string{"level", "starts", "len(starts)", "ends", "len(ends)", "from", "len(from)", "to", "len(to)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:391",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bfsFootprint}},
 }, Format: 2, Sources: []string{
 	"./ float32,float64,int,int32,len,max,min,uint32,uint8 main",
 	"kernels.go aes 5d1f07754eac64be",
 	"kernels.go align a92ee7787a772071",
-	"kernels.go bfs 7dead516d6f4c019",
+	"kernels.go bfs 28c273d6832f90a1",
 	"kernels.go bitonicFar 91f3db58b0501723",
 	"kernels.go bitonicNear 3ab041235ca6b696",
-	"kernels.go dct f1517c1cc380268e",
+	"kernels.go dct 5b6bc0abe8c97824",
 	"kernels.go fftShort aaa5d64c999df5be",
 	"kernels.go fftStage 246da1389345f1c1",
 	"kernels.go inBox b776bb582b456e40",
@@ -359,7 +359,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"kernels.go particle d9079788fd812ab5",
 	"kernels.go pathfinder ef5fa25adb42c9ab",
 	"kernels.go queens 2bac4c8aff9a27a6",
-	"kernels.go spmv ef413d7cf87008a4",
+	"kernels.go spmv 8322249ab7a4b060",
 	"kernels.go sradFlow 97f7256f23574ccd",
 	"kernels.go sradStep 8cd6054d21e34c18",
 	"kernels.go strip 5c2c62220246e678",
@@ -573,11 +573,11 @@ KERNEL void k_dct(const GLOBAL T_8_f32 *h_cosines, i64 h_cosines_n, const GLOBAL
 	}
 	GO_ONCE(h_half.a[GO_AT(h_y, 8, 28)].a[GO_AT(h_x, 8, 28)]) = h_sum;
 	BARRIER();
-	h_sum = 0.0f;
+	f32 h_all = 0.0f;
 	GO_ORDERED for (i64 h_k_1 = 0; h_k_1 < 8; h_k_1++) {
-		h_sum = h_sum + GO_ONCE(h_half.a[GO_AT(h_y, 8, 29)].a[GO_AT(h_k_1, 8, 29)]) * h_cosines[GO_AT(h_k_1, h_cosines_n, 29)].a[GO_AT(h_x, 8, 29)];
+		h_all = h_all + GO_ONCE(h_half.a[GO_AT(h_y, 8, 29)].a[GO_AT(h_k_1, 8, 29)]) * h_cosines[GO_AT(h_k_1, h_cosines_n, 29)].a[GO_AT(h_x, 8, 29)];
 	}
-	h_out[GO_CELL((i64)INDEX(1), (i64)INDEX(0), h_out_n, h_out_m, 30)] = h_sum;
+	h_out[GO_CELL((i64)INDEX(1), (i64)INDEX(0), h_out_n, h_out_m, 30)] = h_all;
 	GO_LOOPED
 }
 
@@ -772,11 +772,11 @@ KERNEL void k_spmv(const GLOBAL i32 *h_starts, i64 h_starts_n, const GLOBAL i32 
 		return;
 	}
 	f32 h_sum = 0.0f;
-	i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 61)];
-	GO_ORDERED for (; h_k < h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 61)]; h_k += 1) {
-		h_sum = h_sum + h_values[GO_AT(h_k, h_values_n, 62)] * h_x[GO_AT(h_cols[GO_AT(h_k, h_cols_n, 62)], h_x_n, 62)];
+	i32 h_last = h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 61)];
+	GO_ORDERED for (i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 62)]; h_k < h_last; h_k++) {
+		h_sum = h_sum + h_values[GO_AT(h_k, h_values_n, 63)] * h_x[GO_AT(h_cols[GO_AT(h_k, h_cols_n, 63)], h_x_n, 63)];
 	}
-	h_y[GO_AT(h_i, h_y_n, 63)] = h_sum;
+	h_y[GO_AT(h_i, h_y_n, 64)] = h_sum;
 	GO_LOOPED
 }
 
@@ -803,13 +803,13 @@ KERNEL void k_queens(u32 h_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 		h_right.a[2] = v_3;
 		h_free.a[2] = h_board & GO_NOT(u32, h_left.a[2] | h_down.a[2] | h_right.a[2]);
 		GO_ORDERED for (; h_row >= 2; ) {
-			if (h_free.a[GO_AT(h_row, 20, 64)] == 0) {
+			if (h_free.a[GO_AT(h_row, 20, 65)] == 0) {
 				h_row = (i64)((u64)h_row - 1);
 				continue;
 			}
-			u32 h_bit = h_free.a[GO_AT(h_row, 20, 65)] & GO_MINUS(u32, h_free.a[GO_AT(h_row, 20, 65)]);
+			u32 h_bit = h_free.a[GO_AT(h_row, 20, 66)] & GO_MINUS(u32, h_free.a[GO_AT(h_row, 20, 66)]);
 			i64 v_5 = h_row;
-			h_free.a[GO_AT(v_5, 20, 66)] = h_free.a[GO_AT(v_5, 20, 66)] ^ h_bit;
+			h_free.a[GO_AT(v_5, 20, 67)] = h_free.a[GO_AT(v_5, 20, 67)] ^ h_bit;
 			if ((u32)h_row == h_n - 1) {
 				h_count = h_count + 1;
 				continue;
@@ -817,17 +817,17 @@ KERNEL void k_queens(u32 h_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 			i64 v_6 = (i64)((u64)h_row + 1);
 			i64 v_7 = (i64)((u64)h_row + 1);
 			i64 v_8 = (i64)((u64)h_row + 1);
-			u32 v_9 = (u32)((u32)(h_left.a[GO_AT(h_row, 20, 67)] | h_bit) << 1);
-			u32 v_10 = h_down.a[GO_AT(h_row, 20, 67)] | h_bit;
-			u32 v_11 = (h_right.a[GO_AT(h_row, 20, 67)] | h_bit) >> 1;
-			h_left.a[GO_AT(v_6, 20, 67)] = v_9;
-			h_down.a[GO_AT(v_7, 20, 67)] = v_10;
-			h_right.a[GO_AT(v_8, 20, 67)] = v_11;
+			u32 v_9 = (u32)((u32)(h_left.a[GO_AT(h_row, 20, 68)] | h_bit) << 1);
+			u32 v_10 = h_down.a[GO_AT(h_row, 20, 68)] | h_bit;
+			u32 v_11 = (h_right.a[GO_AT(h_row, 20, 68)] | h_bit) >> 1;
+			h_left.a[GO_AT(v_6, 20, 68)] = v_9;
+			h_down.a[GO_AT(v_7, 20, 68)] = v_10;
+			h_right.a[GO_AT(v_8, 20, 68)] = v_11;
 			h_row = (i64)((u64)h_row + 1);
-			h_free.a[GO_AT(h_row, 20, 68)] = h_board & GO_NOT(u32, h_left.a[GO_AT(h_row, 20, 68)] | h_down.a[GO_AT(h_row, 20, 68)] | h_right.a[GO_AT(h_row, 20, 68)]);
+			h_free.a[GO_AT(h_row, 20, 69)] = h_board & GO_NOT(u32, h_left.a[GO_AT(h_row, 20, 69)] | h_down.a[GO_AT(h_row, 20, 69)] | h_right.a[GO_AT(h_row, 20, 69)]);
 		}
 	}
-	h_counts[GO_AT(h_i, h_counts_n, 69)] = h_count;
+	h_counts[GO_AT(h_i, h_counts_n, 70)] = h_count;
 	GO_LOOPED
 }
 
@@ -838,16 +838,16 @@ KERNEL void k_bitonicFar(i64 h_size, i64 h_apart, GLOBAL i32 *h_x, i64 h_x_n GO_
 		return;
 	}
 	i64 h_i = (i64)(2 * (u64)h_p * (u64)h_apart + (u64)h_q);
-	i32 h_low = go_min_i32(h_x[GO_AT(h_i, h_x_n, 70)], h_x[GO_AT((i64)((u64)h_i + (u64)h_apart), h_x_n, 70)]);
-	i32 h_high = go_max_i32(h_x[GO_AT(h_i, h_x_n, 70)], h_x[GO_AT((i64)((u64)h_i + (u64)h_apart), h_x_n, 70)]);
+	i32 h_low = go_min_i32(h_x[GO_AT(h_i, h_x_n, 71)], h_x[GO_AT((i64)((u64)h_i + (u64)h_apart), h_x_n, 71)]);
+	i32 h_high = go_max_i32(h_x[GO_AT(h_i, h_x_n, 71)], h_x[GO_AT((i64)((u64)h_i + (u64)h_apart), h_x_n, 71)]);
 	if (((i64)(2 * (u64)h_p * (u64)h_apart) & h_size) == 0) {
 		i64 v_1 = (i64)((u64)h_i + (u64)h_apart);
-		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 71)]) = h_low;
-		GO_ONCE(h_x[GO_AT(v_1, h_x_n, 71)]) = h_high;
+		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 72)]) = h_low;
+		GO_ONCE(h_x[GO_AT(v_1, h_x_n, 72)]) = h_high;
 	} else {
 		i64 v_2 = (i64)((u64)h_i + (u64)h_apart);
-		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 72)]) = h_high;
-		GO_ONCE(h_x[GO_AT(v_2, h_x_n, 72)]) = h_low;
+		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 73)]) = h_high;
+		GO_ONCE(h_x[GO_AT(v_2, h_x_n, 73)]) = h_low;
 	}
 }
 
@@ -858,27 +858,27 @@ KERNEL void k_bitonicNear(i64 h_size, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 	}
 	T_8_i32 h_v = {0};
 	GO_ORDERED GO_UNROLL(8) for (i64 h_i = 0; h_i < 8; h_i++) {
-		h_v.a[GO_AT(h_i, 8, 73)] = h_x[GO_AT((i64)((u64)h_first + (u64)h_i), h_x_n, 73)];
+		h_v.a[GO_AT(h_i, 8, 74)] = h_x[GO_AT((i64)((u64)h_first + (u64)h_i), h_x_n, 74)];
 	}
 	i64 h_apart = go_min_i64(4, h_size / 2);
 	GO_ORDERED for (; h_apart > 0; h_apart = h_apart / 2) {
 		GO_ORDERED GO_UNROLL(8) for (i64 h_i_1 = 0; h_i_1 < 8; h_i_1++) {
 			i64 h_other = h_i_1 | h_apart;
 			if (h_other > h_i_1) {
-				i32 h_low = go_min_i32(h_v.a[GO_AT(h_i_1, 8, 74)], h_v.a[GO_AT(h_other, 8, 74)]);
-				i32 h_high = go_max_i32(h_v.a[GO_AT(h_i_1, 8, 74)], h_v.a[GO_AT(h_other, 8, 74)]);
+				i32 h_low = go_min_i32(h_v.a[GO_AT(h_i_1, 8, 75)], h_v.a[GO_AT(h_other, 8, 75)]);
+				i32 h_high = go_max_i32(h_v.a[GO_AT(h_i_1, 8, 75)], h_v.a[GO_AT(h_other, 8, 75)]);
 				if (((i64)((u64)h_first + (u64)h_i_1) & h_size) == 0) {
-					h_v.a[GO_AT(h_i_1, 8, 75)] = h_low;
-					h_v.a[GO_AT(h_other, 8, 75)] = h_high;
+					h_v.a[GO_AT(h_i_1, 8, 76)] = h_low;
+					h_v.a[GO_AT(h_other, 8, 76)] = h_high;
 				} else {
-					h_v.a[GO_AT(h_i_1, 8, 76)] = h_high;
-					h_v.a[GO_AT(h_other, 8, 76)] = h_low;
+					h_v.a[GO_AT(h_i_1, 8, 77)] = h_high;
+					h_v.a[GO_AT(h_other, 8, 77)] = h_low;
 				}
 			}
 		}
 	}
 	GO_ORDERED GO_UNROLL(8) for (i64 h_i_2 = 0; h_i_2 < 8; h_i_2++) {
-		GO_ONCE(h_x[GO_AT((i64)((u64)h_first + (u64)h_i_2), h_x_n, 77)]) = h_v.a[GO_AT(h_i_2, 8, 77)];
+		GO_ONCE(h_x[GO_AT((i64)((u64)h_first + (u64)h_i_2), h_x_n, 78)]) = h_v.a[GO_AT(h_i_2, 8, 78)];
 	}
 	GO_LOOPED
 }
@@ -886,33 +886,33 @@ KERNEL void k_bitonicNear(i64 h_size, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 KERNEL void k_bfs(i32 h_level, const GLOBAL i32 *h_starts, i64 h_starts_n, const GLOBAL i32 *h_ends, i64 h_ends_n, const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i32 *h_to, i64 h_to_n GO_FAULTS) {
 	if (GO_WHOLE(h_from_n)) {
 		i64 h_i = (i64)INDEX(0);
-		i32 h_l = h_from[GO_AT(h_i, h_from_n, 78)];
+		i32 h_l = h_from[GO_AT(h_i, h_from_n, 79)];
 		if (h_l < 0) {
-			i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 79)];
-			for (; h_k < h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 79)]; h_k += 1) {
-				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 80)], h_from_n, 80)] == h_level) {
+			i32 h_last = h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 80)];
+			for (i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 81)]; h_k < h_last; h_k++) {
+				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 82)], h_from_n, 82)] == h_level) {
 					h_l = (i32)((u32)h_level + 1);
 					break;
 				}
 			}
 		}
-		h_to[GO_AT(h_i, h_to_n, 81)] = h_l;
+		h_to[GO_AT(h_i, h_to_n, 83)] = h_l;
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i >= h_from_n) {
 			return;
 		}
-		i32 h_l = h_from[GO_AT(h_i, h_from_n, 78)];
+		i32 h_l = h_from[GO_AT(h_i, h_from_n, 79)];
 		if (h_l < 0) {
-			i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 79)];
-			for (; h_k < h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 79)]; h_k += 1) {
-				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 80)], h_from_n, 80)] == h_level) {
+			i32 h_last = h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 80)];
+			for (i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 81)]; h_k < h_last; h_k++) {
+				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 82)], h_from_n, 82)] == h_level) {
 					h_l = (i32)((u32)h_level + 1);
 					break;
 				}
 			}
 		}
-		h_to[GO_AT(h_i, h_to_n, 81)] = h_l;
+		h_to[GO_AT(h_i, h_to_n, 83)] = h_l;
 	}
 	GO_LOOPED
 }
@@ -1457,15 +1457,14 @@ func pathfinderFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 // spmvFootprint is the Footprint.Of of spmv.
 func spmvFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	i := grid.Places(box, 0).Below(grid.Only(v[1]).Add(-1))
-	at := grid.Between(-2147483648, 2147483647).Below(grid.Between(-2147483648, 2147483647))
-	at1 := grid.Between(-2147483648, 2147483647).Above(at)
-	at2 := at.When(i).When(at1)
+	k := grid.Between(-2147483648, 2147483647).Steps(grid.Only(1), grid.Between(-2147483648, 2147483647))
+	k1 := k.When(i)
 	span := i.Span(v[9])
 	touch[0] = kernel.Touch{Read: i.
 		Or(i.Add(1)).Span(v[1])}
-	touch[1] = kernel.Touch{Read: at2.Span(v[3])}
-	touch[2] = kernel.Touch{Read: at2.Span(v[5])}
-	touch[3] = kernel.Touch{Read: grid.Between(-2147483648, 2147483647).When(i).When(at).When(at1).Span(v[7])}
+	touch[1] = kernel.Touch{Read: k1.Span(v[3])}
+	touch[2] = kernel.Touch{Read: k1.Span(v[5])}
+	touch[3] = kernel.Touch{Read: grid.Between(-2147483648, 2147483647).When(i).When(k).Span(v[7])}
 	touch[4] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
 }
 
@@ -1502,14 +1501,13 @@ func bitonicNearFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 func bfsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	i := grid.Places(box, 0).Below(grid.Only(v[6]))
 	at := grid.Between(-2147483648, 2147483647).Below(grid.Only(0))
-	at1 := grid.Between(-2147483648, 2147483647).Below(grid.Between(-2147483648, 2147483647))
-	at2 := grid.Between(-2147483648, 2147483647).Above(at1)
+	k := grid.Between(-2147483648, 2147483647).Steps(grid.Only(1), grid.Between(-2147483648, 2147483647))
 	span := i.Span(v[8])
 	touch[0] = kernel.Touch{Read: i.When(at).
 		Or(i.Add(1).When(at)).Span(v[2])}
-	touch[1] = kernel.Touch{Read: at1.When(i).When(at).When(at2).Span(v[4])}
+	touch[1] = kernel.Touch{Read: k.When(i).When(at).Span(v[4])}
 	touch[2] = kernel.Touch{Read: i.
-		Or(grid.Between(-2147483648, 2147483647).When(i).When(at).When(at1).When(at2)).Span(v[6])}
+		Or(grid.Between(-2147483648, 2147483647).When(i).When(at).When(k)).Span(v[6])}
 	touch[3] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
 }
 
@@ -1528,13 +1526,13 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 				for k := range tile {
 					part[me][k] = a.At(at+me, at+k)
 				}
-//line main_kernels.go:1532
+//line main_kernels.go:1530
 			}
 		}
 	}
 //line kernels.go:23
 	for k_ := range tile - 1 {
-//line main_kernels.go:1538
+//line main_kernels.go:1536
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -1548,12 +1546,12 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 							part[me][j] -= float32(l * part[k_][j])
 						}
 					}
-//line main_kernels.go:1552
+//line main_kernels.go:1550
 				}
 			}
 		}
 	}
-//line main_kernels.go:1557
+//line main_kernels.go:1555
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -1563,7 +1561,7 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 				for k := range tile {
 					a.Set(at+me, at+k, part[me][k])
 				}
-//line main_kernels.go:1567
+//line main_kernels.go:1565
 			}
 		}
 	}
@@ -1587,7 +1585,7 @@ threads:
 			}
 			a.Set(at+i, x, v)
 		}
-//line main_kernels.go:1591
+//line main_kernels.go:1589
 	}
 }
 
@@ -1609,7 +1607,7 @@ threads:
 			}
 			a.Set(y, at+j, v/a.At(at+j, at+j))
 		}
-//line main_kernels.go:1613
+//line main_kernels.go:1611
 	}
 }
 
@@ -1636,7 +1634,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 //line kernels.go:80
 					left[y][x] = a.At(i, at+x)
 					above[y][x] = a.At(at+y, j)
-//line main_kernels.go:1640
+//line main_kernels.go:1638
 				}
 			}
 		}
@@ -1657,7 +1655,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 						v -= float32(left[y][k] * above[k][x])
 					}
 					a.Set(i, j, v)
-//line main_kernels.go:1661
+//line main_kernels.go:1659
 				}
 			}
 		}
@@ -1707,7 +1705,7 @@ threads:
 				yr4[grid.At(at, o)], yi5[grid.At(at, o)] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
 				yr6[grid.At(at, o+s)] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
 				yi7[grid.At(at, o+s)] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1711
+//line main_kernels.go:1709
 			}
 			x = to - 1
 			continue
@@ -1722,7 +1720,7 @@ threads:
 		yr[o], yi[o] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[o+s] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
 		yi[o+s] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1726
+//line main_kernels.go:1724
 	}
 }
 
@@ -1761,7 +1759,7 @@ threads:
 				yr[i+first], yi[i+first] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
 				yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 				yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1765
+//line main_kernels.go:1763
 			}
 			x = to - 1
 			continue
@@ -1776,7 +1774,7 @@ threads:
 		yr[i+first], yi[i+first] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 		yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1780
+//line main_kernels.go:1778
 	}
 }
 
@@ -1790,7 +1788,7 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 	_, _ = line, row
 //line kernels.go:131
 	for k := range 2*strip - 1 {
-//line main_kernels.go:1794
+//line main_kernels.go:1792
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -1808,21 +1806,14 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 							}
 							score[d*line+i] = max(score[(d-2)*line+i-1]+same, score[(d-1)*line+i-1]-1, score[(d-1)*line+i]-1)
 						}
-//line main_kernels.go:1812
+//line main_kernels.go:1810
 					}
 				}
 			}
 		}
 	}
-//line main_kernels.go:1818
+//line main_kernels.go:1816
 }
-
-// dctPhasesKept holds what the threads of a block of dct keep for later phases, a slice for each variable.
-type dctPhasesKept struct {
-	sum []float32
-}
-
-var dctPhasesPool grid.Pool[dctPhasesKept]
 
 // dctPhases runs dct for a block: the code between two barriers runs for one thread after the other.
 //
@@ -1834,12 +1825,6 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 	part := &part_
 	var half_ [8][8]float32
 	half := &half_
-	held := dctPhasesPool.Take(1)
-	kept := &(*held)[0]
-	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	if len(kept.sum) < threads_ {
-		kept.sum = make([]float32, threads_)
-	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
@@ -1850,7 +1835,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 					y := ty
 //line kernels.go:151
 					part[y][x] = in.At((firstY + ty), (firstX + tx))
-//line main_kernels.go:1854
+//line main_kernels.go:1839
 				}
 			}
 		}
@@ -1858,8 +1843,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
-			sums := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-			if dctPhase2Vectors == nil || !dctPhase2Vectors(ty, cosines, grid.Lent(part[:]), grid.Lent(half[:]), sums, count_) {
+			if dctPhase2Vectors == nil || !dctPhase2Vectors(ty, cosines, grid.Lent(part[:]), grid.Lent(half[:]), count_) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					x := tx
@@ -1870,8 +1854,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 						sum += float32(cosines[k][y] * part[k][x])
 					}
 					half[y][x] = sum
-//line main_kernels.go:1874
-					sums[tx] = sum
+//line main_kernels.go:1858
 				}
 			}
 		}
@@ -1879,26 +1862,22 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count__ := int(b.Size[0])
-			sums := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-			if dctPhase3Vectors == nil || !dctPhase3Vectors(ty, firstY, firstX, grid.Lent(half[:]), cosines, out, sums, count__) {
+			if dctPhase3Vectors == nil || !dctPhase3Vectors(ty, firstY, firstX, grid.Lent(half[:]), cosines, out, count__) {
 				for tx := range count__ {
 					_, _, _ = tx, ty, tz
 					x := tx
 					y := ty
-					sum := sums[tx]
-					_ = sum
 //line kernels.go:159
-					sum = 0
+					all := float32(0)
 					for k := range 8 {
-						sum += float32(half[y][k] * cosines[k][x])
+						all += float32(half[y][k] * cosines[k][x])
 					}
-					out.Set((firstY + ty), (firstX + tx), sum)
-//line main_kernels.go:1897
+					out.Set((firstY + ty), (firstX + tx), all)
+//line main_kernels.go:1877
 				}
 			}
 		}
 	}
-	dctPhasesPool.Give(held)
 }
 
 // lavaMDRow runs lavaMD for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -1936,7 +1915,7 @@ threads:
 			}
 		}
 		pull[me] = particle{fx, fy, fz, v}
-//line main_kernels.go:1940
+//line main_kernels.go:1919
 	}
 }
 
@@ -1967,7 +1946,7 @@ threads:
 			last[0][c>>24] ^ uint8(m>>24), last[0][d>>16&255] ^ uint8(m>>16), last[0][a>>8&255] ^ uint8(m>>8), last[0][b&255] ^ uint8(m),
 			last[0][d>>24] ^ uint8(n>>24), last[0][a>>16&255] ^ uint8(n>>16), last[0][b>>8&255] ^ uint8(n>>8), last[0][c&255] ^ uint8(n),
 		}
-//line main_kernels.go:1971
+//line main_kernels.go:1950
 	}
 }
 
@@ -2025,7 +2004,7 @@ threads:
 				west5[grid.At(grid.At(at, y), x)] = w
 				east6[grid.At(grid.At(at, y), x)] = e
 				flow7[grid.At(grid.At(at, y), x)] = max(0, min(1, c))
-//line main_kernels.go:2029
+//line main_kernels.go:2008
 			}
 			x_ = to - 1
 			continue
@@ -2048,7 +2027,7 @@ threads:
 		west.Set(y, x, w)
 		east.Set(y, x, e)
 		flow.Set(y, x, max(0, min(1, c)))
-//line main_kernels.go:2052
+//line main_kernels.go:2031
 	}
 }
 
@@ -2097,7 +2076,7 @@ threads:
 				below, right := flow1[grid.At(grid.At(at, min(y+1, flow.Rows()-1)), x)], flow.At(y, min(x+1, flow.Cols()-1))
 				d := float32(c*north2[grid.At(grid.At(at, y), x)]) + float32(below*south3[grid.At(grid.At(at, y), x)]) + float32(c*west4[grid.At(grid.At(at, y), x)]) + float32(right*east5[grid.At(grid.At(at, y), x)])
 				out6[grid.At(grid.At(at, y), x)] = in7[grid.At(grid.At(at, y), x)] + float32(part*d)
-//line main_kernels.go:2101
+//line main_kernels.go:2080
 			}
 			x_ = to - 1
 			continue
@@ -2111,7 +2090,7 @@ threads:
 		below, right := flow.At(min(y+1, flow.Rows()-1), x), flow.At(y, min(x+1, flow.Cols()-1))
 		d := float32(c*north.At(y, x)) + float32(below*south.At(y, x)) + float32(c*west.At(y, x)) + float32(right*east.At(y, x))
 		out.Set(y, x, in.At(y, x)+float32(part*d))
-//line main_kernels.go:2115
+//line main_kernels.go:2094
 	}
 }
 
@@ -2144,7 +2123,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, x)] = wall1[grid.At(at, row*len(from)+x)] + min(from[max(x-1, 0)], from2[grid.At(at, x)], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2148
+//line main_kernels.go:2127
 			}
 			x_ = to_ - 1
 			continue
@@ -2155,7 +2134,7 @@ threads:
 			continue threads
 		}
 		to[x] = wall[row*len(from)+x] + min(from[max(x-1, 0)], from[x], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2159
+//line main_kernels.go:2138
 	}
 }
 
@@ -2171,12 +2150,12 @@ threads:
 		if i >= len(starts)-1 {
 			continue threads
 		}
-		sum := float32(0)
-		for k := starts[i]; k < starts[i+1]; k++ {
+		sum, last := float32(0), starts[i+1]
+		for k := starts[i]; k < last; k++ {
 			sum += float32(values[k] * x[cols[k]])
 		}
 		y[i] = sum
-//line main_kernels.go:2180
+//line main_kernels.go:2159
 	}
 }
 
@@ -2215,7 +2194,7 @@ threads:
 			}
 		}
 		counts[i] = count
-//line main_kernels.go:2219
+//line main_kernels.go:2198
 	}
 }
 
@@ -2252,7 +2231,7 @@ threads:
 				} else {
 					x0[grid.At(at, i)], x1[grid.At(at, i+apart)] = high, low
 				}
-//line main_kernels.go:2256
+//line main_kernels.go:2235
 			}
 			x_ = to - 1
 			continue
@@ -2269,7 +2248,7 @@ threads:
 		} else {
 			x[i], x[i+apart] = high, low
 		}
-//line main_kernels.go:2273
+//line main_kernels.go:2252
 	}
 }
 
@@ -2303,7 +2282,7 @@ threads:
 		for i := range v {
 			x[first+i] = v[i]
 		}
-//line main_kernels.go:2307
+//line main_kernels.go:2286
 	}
 }
 
@@ -2321,7 +2300,8 @@ threads:
 		}
 		l := from[i]
 		if l < 0 {
-			for k := starts[i]; k < starts[i+1]; k++ {
+			last := starts[i+1]
+			for k := starts[i]; k < last; k++ {
 				if from[ends[k]] == level {
 					l = level + 1
 					break
@@ -2329,7 +2309,7 @@ threads:
 			}
 		}
 		to[i] = l
-//line main_kernels.go:2333
+//line main_kernels.go:2313
 	}
 }
 
@@ -2345,6 +2325,6 @@ var (
 	luInnerPhase2Vectors func(int, int, int, grid.Matrix[float32], [][16]float32, [][16]float32, int, int) bool
 	alignPhase1Vectors   func(int, int, []uint8, []uint8, int, []int32, int, int, int) bool
 	dctPhase1Vectors     func(int, int, int, [][8]float32, grid.Matrix[float32], int) bool
-	dctPhase2Vectors     func(int, [][8]float32, [][8]float32, [][8]float32, []float32, int) bool
-	dctPhase3Vectors     func(int, int, int, [][8]float32, [][8]float32, grid.OutMatrix[float32], []float32, int) bool
+	dctPhase2Vectors     func(int, [][8]float32, [][8]float32, [][8]float32, int) bool
+	dctPhase3Vectors     func(int, int, int, [][8]float32, [][8]float32, grid.OutMatrix[float32], int) bool
 )

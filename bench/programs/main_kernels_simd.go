@@ -562,15 +562,13 @@ func dctPhase1Lanes(ty int, firstY int, firstX int, part [][8]float32, in grid.M
 }
 
 // dctPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]float32, sums []float32, count int) bool {
+func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(sums))
 	from, to = grid.Within(from, to, 0, 8)
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || len(cosines) < 8 || uint(ty) >= uint(8) || len(part) < 8 || uint(ty) >= uint(len(half)) {
 		return false
 	}
-	sums0 := sums[0:][:to]
 	c0 := simd.BroadcastFloat32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
@@ -580,42 +578,36 @@ func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]f
 			sum = sum.Add(simd.BroadcastFloat32s(cosines[k][ty]).Mul(lanes.Load[simd.Float32s](&part[k][x])))
 		}
 		lanes.Store(sum, &half[ty][x])
-//line kernels.go:157
-		lanes.Store(sum, &sums0[at])
-//line main_kernels_simd.go:586
+//line main_kernels_simd.go:582
 	}
 	lanes.ClearUpper()
 	return true
 }
 
 // dctPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func dctPhase3Lanes(ty int, firstY int, firstX int, half [][8]float32, cosines [][8]float32, out grid.OutMatrix[float32], sums []float32, count int) bool {
+func dctPhase3Lanes(ty int, firstY int, firstX int, half [][8]float32, cosines [][8]float32, out grid.OutMatrix[float32], count int) bool {
 	outRow := out.Span(ty+firstY, 1)
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(sums))
 	from, to = grid.Within(from, to, firstX, len(outRow))
 	from, to = grid.Within(from, to, 0, 8)
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(half)) || len(cosines) < 8 {
 		return false
 	}
-	sums0 := sums[0:][:to]
-	outRow1 := outRow[firstX:][:to]
-	if !lanes.Disjoint(outRow1, cosines) {
+	outRow0 := outRow[firstX:][:to]
+	if !lanes.Disjoint(outRow0, cosines) {
 		return false // a thread uses what another one stores
 	}
 	c0 := simd.BroadcastFloat32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
 //line kernels.go:159
-		sum := lanes.Load[simd.Float32s](&sums0[at])
-//line kernels.go:159
-		sum = c0
+		all := c0
 		for k := range 8 {
-			sum = sum.Add(simd.BroadcastFloat32s(half[ty][k]).Mul(lanes.Load[simd.Float32s](&cosines[k][x])))
+			all = all.Add(simd.BroadcastFloat32s(half[ty][k]).Mul(lanes.Load[simd.Float32s](&cosines[k][x])))
 		}
-		lanes.Store(sum, &outRow1[at])
-//line main_kernels_simd.go:619
+		lanes.Store(all, &outRow0[at])
+//line main_kernels_simd.go:611
 	}
 	lanes.ClearUpper()
 	return true
