@@ -15,7 +15,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run api usage path sass test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-vulkan bench-kernels bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
+.PHONY: help run api usage path sass test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-vulkan bench-kernels bench-programs bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +33,7 @@ test: ## run the tests; what is skipped is listed with the reason
 # Left out is what does one thing at a time or belongs to measurements and checks, what runs the suite as the backends do, HIP, which is CUDA's code with
 # other names, and the simulated drivers, which are C. Each package more is a program to compile and link anew.
 RACE_SKIP := coherence|internal/translate|internal/spirv/build|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|backends/hip|scripts/.*|$\
-bench/(apps|apps/.*|comm|devices|internal/.*|kernels|peers|scale|vectors)|buffer/encode|kernel/algo/internal/.*|kernel/grid/rand|kernel/half|$\
+bench/(apps|apps/.*|comm|devices|internal/.*|kernels|peers|programs|scale|vectors)|buffer/encode|kernel/algo/internal/.*|kernel/grid/rand|kernel/half|$\
 internal/(callsite|cudahip/image|dl/protogen|layout|npy|siglib|svg|syntax)|internal/testing/(apilist|archtest|doccheck|emulator|path|simgpu|small|testreport|tracecheck)
 # Planted bugs show that checks fail, which they do without it. Each call failing in turn is one goroutine.
 race: ## run the tests of all backends under the race detector
@@ -116,6 +116,10 @@ bench-vulkan: ## measure operations and two programs beside the same in C on Mes
 
 bench-kernels: ## measure kernels in Go beside OpenCL C and loops in Go by hand, and write the table of docs/performance.md
 	./bench/kernels/run -document docs/performance.md
+
+bench-programs: ## measure twelve published programs, with kernels in Go, beside gcc on one processor and beside OpenCL C by hand (ROUNDS=5)
+	GOTOOLCHAIN=go1.27.0 GOEXPERIMENT=simd CGO_ENABLED=0 $(GO) build -tags opencl -o bin/programs ./bench/programs
+	@GODEBUG=simd=256 ./bin/programs -rounds $(or $(ROUNDS),5)
 
 bench-comm: ## install Open MPI and MPICH, measure messages beside a program in C and write the tables of docs/performance.md
 	./bench/comm/run -document docs/performance.md

@@ -38,14 +38,17 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	if !lanes.Apart(y0, x1) {
 		return r // a thread uses what another one stores
 	}
-	saxpyRow(r.Until(from), a, x, y)
+	if from > r.First() {
+		saxpyRow(r.Until(from), a, x, y)
+	}
 	all0 := simd.BroadcastFloat32s(a)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line vectors.go:13
 		lanes.Store(lanes.Load[simd.Float32s](&y0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x1[at]))), &y0[at])
-//line vectors_kernels_simd.go:48
+//line vectors_kernels_simd.go:50
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -70,10 +73,12 @@ func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row
 	from3 := from[from_2+n*r.Y:][:count]
 	from4 := from[from_2+n*r.Y+2*n:][:count]
 	to5 := to[from_2+n*r.Y+n:][:count]
-	if !lanes.Apart(to5, from0) || !lanes.Apart(to5, from1) || !lanes.Apart(to5, from2) || !lanes.Apart(to5, from3) || !lanes.Apart(to5, from4) {
+	if !lanes.Disjoint(to, from) && (!lanes.Apart(to5, from0) || !lanes.Apart(to5, from1) || !lanes.Apart(to5, from2) || !lanes.Apart(to5, from3) || !lanes.Apart(to5, from4)) {
 		return r // a thread uses what another one stores
 	}
-	heatRow(r.Until(from_2), n, from, to)
+	if from_2 > r.First() {
+		heatRow(r.Until(from_2), n, from, to)
+	}
 	c0 := simd.BroadcastFloat32s(0)
 	c1 := simd.BroadcastFloat32s(4)
 	c2 := simd.BroadcastFloat32s(0.1)
@@ -90,13 +95,14 @@ func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row
 			right = lanes.Load[simd.Float32s](&from1[at])
 //line vectors.go:32
 			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c2.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c1.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
-//line vectors_kernels_simd.go:94
+//line vectors_kernels_simd.go:99
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from_2 + at)
 }
 
@@ -122,7 +128,9 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 	if !lanes.Apart(ax3, ay4) || !lanes.Apart(ax3, az5) || !lanes.Disjoint(ax3, px) || !lanes.Disjoint(ax3, py) || !lanes.Disjoint(ax3, pz) || !lanes.Disjoint(ax3, mass) || !lanes.Apart(ay4, az5) || !lanes.Disjoint(ay4, px) || !lanes.Disjoint(ay4, py) || !lanes.Disjoint(ay4, pz) || !lanes.Disjoint(ay4, mass) || !lanes.Disjoint(az5, px) || !lanes.Disjoint(az5, py) || !lanes.Disjoint(az5, pz) || !lanes.Disjoint(az5, mass) {
 		return r // a thread uses what another one stores
 	}
-	attractRow(r.Until(from), px, py, pz, mass, ax, ay, az)
+	if from > r.First() {
+		attractRow(r.Until(from), px, py, pz, mass, ax, ay, az)
+	}
 	c0 := simd.BroadcastFloat32s(0)
 	c1 := simd.BroadcastFloat32s(0.01)
 	at := 0
@@ -158,13 +166,14 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 			lanes.Store(sy, &ay4[at])
 //line vectors.go:53
 			lanes.Store(sz, &az5[at])
-//line vectors_kernels_simd.go:162
+//line vectors_kernels_simd.go:170
 		}
 		if at == count || !lanes.Disjoint(ax, px) || !lanes.Disjoint(ax, py) || !lanes.Disjoint(ax, pz) || !lanes.Disjoint(ax, mass) || !lanes.Disjoint(ay, px) || !lanes.Disjoint(ay, py) || !lanes.Disjoint(ay, pz) || !lanes.Disjoint(ay, mass) || !lanes.Disjoint(az, px) || !lanes.Disjoint(az, py) || !lanes.Disjoint(az, pz) || !lanes.Disjoint(az, mass) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -177,7 +186,9 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 	}
 	count_2 := to - from
 	out0 := out[from+int(n)*r.Y:][:count_2]
-	mandelbrotRow(r.Until(from), n, limit, out)
+	if from > r.First() {
+		mandelbrotRow(r.Until(from), n, limit, out)
+	}
 	step := (float32(2.4) / float32(n))
 	all1 := simd.BroadcastFloat32s(step)
 	c2 := simd.BroadcastFloat32s(-1.7)
@@ -225,13 +236,14 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 			}
 //line vectors.go:72
 			lanes.StoreUint16(lanes.WrapUint16(count.ToBits()), lanes.All32(), out0[at:])
-//line vectors_kernels_simd.go:229
+//line vectors_kernels_simd.go:240
 		}
 		if at == count_2 {
 			break
 		}
 		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -247,7 +259,9 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 	if !lanes.Disjoint(sums0, a) || !lanes.Disjoint(sums0, b) {
 		return r // a thread uses what another one stores
 	}
-	productsRow(r.Until(from), a, b, sums, each)
+	if from > r.First() {
+		productsRow(r.Until(from), a, b, sums, each)
+	}
 	c0 := simd.BroadcastFloat64s(0)
 	at := 0
 	for {
@@ -274,13 +288,14 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 				sum = sum.Add(lanes.Load[simd.Float64s](&a[i]).Mul(lanes.Load[simd.Float64s](&b[i_2])))
 			}
 			lanes.Store(sum, &sums0[at])
-//line vectors_kernels_simd.go:278
+//line vectors_kernels_simd.go:292
 		}
 		if at == count || !lanes.Disjoint(sums, a) || !lanes.Disjoint(sums, b) {
 			break
 		}
 		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -304,7 +319,9 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 	if !lanes.Apart(call3, share0) || !lanes.Apart(call3, strike1) || !lanes.Apart(call3, years2) || !lanes.Apart(call3, put4) || !lanes.Apart(put4, share0) || !lanes.Apart(put4, strike1) || !lanes.Apart(put4, years2) {
 		return r // a thread uses what another one stores
 	}
-	priceRow(r.Until(from), rate, volatility, share, strike, years, call, put)
+	if from > r.First() {
+		priceRow(r.Until(from), rate, volatility, share, strike, years, call, put)
+	}
 	all0 := simd.BroadcastFloat32s(volatility)
 	c1 := simd.BroadcastInt32s(127)
 	c2 := simd.BroadcastUint32s(8388607)
@@ -507,12 +524,13 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 			lanes.Store(c_4, &call3[at])
 			lanes.Store(c_4.Sub(s).Add(discounted), &put4[at])
-//line vectors_kernels_simd.go:511
+//line vectors_kernels_simd.go:528
 		}
 		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }

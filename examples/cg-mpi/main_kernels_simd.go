@@ -27,7 +27,7 @@ func rowsLaplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int, above
 	from, to = grid.Within(from, to, r.Y*n+n*above+n, len(p))
 	from, to = grid.Within(from, to, r.Y*n, len(q))
 	from = max(from, 1)
-	if to-from < lanes.Lanes32().Len() || n == 0 || to > 1<<31-64 {
+	if to-from < lanes.Lanes32().Len() || n == 0 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 || uint(n-1+1<<61) > 1<<62 {
 		return r
 	}
 	count := to - from
@@ -37,14 +37,16 @@ func rowsLaplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int, above
 	p3 := p[from+r.Y*n+n*above+1:][:count]
 	p4 := p[from+r.Y*n+n*above+n:][:count]
 	q5 := q[from+r.Y*n:][:count]
-	if !lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4) {
+	if !lanes.Disjoint(q, p) && (!lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4)) {
 		return r // a thread uses what another one stores
 	}
-	rowsLaplaceRow(r.Until(from), p, q, n, above, below)
+	if from > r.First() {
+		rowsLaplaceRow(r.Until(from), p, q, n, above, below)
+	}
 	i := r.Y
 	bound1 := lanes.Bound32(n)
 	c2 := simd.BroadcastFloat32s(4)
-	bound3 := lanes.Bound32((n - 1))
+	bound3 := lanes.Bound32(n - 1)
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
@@ -70,12 +72,13 @@ func rowsLaplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int, above
 				v = v.Sub(lanes.Load[simd.Float32s](&p4[at]))
 			}
 			lanes.StoreFloat32s(v, live, q5[at:])
-//line main_kernels_simd.go:74
+//line main_kernels_simd.go:76
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }

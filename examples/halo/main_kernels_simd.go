@@ -34,22 +34,25 @@ func smoothLanes(r grid.Row, from int, src []float32, dst grid.Out[float32]) gri
 	src1 := src[from_2+from:][:count]
 	src2 := src[from_2+from+1:][:count]
 	dst3 := dst[from_2+0:][:count]
-	if !lanes.Apart(dst3, src0) || !lanes.Apart(dst3, src1) || !lanes.Apart(dst3, src2) {
+	if !lanes.Disjoint(dst, src) && (!lanes.Apart(dst3, src0) || !lanes.Apart(dst3, src1) || !lanes.Apart(dst3, src2)) {
 		return r // a thread uses what another one stores
 	}
-	smoothRow(r.Until(from_2), from, src, dst)
+	if from_2 > r.First() {
+		smoothRow(r.Until(from_2), from, src, dst)
+	}
 	c0 := simd.BroadcastFloat32s(3)
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line main.go:39
 			lanes.Store(lanes.Load[simd.Float32s](&src0[at]).Add(lanes.Load[simd.Float32s](&src1[at])).Add(lanes.Load[simd.Float32s](&src2[at])).Div(c0), &dst3[at])
-//line main_kernels_simd.go:48
+//line main_kernels_simd.go:50
 		}
 		if at == count || !lanes.Disjoint(dst, src) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from_2 + at)
 }

@@ -45,10 +45,12 @@ func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float
 	nowRow_33 := nowRow_3[from+0:][:count]
 	nowRow4 := nowRow[from+0:][:count]
 	nextRow5 := nextRow[from+0:][:count]
-	if !lanes.Apart(nextRow5, nowRow0) || !lanes.Apart(nextRow5, nowRow1) || !lanes.Apart(nextRow5, nowRow_22) || !lanes.Apart(nextRow5, nowRow_33) || !lanes.Apart(nextRow5, nowRow4) {
+	if !lanes.Disjoint(nextRow, nowRow) && (!lanes.Apart(nextRow5, nowRow0) || !lanes.Apart(nextRow5, nowRow1) || !lanes.Apart(nextRow5, nowRow4)) || !lanes.Apart(nextRow5, nowRow_22) || !lanes.Apart(nextRow5, nowRow_33) {
 		return r // a thread uses what another one stores
 	}
-	spreadRow(r.Until(from), now, next)
+	if from > r.First() {
+		spreadRow(r.Until(from), now, next)
+	}
 	c1 := simd.BroadcastFloat32s(4)
 	c2 := simd.BroadcastFloat32s(0.2)
 	at := 0
@@ -57,12 +59,13 @@ func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float
 //line main.go:50
 			sum := lanes.Load[simd.Float32s](&nowRow0[at]).Add(lanes.Load[simd.Float32s](&nowRow1[at])).Add(lanes.Load[simd.Float32s](&nowRow_22[at])).Add(lanes.Load[simd.Float32s](&nowRow_33[at])).Sub(c1.Mul(lanes.Load[simd.Float32s](&nowRow4[at])))
 			lanes.Store(lanes.Load[simd.Float32s](&nowRow4[at]).Add(c2.Mul(sum)), &nextRow5[at])
-//line main_kernels_simd.go:61
+//line main_kernels_simd.go:63
 		}
 		if at == count || !lanes.Disjoint(nextRow, nowRow) || !lanes.Disjoint(nextRow, nowRow_2) || !lanes.Disjoint(nextRow, nowRow_3) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }

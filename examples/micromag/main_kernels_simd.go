@@ -74,10 +74,12 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 	toIm13 := toIm[from+(columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+2*columns*stride):][:count]
 	toRe14 := toRe[from+(columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+3*columns*stride):][:count]
 	toIm15 := toIm[from+(columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+3*columns*stride):][:count]
-	if !lanes.Apart(toRe8, re0) || !lanes.Apart(toRe8, re1) || !lanes.Apart(toRe8, im2) || !lanes.Apart(toRe8, im3) || !lanes.Apart(toRe8, re4) || !lanes.Apart(toRe8, re5) || !lanes.Apart(toRe8, im6) || !lanes.Apart(toRe8, im7) || !lanes.Apart(toRe8, toIm9) || !lanes.Apart(toRe8, toRe10) || !lanes.Apart(toRe8, toIm11) || !lanes.Apart(toRe8, toRe12) || !lanes.Apart(toRe8, toIm13) || !lanes.Apart(toRe8, toRe14) || !lanes.Apart(toRe8, toIm15) || !lanes.Disjoint(toRe8, cos) || !lanes.Disjoint(toRe8, sin) || !lanes.Apart(toIm9, re0) || !lanes.Apart(toIm9, re1) || !lanes.Apart(toIm9, im2) || !lanes.Apart(toIm9, im3) || !lanes.Apart(toIm9, re4) || !lanes.Apart(toIm9, re5) || !lanes.Apart(toIm9, im6) || !lanes.Apart(toIm9, im7) || !lanes.Apart(toIm9, toRe10) || !lanes.Apart(toIm9, toIm11) || !lanes.Apart(toIm9, toRe12) || !lanes.Apart(toIm9, toIm13) || !lanes.Apart(toIm9, toRe14) || !lanes.Apart(toIm9, toIm15) || !lanes.Disjoint(toIm9, cos) || !lanes.Disjoint(toIm9, sin) || !lanes.Apart(toRe10, re0) || !lanes.Apart(toRe10, re1) || !lanes.Apart(toRe10, im2) || !lanes.Apart(toRe10, im3) || !lanes.Apart(toRe10, re4) || !lanes.Apart(toRe10, re5) || !lanes.Apart(toRe10, im6) || !lanes.Apart(toRe10, im7) || !lanes.Apart(toRe10, toIm11) || !lanes.Apart(toRe10, toRe12) || !lanes.Apart(toRe10, toIm13) || !lanes.Apart(toRe10, toRe14) || !lanes.Apart(toRe10, toIm15) || !lanes.Disjoint(toRe10, cos) || !lanes.Disjoint(toRe10, sin) || !lanes.Apart(toIm11, re0) || !lanes.Apart(toIm11, re1) || !lanes.Apart(toIm11, im2) || !lanes.Apart(toIm11, im3) || !lanes.Apart(toIm11, re4) || !lanes.Apart(toIm11, re5) || !lanes.Apart(toIm11, im6) || !lanes.Apart(toIm11, im7) || !lanes.Apart(toIm11, toRe12) || !lanes.Apart(toIm11, toIm13) || !lanes.Apart(toIm11, toRe14) || !lanes.Apart(toIm11, toIm15) || !lanes.Disjoint(toIm11, cos) || !lanes.Disjoint(toIm11, sin) || !lanes.Apart(toRe12, re0) || !lanes.Apart(toRe12, re1) || !lanes.Apart(toRe12, im2) || !lanes.Apart(toRe12, im3) || !lanes.Apart(toRe12, re4) || !lanes.Apart(toRe12, re5) || !lanes.Apart(toRe12, im6) || !lanes.Apart(toRe12, im7) || !lanes.Apart(toRe12, toIm13) || !lanes.Apart(toRe12, toRe14) || !lanes.Apart(toRe12, toIm15) || !lanes.Disjoint(toRe12, cos) || !lanes.Disjoint(toRe12, sin) || !lanes.Apart(toIm13, re0) || !lanes.Apart(toIm13, re1) || !lanes.Apart(toIm13, im2) || !lanes.Apart(toIm13, im3) || !lanes.Apart(toIm13, re4) || !lanes.Apart(toIm13, re5) || !lanes.Apart(toIm13, im6) || !lanes.Apart(toIm13, im7) || !lanes.Apart(toIm13, toRe14) || !lanes.Apart(toIm13, toIm15) || !lanes.Disjoint(toIm13, cos) || !lanes.Disjoint(toIm13, sin) || !lanes.Apart(toRe14, re0) || !lanes.Apart(toRe14, re1) || !lanes.Apart(toRe14, im2) || !lanes.Apart(toRe14, im3) || !lanes.Apart(toRe14, re4) || !lanes.Apart(toRe14, re5) || !lanes.Apart(toRe14, im6) || !lanes.Apart(toRe14, im7) || !lanes.Apart(toRe14, toIm15) || !lanes.Disjoint(toRe14, cos) || !lanes.Disjoint(toRe14, sin) || !lanes.Apart(toIm15, re0) || !lanes.Apart(toIm15, re1) || !lanes.Apart(toIm15, im2) || !lanes.Apart(toIm15, im3) || !lanes.Apart(toIm15, re4) || !lanes.Apart(toIm15, re5) || !lanes.Apart(toIm15, im6) || !lanes.Apart(toIm15, im7) || !lanes.Disjoint(toIm15, cos) || !lanes.Disjoint(toIm15, sin) {
+	if !lanes.Disjoint(toRe, re) && (!lanes.Apart(toRe8, re0) || !lanes.Apart(toRe8, re1) || !lanes.Apart(toRe8, re4) || !lanes.Apart(toRe8, re5) || !lanes.Apart(toRe10, re0) || !lanes.Apart(toRe10, re1) || !lanes.Apart(toRe10, re4) || !lanes.Apart(toRe10, re5) || !lanes.Apart(toRe12, re0) || !lanes.Apart(toRe12, re1) || !lanes.Apart(toRe12, re4) || !lanes.Apart(toRe12, re5) || !lanes.Apart(toRe14, re0) || !lanes.Apart(toRe14, re1) || !lanes.Apart(toRe14, re4) || !lanes.Apart(toRe14, re5)) || !lanes.Disjoint(toRe, im) && (!lanes.Apart(toRe8, im2) || !lanes.Apart(toRe8, im3) || !lanes.Apart(toRe8, im6) || !lanes.Apart(toRe8, im7) || !lanes.Apart(toRe10, im2) || !lanes.Apart(toRe10, im3) || !lanes.Apart(toRe10, im6) || !lanes.Apart(toRe10, im7) || !lanes.Apart(toRe12, im2) || !lanes.Apart(toRe12, im3) || !lanes.Apart(toRe12, im6) || !lanes.Apart(toRe12, im7) || !lanes.Apart(toRe14, im2) || !lanes.Apart(toRe14, im3) || !lanes.Apart(toRe14, im6) || !lanes.Apart(toRe14, im7)) || !lanes.Disjoint(toRe, toIm) && (!lanes.Apart(toRe8, toIm9) || !lanes.Apart(toRe8, toIm11) || !lanes.Apart(toRe8, toIm13) || !lanes.Apart(toRe8, toIm15) || !lanes.Apart(toRe10, toIm11) || !lanes.Apart(toRe10, toIm13) || !lanes.Apart(toRe10, toIm15) || !lanes.Apart(toRe12, toIm13) || !lanes.Apart(toRe12, toIm15) || !lanes.Apart(toRe14, toIm15)) || !lanes.Apart(toRe8, toRe10) || !lanes.Apart(toRe8, toRe12) || !lanes.Apart(toRe8, toRe14) || !lanes.Apart(toRe10, toRe12) || !lanes.Apart(toRe10, toRe14) || !lanes.Apart(toRe12, toRe14) || !lanes.Disjoint(toRe, cos) && (!lanes.Disjoint(toRe8, cos) || !lanes.Disjoint(toRe10, cos) || !lanes.Disjoint(toRe12, cos) || !lanes.Disjoint(toRe14, cos)) || !lanes.Disjoint(toRe, sin) && (!lanes.Disjoint(toRe8, sin) || !lanes.Disjoint(toRe10, sin) || !lanes.Disjoint(toRe12, sin) || !lanes.Disjoint(toRe14, sin)) || !lanes.Disjoint(toIm, re) && (!lanes.Apart(toIm9, re0) || !lanes.Apart(toIm9, re1) || !lanes.Apart(toIm9, re4) || !lanes.Apart(toIm9, re5) || !lanes.Apart(toIm11, re0) || !lanes.Apart(toIm11, re1) || !lanes.Apart(toIm11, re4) || !lanes.Apart(toIm11, re5) || !lanes.Apart(toIm13, re0) || !lanes.Apart(toIm13, re1) || !lanes.Apart(toIm13, re4) || !lanes.Apart(toIm13, re5) || !lanes.Apart(toIm15, re0) || !lanes.Apart(toIm15, re1) || !lanes.Apart(toIm15, re4) || !lanes.Apart(toIm15, re5)) || !lanes.Disjoint(toIm, im) && (!lanes.Apart(toIm9, im2) || !lanes.Apart(toIm9, im3) || !lanes.Apart(toIm9, im6) || !lanes.Apart(toIm9, im7) || !lanes.Apart(toIm11, im2) || !lanes.Apart(toIm11, im3) || !lanes.Apart(toIm11, im6) || !lanes.Apart(toIm11, im7) || !lanes.Apart(toIm13, im2) || !lanes.Apart(toIm13, im3) || !lanes.Apart(toIm13, im6) || !lanes.Apart(toIm13, im7) || !lanes.Apart(toIm15, im2) || !lanes.Apart(toIm15, im3) || !lanes.Apart(toIm15, im6) || !lanes.Apart(toIm15, im7)) || !lanes.Disjoint(toIm, toRe) && (!lanes.Apart(toIm9, toRe10) || !lanes.Apart(toIm9, toRe12) || !lanes.Apart(toIm9, toRe14) || !lanes.Apart(toIm11, toRe12) || !lanes.Apart(toIm11, toRe14) || !lanes.Apart(toIm13, toRe14)) || !lanes.Apart(toIm9, toIm11) || !lanes.Apart(toIm9, toIm13) || !lanes.Apart(toIm9, toIm15) || !lanes.Apart(toIm11, toIm13) || !lanes.Apart(toIm11, toIm15) || !lanes.Apart(toIm13, toIm15) || !lanes.Disjoint(toIm, cos) && (!lanes.Disjoint(toIm9, cos) || !lanes.Disjoint(toIm11, cos) || !lanes.Disjoint(toIm13, cos) || !lanes.Disjoint(toIm15, cos)) || !lanes.Disjoint(toIm, sin) && (!lanes.Disjoint(toIm9, sin) || !lanes.Disjoint(toIm11, sin) || !lanes.Disjoint(toIm13, sin) || !lanes.Disjoint(toIm15, sin)) {
 		return r // a thread uses what another one stores
 	}
-	fft4Row(r.Until(from), n, columns, stride, cos, sin, re, im, toRe, toIm)
+	if from > r.First() {
+		fft4Row(r.Until(from), n, columns, stride, cos, sin, re, im, toRe, toIm)
+	}
 	i := r.Y
 	angle := (i - (i & (stride - 1)))
 	cosA := cos[angle]
@@ -131,13 +133,14 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 			cIm := awayIm.Add(sideRe)
 			lanes.Store(cRe.Mul(all15).Add(cIm.Mul(all16)), &toRe14[at])
 			lanes.Store(cIm.Mul(all15).Sub(cRe.Mul(all16)), &toIm15[at])
-//line main_kernels_simd.go:135
+//line main_kernels_simd.go:137
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toIm, cos) || !lanes.Disjoint(toIm, sin) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) || !lanes.Disjoint(toRe, cos) || !lanes.Disjoint(toRe, sin) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -170,10 +173,12 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 	toIm5 := toIm[from+columns*r.Z*n+columns*r.Y:][:count]
 	toRe6 := toRe[from+(columns*r.Z*n+columns*(n/int(2))+columns*r.Y):][:count]
 	toIm7 := toIm[from+(columns*r.Z*n+columns*(n/int(2))+columns*r.Y):][:count]
-	if !lanes.Apart(toRe4, re0) || !lanes.Apart(toRe4, re1) || !lanes.Apart(toRe4, im2) || !lanes.Apart(toRe4, im3) || !lanes.Apart(toRe4, toIm5) || !lanes.Apart(toRe4, toRe6) || !lanes.Apart(toRe4, toIm7) || !lanes.Apart(toIm5, re0) || !lanes.Apart(toIm5, re1) || !lanes.Apart(toIm5, im2) || !lanes.Apart(toIm5, im3) || !lanes.Apart(toIm5, toRe6) || !lanes.Apart(toIm5, toIm7) || !lanes.Apart(toRe6, re0) || !lanes.Apart(toRe6, re1) || !lanes.Apart(toRe6, im2) || !lanes.Apart(toRe6, im3) || !lanes.Apart(toRe6, toIm7) || !lanes.Apart(toIm7, re0) || !lanes.Apart(toIm7, re1) || !lanes.Apart(toIm7, im2) || !lanes.Apart(toIm7, im3) {
+	if !lanes.Disjoint(toRe, re) && (!lanes.Apart(toRe4, re0) || !lanes.Apart(toRe4, re1) || !lanes.Apart(toRe6, re0) || !lanes.Apart(toRe6, re1)) || !lanes.Disjoint(toRe, im) && (!lanes.Apart(toRe4, im2) || !lanes.Apart(toRe4, im3) || !lanes.Apart(toRe6, im2) || !lanes.Apart(toRe6, im3)) || !lanes.Disjoint(toRe, toIm) && (!lanes.Apart(toRe4, toIm5) || !lanes.Apart(toRe4, toIm7) || !lanes.Apart(toRe6, toIm7)) || !lanes.Apart(toRe4, toRe6) || !lanes.Disjoint(toIm, re) && (!lanes.Apart(toIm5, re0) || !lanes.Apart(toIm5, re1) || !lanes.Apart(toIm7, re0) || !lanes.Apart(toIm7, re1)) || !lanes.Disjoint(toIm, im) && (!lanes.Apart(toIm5, im2) || !lanes.Apart(toIm5, im3) || !lanes.Apart(toIm7, im2) || !lanes.Apart(toIm7, im3)) || !lanes.Apart(toIm5, toRe6) || !lanes.Apart(toIm5, toIm7) {
 		return r // a thread uses what another one stores
 	}
-	fft2Row(r.Until(from), n, columns, re, im, toRe, toIm)
+	if from > r.First() {
+		fft2Row(r.Until(from), n, columns, re, im, toRe, toIm)
+	}
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
@@ -192,13 +197,14 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 			lanes.Store(v_5, &toRe6[at])
 //line fft.go:48
 			lanes.Store(v_6, &toIm7[at])
-//line main_kernels_simd.go:196
+//line main_kernels_simd.go:201
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -237,10 +243,12 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 	m7 := m[from+ny*nx*r.Z+ny*r.Y-ny:][:count]
 	m8 := m[from+ny*nx*r.Z+ny*r.Y+ny:][:count]
 	h9 := h[from+ny*nx*r.Z+ny*r.Y:][:count]
-	if !lanes.Apart(h9, m0) || !lanes.Apart(h9, m1) || !lanes.Apart(h9, m2) || !lanes.Apart(h9, demag3) || !lanes.Apart(h9, m4) || !lanes.Apart(h9, m5) || !lanes.Apart(h9, m6) || !lanes.Apart(h9, m7) || !lanes.Apart(h9, m8) {
+	if !lanes.Disjoint(h, m) && (!lanes.Apart(h9, m0) || !lanes.Apart(h9, m1) || !lanes.Apart(h9, m2) || !lanes.Apart(h9, m4) || !lanes.Apart(h9, m5) || !lanes.Apart(h9, m6) || !lanes.Apart(h9, m7) || !lanes.Apart(h9, m8)) || !lanes.Apart(h9, demag3) {
 		return r // a thread uses what another one stores
 	}
-	effectiveRow(r.Until(from), nx, ny, px, of, m, demag, h)
+	if from > r.First() {
+		effectiveRow(r.Until(from), nx, ny, px, of, m, demag, h)
+	}
 	x_2 := r.Y
 	all3 := simd.BroadcastFloat32s(float32(of.AxisX))
 	all4 := simd.BroadcastFloat32s(float32(of.AxisY))
@@ -270,13 +278,14 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 				sum = sum.Add(all8.Mul(lanes.Load[simd.Float32s](&m8[at]).Sub(lanes.Load[simd.Float32s](&m5[at]))))
 			}
 			lanes.Store(sum, &h9[at])
-//line main_kernels_simd.go:274
+//line main_kernels_simd.go:282
 		}
 		if at == count || !lanes.Disjoint(h, m) || !lanes.Disjoint(h, demag) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -289,7 +298,7 @@ func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], 
 	from, to = grid.Within(from, to, length*r.Y, len(re))
 	from, to = grid.Within(from, to, length*r.Y, len(im))
 	from, to = grid.Within(from, to, r.Y*n, len(m))
-	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
+	if to-from < lanes.Lanes32().Len() || uint(n+1<<61) > 1<<62 || to > 1<<31-64 {
 		return r
 	}
 	count := to - from
@@ -299,7 +308,9 @@ func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], 
 	if !lanes.Apart(re0, im1) || !lanes.Apart(re0, m2) || !lanes.Apart(im1, m2) {
 		return r // a thread uses what another one stores
 	}
-	padRow(r.Until(from), n, length, m, re, im)
+	if from > r.First() {
+		padRow(r.Until(from), n, length, m, re, im)
+	}
 	c1 := simd.BroadcastFloat32s(0)
 	bound2 := lanes.Bound32(n)
 	at := 0
@@ -313,13 +324,14 @@ func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], 
 			lanes.Store(c1, &im1[at])
 			on := xs.Less(bound2)
 			lanes.StoreFloat32s(lanes.Load[simd.Float32s](&m2[at]), on, re0[at:])
-//line main_kernels_simd.go:317
+//line main_kernels_simd.go:328
 		}
 		if at == count || !lanes.Disjoint(im, m) || !lanes.Disjoint(re, m) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -350,10 +362,12 @@ func multiplyLanes(r grid.Row, n int, tensor []float32, re []float32, im []float
 	im7 := im[from+0:][:count]
 	im8 := im[from+n:][:count]
 	im9 := im[from+2*n:][:count]
-	if !lanes.Apart(re4, tensor0) || !lanes.Apart(re4, tensor1) || !lanes.Apart(re4, tensor2) || !lanes.Apart(re4, tensor3) || !lanes.Apart(re4, re5) || !lanes.Apart(re4, re6) || !lanes.Apart(re4, im7) || !lanes.Apart(re4, im8) || !lanes.Apart(re4, im9) || !lanes.Apart(re5, tensor0) || !lanes.Apart(re5, tensor1) || !lanes.Apart(re5, tensor2) || !lanes.Apart(re5, tensor3) || !lanes.Apart(re5, re6) || !lanes.Apart(re5, im7) || !lanes.Apart(re5, im8) || !lanes.Apart(re5, im9) || !lanes.Apart(re6, tensor0) || !lanes.Apart(re6, tensor1) || !lanes.Apart(re6, tensor2) || !lanes.Apart(re6, tensor3) || !lanes.Apart(re6, im7) || !lanes.Apart(re6, im8) || !lanes.Apart(re6, im9) || !lanes.Apart(im7, tensor0) || !lanes.Apart(im7, tensor1) || !lanes.Apart(im7, tensor2) || !lanes.Apart(im7, tensor3) || !lanes.Apart(im7, im8) || !lanes.Apart(im7, im9) || !lanes.Apart(im8, tensor0) || !lanes.Apart(im8, tensor1) || !lanes.Apart(im8, tensor2) || !lanes.Apart(im8, tensor3) || !lanes.Apart(im8, im9) || !lanes.Apart(im9, tensor0) || !lanes.Apart(im9, tensor1) || !lanes.Apart(im9, tensor2) || !lanes.Apart(im9, tensor3) {
+	if !lanes.Disjoint(re, tensor) && (!lanes.Apart(re4, tensor0) || !lanes.Apart(re4, tensor1) || !lanes.Apart(re4, tensor2) || !lanes.Apart(re4, tensor3) || !lanes.Apart(re5, tensor0) || !lanes.Apart(re5, tensor1) || !lanes.Apart(re5, tensor2) || !lanes.Apart(re5, tensor3) || !lanes.Apart(re6, tensor0) || !lanes.Apart(re6, tensor1) || !lanes.Apart(re6, tensor2) || !lanes.Apart(re6, tensor3)) || !lanes.Apart(re4, re5) || !lanes.Apart(re4, re6) || !lanes.Apart(re5, re6) || !lanes.Disjoint(re, im) && (!lanes.Apart(re4, im7) || !lanes.Apart(re4, im8) || !lanes.Apart(re4, im9) || !lanes.Apart(re5, im7) || !lanes.Apart(re5, im8) || !lanes.Apart(re5, im9) || !lanes.Apart(re6, im7) || !lanes.Apart(re6, im8) || !lanes.Apart(re6, im9)) || !lanes.Disjoint(im, tensor) && (!lanes.Apart(im7, tensor0) || !lanes.Apart(im7, tensor1) || !lanes.Apart(im7, tensor2) || !lanes.Apart(im7, tensor3) || !lanes.Apart(im8, tensor0) || !lanes.Apart(im8, tensor1) || !lanes.Apart(im8, tensor2) || !lanes.Apart(im8, tensor3) || !lanes.Apart(im9, tensor0) || !lanes.Apart(im9, tensor1) || !lanes.Apart(im9, tensor2) || !lanes.Apart(im9, tensor3)) || !lanes.Apart(im7, im8) || !lanes.Apart(im7, im9) || !lanes.Apart(im8, im9) {
 		return r // a thread uses what another one stores
 	}
-	multiplyRow(r.Until(from), n, tensor, re, im, scale)
+	if from > r.First() {
+		multiplyRow(r.Until(from), n, tensor, re, im, scale)
+	}
 	all0 := simd.BroadcastFloat32s(scale)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
@@ -397,8 +411,9 @@ func multiplyLanes(r grid.Row, n int, tensor []float32, re []float32, im []float
 		lanes.Store(v_11, &im8[at])
 //line llg.go:85
 		lanes.Store(v_12, &im9[at])
-//line main_kernels_simd.go:401
+//line main_kernels_simd.go:415
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -427,10 +442,12 @@ func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k
 	k6 := k[from+0:][:count]
 	k7 := k[from+n:][:count]
 	k8 := k[from+2*n:][:count]
-	if !lanes.Apart(k6, m0) || !lanes.Apart(k6, m1) || !lanes.Apart(k6, m2) || !lanes.Apart(k6, h3) || !lanes.Apart(k6, h4) || !lanes.Apart(k6, h5) || !lanes.Apart(k6, k7) || !lanes.Apart(k6, k8) || !lanes.Apart(k7, m0) || !lanes.Apart(k7, m1) || !lanes.Apart(k7, m2) || !lanes.Apart(k7, h3) || !lanes.Apart(k7, h4) || !lanes.Apart(k7, h5) || !lanes.Apart(k7, k8) || !lanes.Apart(k8, m0) || !lanes.Apart(k8, m1) || !lanes.Apart(k8, m2) || !lanes.Apart(k8, h3) || !lanes.Apart(k8, h4) || !lanes.Apart(k8, h5) {
+	if !lanes.Disjoint(k, m) && (!lanes.Apart(k6, m0) || !lanes.Apart(k6, m1) || !lanes.Apart(k6, m2) || !lanes.Apart(k7, m0) || !lanes.Apart(k7, m1) || !lanes.Apart(k7, m2) || !lanes.Apart(k8, m0) || !lanes.Apart(k8, m1) || !lanes.Apart(k8, m2)) || !lanes.Disjoint(k, h) && (!lanes.Apart(k6, h3) || !lanes.Apart(k6, h4) || !lanes.Apart(k6, h5) || !lanes.Apart(k7, h3) || !lanes.Apart(k7, h4) || !lanes.Apart(k7, h5) || !lanes.Apart(k8, h3) || !lanes.Apart(k8, h4) || !lanes.Apart(k8, h5)) || !lanes.Apart(k6, k7) || !lanes.Apart(k6, k8) || !lanes.Apart(k7, k8) {
 		return r // a thread uses what another one stores
 	}
-	motionRow(r.Until(from), n, damping, m, h, k)
+	if from > r.First() {
+		motionRow(r.Until(from), n, damping, m, h, k)
+	}
 	f := (float32(-1) / (float32(1) + float32((damping * damping))))
 	all1 := simd.BroadcastFloat32s(damping)
 	all2 := simd.BroadcastFloat32s(f)
@@ -458,13 +475,14 @@ func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k
 			lanes.Store(all2.Mul(tx.Add(all1.Mul(my.Mul(tz).Sub(mz.Mul(ty))))), &k6[at])
 			lanes.Store(all2.Mul(ty.Add(all1.Mul(mz.Mul(tx).Sub(mx.Mul(tz))))), &k7[at])
 			lanes.Store(all2.Mul(tz.Add(all1.Mul(mx.Mul(ty).Sub(my.Mul(tx))))), &k8[at])
-//line main_kernels_simd.go:462
+//line main_kernels_simd.go:479
 		}
 		if at == count || !lanes.Disjoint(k, m) || !lanes.Disjoint(k, h) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -489,10 +507,12 @@ func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e gri
 	m4 := m[from+2*n:][:count]
 	h5 := h[from+2*n:][:count]
 	e6 := e[from+0:][:count]
-	if !lanes.Apart(e6, m0) || !lanes.Apart(e6, h1) || !lanes.Apart(e6, m2) || !lanes.Apart(e6, h3) || !lanes.Apart(e6, m4) || !lanes.Apart(e6, h5) {
+	if !lanes.Disjoint(e, m) && (!lanes.Apart(e6, m0) || !lanes.Apart(e6, m2) || !lanes.Apart(e6, m4)) || !lanes.Disjoint(e, h) && (!lanes.Apart(e6, h1) || !lanes.Apart(e6, h3) || !lanes.Apart(e6, h5)) {
 		return r // a thread uses what another one stores
 	}
-	energyRow(r.Until(from), n, of, m, h, e)
+	if from > r.First() {
+		energyRow(r.Until(from), n, of, m, h, e)
+	}
 	all0 := simd.BroadcastFloat32s(float32(of.FieldX))
 	all1 := simd.BroadcastFloat32s(float32(of.FieldY))
 	all2 := simd.BroadcastFloat32s(float32(of.FieldZ))
@@ -505,13 +525,14 @@ func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e gri
 			y := lanes.Load[simd.Float32s](&m2[at]).Mul(lanes.Load[simd.Float32s](&h3[at]).Add(all1))
 			z := lanes.Load[simd.Float32s](&m4[at]).Mul(lanes.Load[simd.Float32s](&h5[at]).Add(all2))
 			lanes.Store(x_2.Add(y).Add(z).Neg().Div(c3), &e6[at])
-//line main_kernels_simd.go:509
+//line main_kernels_simd.go:529
 		}
 		if at == count || !lanes.Disjoint(e, m) || !lanes.Disjoint(e, h) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -531,20 +552,23 @@ func partLanes(r grid.Row, fraction float32, state []float32, m []float32, k []f
 	if !lanes.Apart(at2, m0) || !lanes.Apart(at2, k1) || !lanes.Disjoint(at2, state) {
 		return r // a thread uses what another one stores
 	}
-	partRow(r.Until(from), fraction, state, m, k, at)
+	if from > r.First() {
+		partRow(r.Until(from), fraction, state, m, k, at)
+	}
 	all0 := simd.BroadcastFloat32s(float32((fraction * state[2])))
 	at_2 := 0
 	for {
 		for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
 //line llg.go:120
 			lanes.Store(lanes.Load[simd.Float32s](&m0[at_2]).Add(all0.Mul(lanes.Load[simd.Float32s](&k1[at_2]))), &at2[at_2])
-//line main_kernels_simd.go:542
+//line main_kernels_simd.go:565
 		}
 		if at_2 == count || !lanes.Disjoint(at, m) || !lanes.Disjoint(at, state) || !lanes.Disjoint(at, k) {
 			break
 		}
 		at_2 = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at_2)
 }
 
@@ -585,10 +609,12 @@ func wholeLanes(r grid.Row, n int, state []float32, m []float32, k1 []float32, k
 	next12 := next[from+0:][:count]
 	next13 := next[from+n:][:count]
 	next14 := next[from+2*n:][:count]
-	if !lanes.Apart(next12, m0) || !lanes.Apart(next12, k11) || !lanes.Apart(next12, k22) || !lanes.Apart(next12, k33) || !lanes.Apart(next12, m4) || !lanes.Apart(next12, k15) || !lanes.Apart(next12, k26) || !lanes.Apart(next12, k37) || !lanes.Apart(next12, m8) || !lanes.Apart(next12, k19) || !lanes.Apart(next12, k210) || !lanes.Apart(next12, k311) || !lanes.Apart(next12, next13) || !lanes.Apart(next12, next14) || !lanes.Disjoint(next12, state) || !lanes.Apart(next13, m0) || !lanes.Apart(next13, k11) || !lanes.Apart(next13, k22) || !lanes.Apart(next13, k33) || !lanes.Apart(next13, m4) || !lanes.Apart(next13, k15) || !lanes.Apart(next13, k26) || !lanes.Apart(next13, k37) || !lanes.Apart(next13, m8) || !lanes.Apart(next13, k19) || !lanes.Apart(next13, k210) || !lanes.Apart(next13, k311) || !lanes.Apart(next13, next14) || !lanes.Disjoint(next13, state) || !lanes.Apart(next14, m0) || !lanes.Apart(next14, k11) || !lanes.Apart(next14, k22) || !lanes.Apart(next14, k33) || !lanes.Apart(next14, m4) || !lanes.Apart(next14, k15) || !lanes.Apart(next14, k26) || !lanes.Apart(next14, k37) || !lanes.Apart(next14, m8) || !lanes.Apart(next14, k19) || !lanes.Apart(next14, k210) || !lanes.Apart(next14, k311) || !lanes.Disjoint(next14, state) {
+	if !lanes.Disjoint(next, m) && (!lanes.Apart(next12, m0) || !lanes.Apart(next12, m4) || !lanes.Apart(next12, m8) || !lanes.Apart(next13, m0) || !lanes.Apart(next13, m4) || !lanes.Apart(next13, m8) || !lanes.Apart(next14, m0) || !lanes.Apart(next14, m4) || !lanes.Apart(next14, m8)) || !lanes.Disjoint(next, k1) && (!lanes.Apart(next12, k11) || !lanes.Apart(next12, k15) || !lanes.Apart(next12, k19) || !lanes.Apart(next13, k11) || !lanes.Apart(next13, k15) || !lanes.Apart(next13, k19) || !lanes.Apart(next14, k11) || !lanes.Apart(next14, k15) || !lanes.Apart(next14, k19)) || !lanes.Disjoint(next, k2) && (!lanes.Apart(next12, k22) || !lanes.Apart(next12, k26) || !lanes.Apart(next12, k210) || !lanes.Apart(next13, k22) || !lanes.Apart(next13, k26) || !lanes.Apart(next13, k210) || !lanes.Apart(next14, k22) || !lanes.Apart(next14, k26) || !lanes.Apart(next14, k210)) || !lanes.Disjoint(next, k3) && (!lanes.Apart(next12, k33) || !lanes.Apart(next12, k37) || !lanes.Apart(next12, k311) || !lanes.Apart(next13, k33) || !lanes.Apart(next13, k37) || !lanes.Apart(next13, k311) || !lanes.Apart(next14, k33) || !lanes.Apart(next14, k37) || !lanes.Apart(next14, k311)) || !lanes.Apart(next12, next13) || !lanes.Apart(next12, next14) || !lanes.Apart(next13, next14) || !lanes.Disjoint(next, state) && (!lanes.Disjoint(next12, state) || !lanes.Disjoint(next13, state) || !lanes.Disjoint(next14, state)) {
 		return r // a thread uses what another one stores
 	}
-	wholeRow(r.Until(from), n, state, m, k1, k2, k3, next)
+	if from > r.First() {
+		wholeRow(r.Until(from), n, state, m, k1, k2, k3, next)
+	}
 	dt := (state[2] / float32(9))
 	c1 := simd.BroadcastFloat32s(2)
 	c2 := simd.BroadcastFloat32s(3)
@@ -614,13 +640,14 @@ func wholeLanes(r grid.Row, n int, state []float32, m []float32, k1 []float32, k
 			lanes.Store(v_4, &next13[at])
 //line llg.go:134
 			lanes.Store(v_5, &next14[at])
-//line main_kernels_simd.go:618
+//line main_kernels_simd.go:644
 		}
 		if at == count || !lanes.Disjoint(next, state) || !lanes.Disjoint(next, m) || !lanes.Disjoint(next, k1) || !lanes.Disjoint(next, k2) || !lanes.Disjoint(next, k3) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -657,10 +684,12 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 	k110 := k1[from+2*n:][:count]
 	k411 := k4[from+2*n:][:count]
 	away12 := away[from+0:][:count]
-	if !lanes.Apart(away12, k20) || !lanes.Apart(away12, k31) || !lanes.Apart(away12, k12) || !lanes.Apart(away12, k43) || !lanes.Apart(away12, k24) || !lanes.Apart(away12, k35) || !lanes.Apart(away12, k16) || !lanes.Apart(away12, k47) || !lanes.Apart(away12, k28) || !lanes.Apart(away12, k39) || !lanes.Apart(away12, k110) || !lanes.Apart(away12, k411) || !lanes.Disjoint(away12, state) {
+	if !lanes.Disjoint(away, k2) && (!lanes.Apart(away12, k20) || !lanes.Apart(away12, k24) || !lanes.Apart(away12, k28)) || !lanes.Disjoint(away, k3) && (!lanes.Apart(away12, k31) || !lanes.Apart(away12, k35) || !lanes.Apart(away12, k39)) || !lanes.Disjoint(away, k1) && (!lanes.Apart(away12, k12) || !lanes.Apart(away12, k16) || !lanes.Apart(away12, k110)) || !lanes.Disjoint(away, k4) && (!lanes.Apart(away12, k43) || !lanes.Apart(away12, k47) || !lanes.Apart(away12, k411)) || !lanes.Disjoint(away12, state) {
 		return r // a thread uses what another one stores
 	}
-	deviationRow(r.Until(from), n, state, k1, k2, k3, k4, away)
+	if from > r.First() {
+		deviationRow(r.Until(from), n, state, k1, k2, k3, k4, away)
+	}
 	dt := (state[2] / float32(72))
 	c1 := simd.BroadcastFloat32s(6)
 	c2 := simd.BroadcastFloat32s(8)
@@ -675,13 +704,14 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 			y := all5.Mul(c1.Mul(lanes.Load[simd.Float32s](&k24[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k35[at]))).Sub(c3.Mul(lanes.Load[simd.Float32s](&k16[at]))).Sub(c4.Mul(lanes.Load[simd.Float32s](&k47[at]))))
 			z := all5.Mul(c1.Mul(lanes.Load[simd.Float32s](&k28[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k39[at]))).Sub(c3.Mul(lanes.Load[simd.Float32s](&k110[at]))).Sub(c4.Mul(lanes.Load[simd.Float32s](&k411[at]))))
 			lanes.Store(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)), &away12[at])
-//line main_kernels_simd.go:679
+//line main_kernels_simd.go:708
 		}
 		if at == count || !lanes.Disjoint(away, state) || !lanes.Disjoint(away, k2) || !lanes.Disjoint(away, k3) || !lanes.Disjoint(away, k1) || !lanes.Disjoint(away, k4) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -692,7 +722,7 @@ func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []
 	from, to = grid.Within(from, to, 0, len(k4))
 	from, to = grid.Within(from, to, 0, len(m))
 	from, to = grid.Within(from, to, 0, len(k1))
-	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 || len(state) <= 3 {
+	if to-from < lanes.Lanes32().Len() || uint(len(m)+1<<61) > 1<<62 || to > 1<<31-64 || len(state) <= 3 {
 		return r
 	}
 	count := to - from
@@ -703,7 +733,9 @@ func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []
 	if !lanes.Apart(m2, next0) || !lanes.Apart(m2, k41) || !lanes.Apart(m2, k13) || !lanes.Disjoint(m2, state) || !lanes.Apart(k13, next0) || !lanes.Apart(k13, k41) || !lanes.Disjoint(k13, state) {
 		return r // a thread uses what another one stores
 	}
-	acceptRow(r.Until(from), state, next, k4, m, k1)
+	if from > r.First() {
+		acceptRow(r.Until(from), state, next, k4, m, k1)
+	}
 	bound0 := lanes.Bound32(len(m))
 	at := 0
 	for {
@@ -719,12 +751,13 @@ func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []
 			lanes.StoreFloat32s(v, on, m2[at:])
 //line llg.go:179
 			lanes.StoreFloat32s(v_2, on, k13[at:])
-//line main_kernels_simd.go:723
+//line main_kernels_simd.go:755
 		}
 		if at == count || !lanes.Disjoint(k1, state) || !lanes.Disjoint(k1, next) || !lanes.Disjoint(k1, k4) || !lanes.Disjoint(m, state) || !lanes.Disjoint(m, next) || !lanes.Disjoint(m, k4) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }

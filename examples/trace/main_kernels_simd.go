@@ -31,7 +31,9 @@ func clearEdgesLanes(r grid.Row, row []float32) grid.Row {
 	if !lanes.Apart(row0, row1) {
 		return r // a thread uses what another one stores
 	}
-	clearEdgesRow(r.Until(from), row)
+	if from > r.First() {
+		clearEdgesRow(r.Until(from), row)
+	}
 	c0 := simd.BroadcastFloat32s(0)
 	at := 0
 	for {
@@ -40,12 +42,13 @@ func clearEdgesLanes(r grid.Row, row []float32) grid.Row {
 			lanes.Store(c0, &row0[at])
 //line main.go:37
 			lanes.Store(c0, &row1[at])
-//line main_kernels_simd.go:44
+//line main_kernels_simd.go:46
 		}
 		if at == count {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }

@@ -273,7 +273,7 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		case loops[i] != nil:
 			front := ""
 			if v := vectors[i]; v != nil {
-				front = fmt.Sprintf("if %s != nil {\nrow = %[1]s(row%s)\n}\n", v.Hook, loops[i].args)
+				front = fmt.Sprintf("if %s != nil {\nif row = %[1]s(row%s); row.First() >= row.End {\ncontinue\n}\n}\n", v.Hook, loops[i].args)
 			}
 			fmt.Fprintf(&b, "\t\tif !grid.Covered() {\n\t\t\tfor row := range grid.Rows(blk) {\n%s\t\t\t\t%s(row%s)\n\t\t\t}\n\t\t\treturn\n\t\t}\n", front, loop, loops[i].args)
 		}

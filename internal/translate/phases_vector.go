@@ -152,7 +152,7 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 	params := []*param{{name: ph.thread.Name(), kind: thread}}
 	var list strings.Builder
 	pass := func(name string, t types.Type, text string) {
-		params = append(params, &param{name: name, typ: t})
+		params = append(params, paramOf(types.NewVar(token.NoPos, ph.p.Types, name, t)))
 		fmt.Fprintf(&list, ", %s %s", name, ph.p.typeName(t))
 		m.args += text + ", "
 	}
@@ -179,7 +179,7 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 			continue
 		}
 		a, ok := v.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Array)
-		if !ok || !fixed(a.Elem()) {
+		if !ok || !fixed(numberIn(a.Elem())) {
 			return nil, nil, false
 		}
 		m.private = append(m.private, v.Name())

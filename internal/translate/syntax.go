@@ -14,6 +14,14 @@ func fixed(t types.Type) bool {
 	return ok && b.Info()&(types.IsInteger|types.IsFloat) != 0 && b.Kind() != types.Int && b.Kind() != types.Uint && b.Kind() != types.Uintptr
 }
 
+// numberIn returns the type of the elements of an array, or of arrays in it, and a type that is none as it is.
+func numberIn(t types.Type) types.Type {
+	for a, ok := t.Underlying().(*types.Array); ok; a, ok = t.Underlying().(*types.Array) {
+		t = a.Elem()
+	}
+	return t
+}
+
 // isBarrier reports whether a statement is a barrier.
 func (p *Package) isBarrier(s ast.Stmt) bool {
 	e, ok := s.(*ast.ExprStmt)

@@ -31,6 +31,10 @@ func some64(x float64) float64 {
 
 var _ = math.Abs
 
+type triple32 struct{ a, b, c float32 }
+
+type triple64 struct{ a, b, c float64 }
+
 var weights = [...]float32{0.5, -2, 3e7, 0.1, 1e-40, 4}
 
 `
@@ -81,7 +85,7 @@ func (g *laneGenerator) kernel() string {
 	for range g.IntN(3) {
 		g.helper()
 	}
-	fmt.Fprintf(&g.b, "//halyard:kernel\nfunc k%d(t grid.Thread, n int, a %s, m %s, c %s, x, y []%[2]s, z []%[3]s, u []%[4]s, w []uint16, s []int8, p []float32, q []int32, v [][4]%[2]s, o [][3][4]%[2]s) {\n", g.id, g.f, g.i, g.u)
+	fmt.Fprintf(&g.b, "//halyard:kernel\nfunc k%d(t grid.Thread, n int, a %s, m %s, c %s, x, y []%[2]s, z []%[3]s, u []%[4]s, w []uint16, s []int8, p []float32, q []int32, v [][4]%[2]s, o [][3][4]%[2]s, e []triple%[5]s) {\n", g.id, g.f, g.i, g.u, g.f[5:])
 	g.vars = []laneName{{"a", g.f, g.IntN(4) > 0}, {"m", g.i, g.IntN(4) > 0}, {"c", g.u, g.IntN(4) > 0}}
 	switch g.IntN(3) {
 	case 0:
@@ -447,6 +451,9 @@ func (g *laneGenerator) index(store bool) string {
 		}
 		return g.one("0", "n - 1", "2", "int(m & 3)")
 	}
+	if !store && g.IntN(12) == 0 {
+		return g.one("max(t.Global(0)-1, 0)", "min(t.Global(0)+1, n-1)", "min(n-1, t.Global(0)+2)", "max(min(t.Global(0), n-2), 1)", "max(0, i-2)")
+	}
 	if g.step > 0 && (store || g.IntN(4) > 0) {
 		if !store && g.IntN(4) == 0 {
 			return g.one("i*n + 1", "n - i", "3 - 2*i", "i*i")
@@ -458,8 +465,12 @@ func (g *laneGenerator) index(store bool) string {
 
 func (g *laneGenerator) store() {
 	g.stored = true
+	if g.IntN(16) == 0 {
+		g.line("e[%s] = triple%s{c: %s, a: %s}", g.one("i", "i + 1"), g.f[5:], g.expr(g.f, 2), g.expr(g.f, 1))
+		return
+	}
 	if g.IntN(12) == 0 {
-		g.line("%s %s %s", g.one("v[i][1]", "v[i+1][3]", "o[i][2][0]", "o[i][1][m&1]", "v[2][i]", "o[1][2][i]"), g.one("=", "+="), g.expr(g.f, 2))
+		g.line("%s %s %s", g.one("e[i].b", "e[i+1].a", "e[2].c", "v[i][1]", "v[i+1][3]", "o[i][2][0]", "o[i][1][m&1]", "v[2][i]", "o[1][2][i]"), g.one("=", "+="), g.expr(g.f, 2))
 		return
 	}
 	name, typ := g.slice()
@@ -492,7 +503,7 @@ func (g *laneGenerator) slice() (name, typ string) {
 
 func (g *laneGenerator) expr(t string, depth int) string {
 	if g.inCall == "" && !g.plain && t == g.f && g.IntN(24) == 0 {
-		return g.one("v[i][1]", "v[i+1][3]", "o[i][2][0]", "o[i][1][m&1]", "v[2][i]", "v[1][2]", "o[1][2][i]", "o[m&3][2][1]")
+		return g.one("e[i].a", "e[i+1].c", "e[2].b", "e[m&3].a", "v[i][1]", "v[i+1][3]", "o[i][2][0]", "o[i][1][m&1]", "v[2][i]", "v[1][2]", "o[1][2][i]", "o[m&3][2][1]")
 	}
 	if t == g.f && !g.plain && g.IntN(30) == 0 {
 		return fmt.Sprintf("%s(weights[%s])", t, g.one("2", g.count()+" & 3", g.count()+" & 3", g.count()+" & 7"))
@@ -531,7 +542,7 @@ func (g *laneGenerator) expr(t string, depth int) string {
 			return fmt.Sprintf("!(%s)", e("bool"))
 		case 3:
 			if g.inCall == "" {
-				return fmt.Sprintf("%s %s %s", g.one("i", "i + 3", "t.Global(0)"), g.one("<", "<=", ">", ">=", "==", "!="), g.one("n", "n - 2", "5", "7"))
+				return fmt.Sprintf("%s %s %s", g.one("i", "i + 3", "t.Global(0)", "n - i", "5 - t.Global(0)", "i - n", "int(m) - i"), g.one("<", "<=", ">", ">=", "==", "!="), g.one("n", "n - 2", "5", "7", "-1", "int(m)"))
 			}
 		}
 		of := g.one(g.f, g.i, g.u, g.f, "float32", "int32")
@@ -545,9 +556,9 @@ func (g *laneGenerator) expr(t string, depth int) string {
 			return fmt.Sprintf("(-%s)", e(t))
 		case 1:
 			if t == "float64" {
-				return fmt.Sprintf("math.%s(%s)", g.one("Sqrt", "Abs"), e(t))
+				return fmt.Sprintf("math.%s(%s)", g.one("Sqrt", "Abs", "Exp", "Floor", "Cbrt"), e(t))
 			}
-			return fmt.Sprintf("float32(math.%s(float64(%s)))", g.one("Sqrt", "Abs"), e(t))
+			return fmt.Sprintf("float32(math.%s(float64(%s)))", g.one("Sqrt", "Abs", "Exp", "Floor", "Cbrt"), e(t))
 		case 2:
 			return fmt.Sprintf("%s(%s, %s)", g.one("min", "max"), e(t), second(t))
 		case 3:

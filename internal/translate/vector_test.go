@@ -105,14 +105,14 @@ func try(f func()) (text string) {
 var ran, vectors int // threads
 
 // rows leaves all threads of a row to the loop without vectors.
-func rows[F float, I, U any](r grid.Row, _ int, _ F, _ I, _ U, _, _ []F, _ []I, _ []U, _ []uint16, _ []int8, _ []float32, _ []int32, _ [][4]F, _ [][3][4]F) grid.Row {
+func rows[F float, I, U, T any](r grid.Row, _ int, _ F, _ I, _ U, _, _ []F, _ []I, _ []U, _ []uint16, _ []int8, _ []float32, _ []int32, _ [][4]F, _ [][3][4]F, _ []T) grid.Row {
 	return r
 }
 
-func run[F float, I comparable, U any](seed uint64, integer func(uint64) I, unsigned func(uint64) U,
-	plain func(t grid.Thread, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F),
-	row func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F),
-	front func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F) grid.Row) {
+func run[F float, I comparable, U, T any](seed uint64, integer func(uint64) I, unsigned func(uint64) U,
+	plain func(t grid.Thread, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F, e []T),
+	row func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F, e []T),
+	front func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F, e []T) grid.Row) {
 	if front == nil { // Go may fuse its products with sums here
 		return
 	}
@@ -121,7 +121,7 @@ func run[F float, I comparable, U any](seed uint64, integer func(uint64) I, unsi
 		n := 1 + r.IntN(90)
 		rows := 1 + r.IntN(3)
 		size := n*rows + r.IntN(3)*(n+3)
-		m := fill[F, I, U](r, 18*size+64, integer)
+		m := fill[F, I, U](r, 21*size+64, integer)
 		a, i, c := F(floats[r.IntN(len(floats))]), integer(r.Uint64()>>r.IntN(63)), unsigned(r.Uint64()>>r.IntN(63))
 		offset := []int{size, 0, 1, -1, 3, 16, -5, size + 7}
 		at := func() int { return max(0, min(len(m.f)-size, 16+offset[r.IntN(len(offset))])) }
@@ -129,34 +129,35 @@ func run[F float, I comparable, U any](seed uint64, integer func(uint64) I, unsi
 		if round%2 == 1 {
 			xo, yo, zo, uo = at(), at(), at(), at()
 		}
-		vo, oo := 2*size+64, 6*size+64
+		vo, oo, eo := 2*size+64, 6*size+64, 18*size+64
 		if round%4 == 3 {
-			vo, oo = r.IntN(size), r.IntN(6*size)
+			vo, oo, eo = r.IntN(size), r.IntN(6*size), r.IntN(18*size)
 		}
 		yo, uo = min(yo, len(m.f)-size), min(uo, len(m.f)-size)
 		short := r.IntN(3) * r.IntN(5)
 		block := kernel.Block{Size: [3]uint32{uint32(n + r.IntN(3)*r.IntN(20)), uint32(rows), 1}, Grid: [3]uint32{1, 1, 1}}
-		slices := func(m memory[F, I, U]) (x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F) {
+		slices := func(m memory[F, I, U]) (x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F, e []T) {
 			whole := unsafe.Slice((*U)(unsafe.Pointer(&m.i[0])), len(m.i))
 			return m.f[xo:][:size], m.f[yo:][:size-short], m.i[zo:][:size], whole[uo:][:size], m.w[:size], m.s[:size-short], m.p[:size], m.q[:size],
-				unsafe.Slice((*[4]F)(unsafe.Pointer(&m.f[vo])), size-short), unsafe.Slice((*[3][4]F)(unsafe.Pointer(&m.f[oo])), size)
+				unsafe.Slice((*[4]F)(unsafe.Pointer(&m.f[vo])), size-short), unsafe.Slice((*[3][4]F)(unsafe.Pointer(&m.f[oo])), size),
+				unsafe.Slice((*T)(unsafe.Pointer(&m.f[eo])), size)
 		}
 		one, two := m.clone(), m.clone()
 		b := block
 		text := try(func() {
-			x, y, z, u, w, s, p, q, v, o := slices(one)
+			x, y, z, u, w, s, p, q, v, o, e := slices(one)
 			for t := range grid.Threads(&b) {
-				plain(t, n, a, i, c, x, y, z, u, w, s, p, q, v, o)
+				plain(t, n, a, i, c, x, y, z, u, w, s, p, q, v, o, e)
 			}
 		})
 		b = block
 		again := try(func() {
-			x, y, z, u, w, s, p, q, v, o := slices(two)
+			x, y, z, u, w, s, p, q, v, o, e := slices(two)
 			for t := range grid.Rows(&b) {
-				rest := front(t, n, a, i, c, x, y, z, u, w, s, p, q, v, o)
+				rest := front(t, n, a, i, c, x, y, z, u, w, s, p, q, v, o, e)
 				ran += t.End - t.First()
 				vectors += rest.First() - t.First()
-				row(rest, n, a, i, c, x, y, z, u, w, s, p, q, v, o)
+				row(rest, n, a, i, c, x, y, z, u, w, s, p, q, v, o, e)
 			}
 		})
 		if d := alike(one, two); d != "" || text != again {
@@ -245,7 +246,13 @@ func TestWhatHasVectors(t *testing.T) {
 		{"y[i] = float32(2 * i)", "convert the place before"},
 		{"y[z[i]] = a", "the stores of the threads are not to neighbours"},
 		{"y[i] = a\nfor k := range 3 {\n y[i] += x[int(z[0])+k]\n}", "after something was stored"},
-		{"y[i] = float32(math.Sin(float64(x[i])))", "package simd has no math.Sin"},
+		{"y[i] = float32(math.Sin(float64(x[i])))", "the kernel computes so little with elements that are apart"},
+		{"y[i] = float32(math.Sin(float64(x[i]*a+2))) + x[i]/a + x[i]*x[i+1] + x[i]/(a+x[i+2])", ""},
+		{"y[i] = float32(math.Pow(float64(x[i]), 3))", "package simd has no math.Pow"},
+		{"if i < len(y) {\n y[i] = x[max(i-1, 0)] + x[min(i+1, len(y)-1)] + x[min(len(y)-1, i)]\n}", ""},
+		{"if i < len(y) {\n y[i] = x[max(i-9, 0)]\n}", "the elements of the threads are not neighbours"},
+		{"if i < len(y) {\n y[i] = x[min(i+1, wide)]\n}", "the elements of the threads are not neighbours"},
+		{"if wide-i > 3 && i-wide <= 2 {\n y[i] = a\n}", ""},
 		{"switch {\ncase x[i] > 0:\n y[i] = a\n}", ""},
 		{"switch z[i] {\ncase 1, 2:\n y[i] = 3\ncase 4:\n y[i] = a\ndefault:\n y[i] = 5\n}", ""},
 		{"for k := range z[i] {\n a += float32(k)\n}\ny[i] = a", ""},
@@ -282,6 +289,10 @@ func TestArraysInVectors(t *testing.T) {
 	require.NoError(t, err)
 	const nearest = "best, least := 0, float32(1e38)\nfor c := range 9 {\n away := float32(0)\n for d, x := range p[i] {\n away += float32((x - y[c][d]) * (x - y[c][d]))\n }\n if away < least {\n best, least = c, away\n }\n}\n"
 	for _, c := range []struct{ body, has, why string }{
+		{"v := e[i].a\nfor range 19 {\n v = float32(v*v) + a\n}\ne[i] = pair{b: v}", "lanes.ScatterFloat32s(b, lanes.All32(), eOf0, x*2+1, 2)", ""},
+		{"v := e[i].a\nfor range 9 {\n v = float32(v*v) + a\n}\ne[i+1].b = v", "", "threads may share elements of e, which is indexed in another way, too"},
+		{"m[i] = mixed{a, 1}", "", "this expression does not become a vector"},
+		{"m[i].a = a", "", "the elements of m have type mixed"},
 		{"v := y[i][1]\nfor range 9 {\n v = float32(v*v) + a\n}\ny[i][2] = v", "lanes.ScatterFloat32s", ""},
 		{"y[i][2] = float32(2 * y[i][1])", "", "the kernel computes so little with elements that are apart"},
 		{"for _, x := range p[i] {\n a += x\n}\ny[i][0] = a", "", "the kernel computes so little with elements that are apart"},
@@ -303,8 +314,9 @@ func TestArraysInVectors(t *testing.T) {
 		{"for k := i; p[k][0] > 0 && k < len(p); k++ {\n a += 1\n}\ny[i][0] = a", "", "k is not compared with len(p) by the loop around"},
 		{"for _, x := range p[i] {\n if x > 0 {\n break\n }\n a += x\n}\ny[i][0] = a", "", "this leaves a loop over an array"},
 	} {
-		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\n//halyard:kernel\n" +
-			"func k(t grid.Thread, a float32, wide int, p, y [][8]float32, s [][9]float32, z []int32) {\ni := t.Global(0)\n" + c.body + "\n}\n"
+		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\n" +
+			"type pair struct{ a, b float32 }\n\ntype mixed struct {\na float32\nb int32\n}\n\n//halyard:kernel\n" +
+			"func k(t grid.Thread, a float32, wide int, p, y [][8]float32, s [][9]float32, z []int32, e []pair, m []mixed) {\ni := t.Global(0)\n" + c.body + "\n}\n"
 		made, err := translatedWith(imp, src)
 		require.NoError(t, err, c.body)
 		require.Len(t, made.Loops, 1)
@@ -426,9 +438,9 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 		rows, vectors, loops := laneFiles(t, imp, src.String())
 		table.WriteString("package main\n\nfunc all() {\n")
 		for k, l := range loops {
-			seed, kinds, front := *randomSeed+uint64(first+k), "i32, u32", "rows[float32, int32, uint32]"
+			seed, kinds, front := *randomSeed+uint64(first+k), "i32, u32", "rows[float32, int32, uint32, triple32]"
 			if seed%3 == 0 {
-				kinds, front = "i64, u64", "rows[float64, int64, uint64]"
+				kinds, front = "i64, u64", "rows[float64, int64, uint64, triple64]"
 			}
 			if l.Vectors {
 				done++

@@ -80,9 +80,7 @@ func (p *Package) laneParam(m *param) lanes.Param {
 		number = elem(m)
 		n.Element = types.TypeString(number, types.RelativeTo(p.Types))
 	}
-	for a, ok := number.Underlying().(*types.Array); ok; a, ok = number.Underlying().(*types.Array) {
-		number = a.Elem()
-	}
+	number = numberIn(number)
 	_, isNumber := number.Underlying().(*types.Basic)
 	_, predeclared := types.Unalias(number).(*types.Basic)
 	n.Named = isNumber && !predeclared

@@ -63,17 +63,23 @@ func Without(from, to, place int) (int, int) {
 // x2[grid.At(at, i-1)]: x2 is a part of x, and x2[at] is x[i-1].
 func At(at, _ int) int { return at }
 
-// Rows returns an iterator over the rows of a block, one after the other. Like [Threads] it is for kernels without [Thread.Barrier] and
-// [Shared].
+// long is how many threads a row has at most, because of [clearUpper].
+const long = 1 << 12
+
+// Rows returns an iterator over the rows of a block, one after the other; a long one comes in parts. Like [Threads] it is for kernels without
+// [Thread.Barrier] and [Shared].
 func Rows(b *kernel.Block) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
-		r := Row{first: starts(b, 0), End: ends(b, 0)}
+		var r Row
 		for z, endZ := starts(b, 2), ends(b, 2); z < endZ; z++ {
 			for y, endY := starts(b, 1), ends(b, 1); y < endY; y++ {
 				r.Y, r.Z = y, z
-				clearUpper()
-				if !yield(r) {
-					return
+				for x, end := starts(b, 0), ends(b, 0); x < end; x += long {
+					r.first, r.End = x, min(x+long, end)
+					clearUpper()
+					if !yield(r) {
+						return
+					}
 				}
 			}
 		}

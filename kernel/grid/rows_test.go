@@ -17,6 +17,7 @@ func TestRowsHaveTheThreads(t *testing.T) {
 		{Size: [3]uint32{1, 1, 1}},
 		{Size: [3]uint32{5, 3, 2}, Index: [3]uint32{4, 2, 1}},
 		{Size: [3]uint32{1, 1, 4}, Index: [3]uint32{0, 7, 3}},
+		{Size: [3]uint32{9000, 2, 1}, Index: [3]uint32{1, 0, 0}},
 		{Size: [3]uint32{2, 1, 1}, Index: [3]uint32{1<<31 - 2, 65534, 65534}},
 	} {
 		var want, got [][3]int
@@ -24,6 +25,7 @@ func TestRowsHaveTheThreads(t *testing.T) {
 			want = append(want, [3]int{th.Global(0), th.Global(1), th.Global(2)})
 		}
 		for r := range grid.Rows(b) {
+			assert.LessOrEqual(t, r.End-r.First(), 4096, "long rows come in parts")
 			for x := r.First(); x < r.End; x++ {
 				got = append(got, [3]int{x, r.Y, r.Z})
 			}

@@ -5,10 +5,14 @@ package lanes
 import (
 	"simd"
 	"simd/archsimd"
+	"unsafe"
 )
 
 // Package simd has no operation for these, and archsimd has an instruction. The compiler chooses the case of each switch when it compiles a
 // function for a width, so that the switch costs nothing.
+
+// ClearUpper clears the upper halves of the vector registers. While they are set, scalar code on floats is slower, on some processors by far.
+func ClearUpper() { archsimd.ClearAVXUpperBits() }
 
 // Any32 reports whether m has a lane.
 func Any32(m simd.Mask32s) bool {
@@ -37,11 +41,19 @@ func StoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
 	switch v := v.ToArch().(type) {
 	case archsimd.Uint32x4:
 		if m, ok := m.ToArch().(archsimd.Mask32x4); ok {
+			if m.ToBits() == 0xf { // storing under a mask is slow on some processors
+				v.StoreArray((*[4]uint32)(s))
+				return
+			}
 			v.StoreArrayMasked((*[4]uint32)(s), m)
 			return
 		}
 	case archsimd.Uint32x8:
 		if m, ok := m.ToArch().(archsimd.Mask32x8); ok {
+			if m.ToBits() == 0xff { // storing under a mask is slow on some processors
+				v.StoreArray((*[8]uint32)(s))
+				return
+			}
 			v.StoreArrayMasked((*[8]uint32)(s), m)
 			return
 		}
@@ -54,16 +66,47 @@ func StoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) {
 	switch v := v.ToArch().(type) {
 	case archsimd.Uint64x2:
 		if m, ok := m.ToArch().(archsimd.Mask64x2); ok {
+			if m.ToBits() == 0x3 { // storing under a mask is slow on some processors
+				v.StoreArray((*[2]uint64)(s))
+				return
+			}
 			v.StoreArrayMasked((*[2]uint64)(s), m)
 			return
 		}
 	case archsimd.Uint64x4:
 		if m, ok := m.ToArch().(archsimd.Mask64x4); ok {
+			if m.ToBits() == 0xf { // storing under a mask is slow on some processors
+				v.StoreArray((*[4]uint64)(s))
+				return
+			}
 			v.StoreArrayMasked((*[4]uint64)(s), m)
 			return
 		}
 	}
 	ScatterUint64s(v, m, s, 0, 1)
+}
+
+// LoadUint8 returns the first elements of s, widened to 32 bits.
+func LoadUint8(s []uint8) simd.Uint32s {
+	var v simd.Uint32s
+	if _, ok := v.ToArch().(archsimd.Uint32x8); ok && len(s) >= 8 {
+		return simd.Uint32sFromArch(eight(unsafe.Pointer(&s[0])).ExtendLo8ToUint32())
+	}
+	return slowLoadUint8(s)
+}
+
+// LoadInt8 returns the first elements of s, widened to 32 bits.
+func LoadInt8(s []int8) simd.Int32s {
+	var v simd.Int32s
+	if _, ok := v.ToArch().(archsimd.Int32x8); ok && len(s) >= 8 {
+		return simd.Int32sFromArch(eight(unsafe.Pointer(&s[0])).BitsToInt8().ExtendLo8ToInt32())
+	}
+	return slowLoadInt8(s)
+}
+
+func eight(p unsafe.Pointer) archsimd.Uint8x16 {
+	var v archsimd.Uint64x2
+	return v.SetElem(0, *(*uint64)(p)).ReshapeToUint8s()
 }
 
 // Load64Int32 returns the first elements of s, widened to 64 bits.

@@ -4,6 +4,9 @@ package lanes
 
 import "simd"
 
+// ClearUpper does nothing: only processors of AMD64 need it.
+func ClearUpper() {}
+
 // Any32 reports whether m has a lane.
 func Any32(m simd.Mask32s) bool { return slowAny32(m) }
 
@@ -15,6 +18,12 @@ func StoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) { ScatterUint32s(v
 
 // StoreUint64s stores v in the first elements of s, for the lanes of m.
 func StoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) { ScatterUint64s(v, m, s, 0, 1) }
+
+// LoadUint8 returns the first elements of s, widened to 32 bits.
+func LoadUint8(s []uint8) simd.Uint32s { return slowLoadUint8(s) }
+
+// LoadInt8 returns the first elements of s, widened to 32 bits.
+func LoadInt8(s []int8) simd.Int32s { return slowLoadInt8(s) }
 
 // Load64Int32 returns the first elements of s, widened to 64 bits.
 func Load64Int32(s []int32) simd.Int64s { return slowLoad64Int32(s) }

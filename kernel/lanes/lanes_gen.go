@@ -404,8 +404,8 @@ func RoundUint64s(x simd.Uint64s) simd.Float64s {
 	return simd.LoadFloat64s(to[:])
 }
 
-// LoadInt8 returns the first elements of s, widened to 32 bits.
-func LoadInt8(s []int8) simd.Int32s {
+// slowLoadInt8 is LoadInt8 where package simd/archsimd has nothing better.
+func slowLoadInt8(s []int8) simd.Int32s {
 	var a [most]int32
 	var v simd.Int32s
 	convert[int32](a[:], s[:v.Len()])
@@ -448,8 +448,8 @@ func WrapInt16(v simd.Int32s) simd.Int32s {
 	return AloneInt32s(v.ShiftAllLeft(16).ShiftAllRight(16))
 }
 
-// LoadUint8 returns the first elements of s, widened to 32 bits.
-func LoadUint8(s []uint8) simd.Uint32s {
+// slowLoadUint8 is LoadUint8 where package simd/archsimd has nothing better.
+func slowLoadUint8(s []uint8) simd.Uint32s {
 	var a [most]uint32
 	var v simd.Uint32s
 	convert[uint32](a[:], s[:v.Len()])

@@ -59,10 +59,12 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 	p3 := p[from+n*r.Y+1:][:count]
 	p4 := p[from+n*r.Y:][:count]
 	q5 := q[from+n*r.Y:][:count]
-	if !lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4) {
+	if !lanes.Disjoint(q, p) && (!lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4)) {
 		return r // a thread uses what another one stores
 	}
-	laplaceRow(r.Until(from), n, p, q)
+	if from > r.First() {
+		laplaceRow(r.Until(from), n, p, q)
+	}
 	i := r.Y
 	c1 := simd.BroadcastFloat32s(0)
 	c2 := simd.BroadcastFloat32s(4)
@@ -83,13 +85,14 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 			around = around.Add(lanes.Load[simd.Float32s](&p3[at]))
 //line cg.go:35
 			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p4[at])).Sub(around), &q5[at])
-//line main_kernels_simd.go:87
+//line main_kernels_simd.go:89
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -111,15 +114,18 @@ func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float
 	if !lanes.Apart(x0, p1) || !lanes.Apart(x0, r2) || !lanes.Apart(x0, q3) || !lanes.Disjoint(x0, rr) || !lanes.Disjoint(x0, pq) || !lanes.Apart(r2, p1) || !lanes.Apart(r2, q3) || !lanes.Disjoint(r2, rr) || !lanes.Disjoint(r2, pq) {
 		return r_2 // a thread uses what another one stores
 	}
-	advanceRow(r_2.Until(from), x, r, p, q, rr, pq)
+	if from > r_2.First() {
+		advanceRow(r_2.Until(from), x, r, p, q, rr, pq)
+	}
 	all0 := simd.BroadcastFloat32s((rr[0] / pq[0]))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:67
 		lanes.Store(lanes.Load[simd.Float32s](&x0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &x0[at])
 		lanes.Store(lanes.Load[simd.Float32s](&r2[at]).Sub(all0.Mul(lanes.Load[simd.Float32s](&q3[at]))), &r2[at])
-//line main_kernels_simd.go:122
+//line main_kernels_simd.go:127
 	}
+	lanes.ClearUpper()
 	return r_2.From(from + at)
 }
 
@@ -137,14 +143,17 @@ func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before [
 	if !lanes.Apart(p1, r0) || !lanes.Disjoint(p1, now) || !lanes.Disjoint(p1, before) {
 		return r_2 // a thread uses what another one stores
 	}
-	directRow(r_2.Until(from), p, r, now, before)
+	if from > r_2.First() {
+		directRow(r_2.Until(from), p, r, now, before)
+	}
 	all0 := simd.BroadcastFloat32s((now[0] / before[0]))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:75
 		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
-//line main_kernels_simd.go:147
+//line main_kernels_simd.go:155
 	}
+	lanes.ClearUpper()
 	return r_2.From(from + at)
 }
 
@@ -172,10 +181,12 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 	from3 := from[from_2+n*r.Y:][:count]
 	from4 := from[from_2+n*r.Y+2*n:][:count]
 	to5 := to[from_2+n*r.Y:][:count]
-	if !lanes.Apart(to5, from0) || !lanes.Apart(to5, from1) || !lanes.Apart(to5, from2) || !lanes.Apart(to5, from3) || !lanes.Apart(to5, from4) {
+	if !lanes.Disjoint(to, from) && (!lanes.Apart(to5, from0) || !lanes.Apart(to5, from1) || !lanes.Apart(to5, from2) || !lanes.Apart(to5, from3) || !lanes.Apart(to5, from4)) {
 		return r // a thread uses what another one stores
 	}
-	spreadRow(r.Until(from_2), n, from, to)
+	if from_2 > r.First() {
+		spreadRow(r.Until(from_2), n, from, to)
+	}
 	c1 := simd.BroadcastFloat32s(0)
 	c2 := simd.BroadcastFloat32s(4)
 	c3 := simd.BroadcastFloat32s(0.1)
@@ -192,13 +203,14 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 			right = lanes.Load[simd.Float32s](&from1[at])
 //line heat.go:23
 			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
-//line main_kernels_simd.go:196
+//line main_kernels_simd.go:207
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from_2 + at)
 }
 
@@ -214,7 +226,9 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 	}
 	count_2 := to - from
 	out0 := out[from+int(n)*r.Y:][:count_2]
-	escapeRow(r.Until(from), n, limit, out)
+	if from > r.First() {
+		escapeRow(r.Until(from), n, limit, out)
+	}
 	step := (float32(2.4) / float32(n))
 	all1 := simd.BroadcastFloat32s(step)
 	c2 := simd.BroadcastFloat32s(-1.7)
@@ -262,13 +276,14 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 			}
 //line mandelbrot.go:22
 			lanes.StoreUint16(lanes.WrapUint16(count.ToBits()), lanes.All32(), out0[at:])
-//line main_kernels_simd.go:266
+//line main_kernels_simd.go:280
 		}
 		if at == count_2 {
 			break
 		}
 		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -293,7 +308,9 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 	if !lanes.Disjoint(now, old) || !lanes.Disjoint(now, v) || !lanes.Disjoint(v, old) || !lanes.Disjoint(v, now) {
 		return r // a thread uses what another one stores
 	}
-	moveRow(r.Until(from), dt, old, v, now)
+	if from > r.First() {
+		moveRow(r.Until(from), dt, old, v, now)
+	}
 	c0 := simd.BroadcastFloat32s(0)
 	c1 := simd.BroadcastFloat32s(0.01)
 	all2 := simd.BroadcastFloat32s(dt)
@@ -381,8 +398,9 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 		lanes.ScatterFloat32s(v_18, lanes.All32(), now, 4*x+2, 4)
 //line nbody.go:28
 		lanes.ScatterFloat32s(v_19, lanes.All32(), now, 4*x+3, 4)
-//line main_kernels_simd.go:385
+//line main_kernels_simd.go:402
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -400,19 +418,22 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	if !lanes.Apart(c1, a0) {
 		return r // a thread uses what another one stores
 	}
-	copiesRow(r.Until(from), a, c)
+	if from > r.First() {
+		copiesRow(r.Until(from), a, c)
+	}
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:16
 			lanes.Store(lanes.Load[simd.Float64s](&a0[at]), &c1[at])
-//line main_kernels_simd.go:410
+//line main_kernels_simd.go:430
 		}
 		if at == count || !lanes.Disjoint(c, a) {
 			break
 		}
 		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -430,20 +451,23 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	if !lanes.Apart(b1, c0) {
 		return r // a thread uses what another one stores
 	}
-	mulRow(r.Until(from), b, c)
+	if from > r.First() {
+		mulRow(r.Until(from), b, c)
+	}
 	c0_2 := simd.BroadcastFloat64s(0.4)
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:23
 			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](&c0[at])), &b1[at])
-//line main_kernels_simd.go:441
+//line main_kernels_simd.go:464
 		}
 		if at == count || !lanes.Disjoint(b, c) {
 			break
 		}
 		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -463,19 +487,22 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	if !lanes.Apart(c2, a0) || !lanes.Apart(c2, b1) {
 		return r // a thread uses what another one stores
 	}
-	addRow(r.Until(from), a, b, c)
+	if from > r.First() {
+		addRow(r.Until(from), a, b, c)
+	}
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:30
 			lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at])), &c2[at])
-//line main_kernels_simd.go:473
+//line main_kernels_simd.go:499
 		}
 		if at == count || !lanes.Disjoint(c, a) || !lanes.Disjoint(c, b) {
 			break
 		}
 		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -495,20 +522,23 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	if !lanes.Apart(a2, b0) || !lanes.Apart(a2, c1) {
 		return r // a thread uses what another one stores
 	}
-	triadRow(r.Until(from), a, b, c)
+	if from > r.First() {
+		triadRow(r.Until(from), a, b, c)
+	}
 	c0 := simd.BroadcastFloat64s(0.4)
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:37
 			lanes.Store(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at]))), &a2[at])
-//line main_kernels_simd.go:506
+//line main_kernels_simd.go:535
 		}
 		if at == count || !lanes.Disjoint(a, b) || !lanes.Disjoint(a, c) {
 			break
 		}
 		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -528,14 +558,17 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	if !lanes.Apart(a0, b1) || !lanes.Apart(a0, c2) {
 		return r // a thread uses what another one stores
 	}
-	nstreamRow(r.Until(from), a, b, c)
+	if from > r.First() {
+		nstreamRow(r.Until(from), a, b, c)
+	}
 	c0 := simd.BroadcastFloat64s(0.4)
 	at := 0
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:44
 		lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c2[at])))), &a0[at])
-//line main_kernels_simd.go:538
+//line main_kernels_simd.go:570
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -552,8 +585,9 @@ func dotPhase1Lanes(indexX int, gridX int, end int, a []float32, mines []float32
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line cg.go:43
 		lanes.Store(c2, &mines0[at])
-//line main_kernels_simd.go:556
+//line main_kernels_simd.go:589
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -573,9 +607,10 @@ func dotPhase2Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
 //line cg.go:45
 			lanes.Store(mine, &mines0[at])
-//line main_kernels_simd.go:577
+//line main_kernels_simd.go:611
 		}
 	}
+	lanes.ClearUpper()
 	return round
 }
 
@@ -595,8 +630,9 @@ func dotPhase3Lanes(part []float32, mines []float32, count int) bool {
 		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line cg.go:47
 		lanes.Store(mine, &part1[at])
-//line main_kernels_simd.go:599
+//line main_kernels_simd.go:634
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -613,8 +649,9 @@ func innerPhase1Lanes(indexX int, gridX int, end int, a []float64, mines []float
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:53
 		lanes.Store(c2, &mines0[at])
-//line main_kernels_simd.go:617
+//line main_kernels_simd.go:653
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -634,9 +671,10 @@ func innerPhase2Lanes(round int, a []float64, b []float64, mines []float64, stop
 			mine = mine.Add(lanes.Load[simd.Float64s](&a1[at]).Mul(lanes.Load[simd.Float64s](&b2[at])))
 //line stream.go:55
 			lanes.Store(mine, &mines0[at])
-//line main_kernels_simd.go:638
+//line main_kernels_simd.go:675
 		}
 	}
+	lanes.ClearUpper()
 	return round
 }
 
@@ -656,7 +694,8 @@ func innerPhase3Lanes(part []float64, mines []float64, count int) bool {
 		mine := lanes.Load[simd.Float64s](&mines0[at])
 //line stream.go:57
 		lanes.Store(mine, &part1[at])
-//line main_kernels_simd.go:660
+//line main_kernels_simd.go:698
 	}
+	lanes.ClearUpper()
 	return true
 }

@@ -42,10 +42,12 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 	p3 := p[from+int(n)*r.Y:][:count]
 	p4 := p[from+int(n)*r.Y+2*int(n):][:count]
 	q5 := q[from+int(n)*r.Y:][:count]
-	if !lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4) {
+	if !lanes.Disjoint(q, p) && (!lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4)) {
 		return r // a thread uses what another one stores
 	}
-	laplaceRow(r.Until(from), n, rows, p, q)
+	if from > r.First() {
+		laplaceRow(r.Until(from), n, rows, p, q)
+	}
 	c1 := simd.BroadcastFloat32s(0)
 	c2 := simd.BroadcastFloat32s(4)
 	at := 0
@@ -61,13 +63,14 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 			right = lanes.Load[simd.Float32s](&p1[at])
 //line cg.go:21
 			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p2[at])).Sub(lanes.Load[simd.Float32s](&p3[at])).Sub(lanes.Load[simd.Float32s](&p4[at])).Sub(left).Sub(right), &q5[at])
-//line gokernels_kernels_simd.go:65
+//line gokernels_kernels_simd.go:67
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -95,10 +98,12 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 	from3 := from[from_2+int(n)*r.Y:][:count]
 	from4 := from[from_2+int(n)*r.Y+2*int(n):][:count]
 	to5 := to[from_2+int(n)*r.Y:][:count]
-	if !lanes.Apart(to5, from0) || !lanes.Apart(to5, from1) || !lanes.Apart(to5, from2) || !lanes.Apart(to5, from3) || !lanes.Apart(to5, from4) {
+	if !lanes.Disjoint(to, from) && (!lanes.Apart(to5, from0) || !lanes.Apart(to5, from1) || !lanes.Apart(to5, from2) || !lanes.Apart(to5, from3) || !lanes.Apart(to5, from4)) {
 		return r // a thread uses what another one stores
 	}
-	spreadRow(r.Until(from_2), n, rows, from, to)
+	if from_2 > r.First() {
+		spreadRow(r.Until(from_2), n, rows, from, to)
+	}
 	c1 := simd.BroadcastFloat32s(0)
 	c2 := simd.BroadcastFloat32s(4)
 	c3 := simd.BroadcastFloat32s(0.1)
@@ -115,12 +120,13 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 			right = lanes.Load[simd.Float32s](&from1[at])
 //line heat.go:21
 			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
-//line gokernels_kernels_simd.go:119
+//line gokernels_kernels_simd.go:124
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from_2 + at)
 }

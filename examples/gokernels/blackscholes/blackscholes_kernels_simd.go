@@ -37,7 +37,9 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 	if !lanes.Apart(call3, share0) || !lanes.Apart(call3, strike1) || !lanes.Apart(call3, years2) || !lanes.Apart(call3, put4) || !lanes.Apart(put4, share0) || !lanes.Apart(put4, strike1) || !lanes.Apart(put4, years2) {
 		return r // a thread uses what another one stores
 	}
-	priceRow(r.Until(from), rate, volatility, share, strike, years, call, put)
+	if from > r.First() {
+		priceRow(r.Until(from), rate, volatility, share, strike, years, call, put)
+	}
 	all0 := simd.BroadcastFloat32s(volatility)
 	c1 := simd.BroadcastInt32s(127)
 	c2 := simd.BroadcastUint32s(8388607)
@@ -240,12 +242,13 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 			lanes.Store(c_4, &call3[at])
 			lanes.Store(c_4.Sub(s).Add(discounted), &put4[at])
-//line blackscholes_kernels_simd.go:244
+//line blackscholes_kernels_simd.go:246
 		}
 		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }

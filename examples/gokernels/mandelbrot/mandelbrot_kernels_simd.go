@@ -29,7 +29,9 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 	}
 	count := to - from
 	rounds0 := rounds[from+int(v.Width)*r.Y:][:count]
-	mandelbrotRow(r.Until(from), v, rounds)
+	if from > r.First() {
+		mandelbrotRow(r.Until(from), v, rounds)
+	}
 	py := r.Y
 	all1 := simd.BroadcastFloat32s(float32(v.Step))
 	all2 := simd.BroadcastFloat32s(float32(v.Left))
@@ -88,12 +90,13 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 			leaves_ = all9.IfElse(live, leaves_)
 //line mandelbrot.go:23
 			lanes.Store(leaves_, &rounds0[at])
-//line mandelbrot_kernels_simd.go:92
+//line mandelbrot_kernels_simd.go:94
 		}
 		if at == count {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }

@@ -24,27 +24,28 @@ func scatterPhase1Lanes(firstX int, keys []uint32, shift uint32, own []uint32, d
 	from, to = grid.Within(from, to, firstX, len(keys))
 	from, to = grid.Within(from, to, 0, len(own))
 	from, to = grid.Within(from, to, 0, len(digits_))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(keys)+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
 	keys0 := keys[firstX:][:to]
 	own1 := own[0:][:to]
 	digits_2 := digits_[0:][:to]
 	c0 := simd.BroadcastUint32s(16)
-	c1 := simd.BroadcastUint32s(15)
+	bound1 := lanes.Bound32(-firstX + len(keys))
+	c2 := simd.BroadcastUint32s(15)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
-//line radix.go:59
-		i := (firstX + x)
+		xs := lanes.Int32s(x)
 //line radix.go:59
 		digit := c0
-		on := lanes.Lanes32().Less(lanes.Against32(i, len(keys)))
-		digit = lanes.AndUint32s(lanes.ShiftRightUint32s(lanes.Load[simd.Uint32s](&keys0[at]), uint64(shift)), c1).IfElse(on, digit)
+		on := xs.Less(bound1)
+		digit = lanes.AndUint32s(lanes.ShiftRightUint32s(lanes.Load[simd.Uint32s](&keys0[at]), uint64(shift)), c2).IfElse(on, digit)
 //line radix.go:63
 		lanes.Store(digit, &own1[at])
 //line radix.go:63
 		lanes.Store(digit, &digits_2[at])
 //line radix_kernels_simd.go:48
 	}
+	lanes.ClearUpper()
 	return true
 }

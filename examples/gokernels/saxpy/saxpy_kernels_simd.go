@@ -31,13 +31,16 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	if !lanes.Apart(y0, x1) {
 		return r // a thread uses what another one stores
 	}
-	saxpyRow(r.Until(from), a, x, y)
+	if from > r.First() {
+		saxpyRow(r.Until(from), a, x, y)
+	}
 	all0 := simd.BroadcastFloat32s(a)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line saxpy.go:13
 		lanes.Store(lanes.Load[simd.Float32s](&y0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x1[at]))), &y0[at])
-//line saxpy_kernels_simd.go:41
+//line saxpy_kernels_simd.go:43
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }

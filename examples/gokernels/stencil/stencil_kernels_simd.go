@@ -39,22 +39,25 @@ func smoothLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 	from2 := from[from_2+int(width)*r.Y-int(width):][:count]
 	from3 := from[from_2+int(width)*r.Y+int(width):][:count]
 	to4 := to[from_2+int(width)*r.Y:][:count]
-	if !lanes.Apart(to4, from0) || !lanes.Apart(to4, from1) || !lanes.Apart(to4, from2) || !lanes.Apart(to4, from3) {
+	if !lanes.Disjoint(to, from) && (!lanes.Apart(to4, from0) || !lanes.Apart(to4, from1) || !lanes.Apart(to4, from2) || !lanes.Apart(to4, from3)) {
 		return r // a thread uses what another one stores
 	}
-	smoothRow(r.Until(from_2), width, height, from, to)
+	if from_2 > r.First() {
+		smoothRow(r.Until(from_2), width, height, from, to)
+	}
 	c3 := simd.BroadcastFloat32s(0.25)
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line stencil.go:21
 			lanes.Store(lanes.Load[simd.Float32s](&from0[at]).Add(lanes.Load[simd.Float32s](&from1[at])).Add(lanes.Load[simd.Float32s](&from2[at])).Add(lanes.Load[simd.Float32s](&from3[at])).Mul(c3), &to4[at])
-//line stencil_kernels_simd.go:53
+//line stencil_kernels_simd.go:55
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from_2 + at)
 }

@@ -29,7 +29,9 @@ func addLanes(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32]
 	if !lanes.Disjoint(sums, points) || !lanes.Disjoint(sums, centres) {
 		return r // a thread uses what another one stores
 	}
-	addRow(r.Until(from), points, centres, sums)
+	if from > r.First() {
+		addRow(r.Until(from), points, centres, sums)
+	}
 	c0 := simd.BroadcastInt32s(0)
 	c1 := simd.BroadcastFloat32s(1e+38)
 	pointsOf2 := lanes.Flat[float32](points)
@@ -150,8 +152,9 @@ func addLanes(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32]
 				}
 			}
 		}
-//line lloyd_kernels_simd.go:154
+//line lloyd_kernels_simd.go:156
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -170,7 +173,9 @@ func moveLanes(r grid.Row, sums [][32][9]float32, centres [][8]float32) grid.Row
 	if !lanes.Disjoint(centres, sums) {
 		return r // a thread uses what another one stores
 	}
-	moveRow(r.Until(from), sums, centres)
+	if from > r.First() {
+		moveRow(r.Until(from), sums, centres)
+	}
 	c := r.Y
 	c1 := simd.BroadcastFloat32s(0)
 	at := 0
@@ -186,12 +191,13 @@ func moveLanes(r grid.Row, sums [][32][9]float32, centres [][8]float32) grid.Row
 				points = (points + sums[part][c][8])
 			}
 			lanes.Store(sum.Div(simd.BroadcastFloat32s(max(points, float32(1)))), &centres[c][x])
-//line lloyd_kernels_simd.go:190
+//line lloyd_kernels_simd.go:195
 		}
 		if at == count || !lanes.Disjoint(centres, sums) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }

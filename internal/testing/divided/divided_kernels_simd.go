@@ -17,6 +17,8 @@ func init() {
 		blurVectors = blurLanes
 		productPhase1Vectors = productPhase1Lanes
 		productPhase2Vectors = productPhase2Lanes
+		productPhase3Vectors = productPhase3Lanes
+		productPhase4Vectors = productPhase4Lanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		spreadVectors = spreadLanes
@@ -39,14 +41,17 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	if !lanes.Apart(y0, x1) {
 		return r // a thread uses what another one stores
 	}
-	saxpyRow(r.Until(from), a, x, y)
+	if from > r.First() {
+		saxpyRow(r.Until(from), a, x, y)
+	}
 	all0 := simd.BroadcastFloat32s(a)
 	at := 0
 	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:34
 		lanes.Store(lanes.Load[simd.Float32s](&y0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x1[at]))), &y0[at])
-//line divided_kernels_simd.go:49
+//line divided_kernels_simd.go:53
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -72,23 +77,26 @@ func spreadLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 	from2 := from[from_2+int(width)*r.Y-int(width):][:count_2]
 	from3 := from[from_2+int(width)*r.Y+int(width):][:count_2]
 	to4 := to[from_2+int(width)*r.Y:][:count_2]
-	if !lanes.Apart(to4, from0) || !lanes.Apart(to4, from1) || !lanes.Apart(to4, from2) || !lanes.Apart(to4, from3) {
+	if !lanes.Disjoint(to, from) && (!lanes.Apart(to4, from0) || !lanes.Apart(to4, from1) || !lanes.Apart(to4, from2) || !lanes.Apart(to4, from3)) {
 		return r // a thread uses what another one stores
 	}
-	spreadRow(r.Until(from_2), width, height, from, to)
+	if from_2 > r.First() {
+		spreadRow(r.Until(from_2), width, height, from, to)
+	}
 	c3 := simd.BroadcastFloat32s(0.25)
 	at := 0
 	for {
 		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:51
 			lanes.Store(lanes.Load[simd.Float32s](&from0[at]).Add(lanes.Load[simd.Float32s](&from1[at])).Add(lanes.Load[simd.Float32s](&from2[at])).Add(lanes.Load[simd.Float32s](&from3[at])).Mul(c3), &to4[at])
-//line divided_kernels_simd.go:86
+//line divided_kernels_simd.go:93
 		}
 		if at == count_2 || !lanes.Disjoint(to, from) {
 			break
 		}
 		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from_2 + at)
 }
 
@@ -105,7 +113,9 @@ func mandelbrotLanes(r grid.Row, image grid.OutMatrix[int32]) grid.Row {
 	}
 	count_2 := to - from
 	imageRow0 := imageRow[from+0:][:count_2]
-	mandelbrotRow(r.Until(from), image)
+	if from > r.First() {
+		mandelbrotRow(r.Until(from), image)
+	}
 	row := r.Y
 	c1 := simd.BroadcastFloat32s(3)
 	c2 := simd.BroadcastFloat32s(2)
@@ -154,13 +164,14 @@ func mandelbrotLanes(r grid.Row, image grid.OutMatrix[int32]) grid.Row {
 			}
 //line divided.go:120
 			lanes.Store(n, &imageRow0[at])
-//line divided_kernels_simd.go:158
+//line divided_kernels_simd.go:168
 		}
 		if at == count_2 {
 			break
 		}
 		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -180,7 +191,9 @@ func blurLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 	if !lanes.Disjoint(toRow0, from.Span(0, from.Rows())) {
 		return r // a thread uses what another one stores
 	}
-	blurRow(r.Until(from_2), from, to)
+	if from_2 > r.First() {
+		blurRow(r.Until(from_2), from, to)
+	}
 	i := r.Y
 	c1 := simd.BroadcastFloat32s(0)
 	c2 := simd.BroadcastFloat32s(5)
@@ -203,13 +216,14 @@ func blurLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 				sum = sum.Add(lanes.Load[simd.Float32s](&fromRow[x]))
 			}
 			lanes.Store(sum.Div(c2), &toRow0[at])
-//line divided_kernels_simd.go:207
+//line divided_kernels_simd.go:220
 		}
 		if at == count_2 || !lanes.Disjoint(toRow, from.Span(0, from.Rows())) {
 			break
 		}
 		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from_2 + at)
 }
 
@@ -221,7 +235,7 @@ func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
 	from, to = grid.Within(from, to, 1, len(x))
 	from, to = grid.Within(from, to, 0, len(y))
 	from = max(from, 1)
-	if to-from < lanes.Lanes32().Len() {
+	if to-from < lanes.Lanes32().Len() || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
 		return r
 	}
 	count_2 := to - from
@@ -229,31 +243,36 @@ func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
 	x1 := x[from+(-1):][:count_2]
 	x2 := x[from+1:][:count_2]
 	y3 := y[from+0:][:count_2]
-	if !lanes.Apart(y3, x0) || !lanes.Apart(y3, x1) || !lanes.Apart(y3, x2) {
+	if !lanes.Disjoint(y, x) && (!lanes.Apart(y3, x0) || !lanes.Apart(y3, x1) || !lanes.Apart(y3, x2)) {
 		return r // a thread uses what another one stores
 	}
-	laplaceRow(r.Until(from), x, y)
+	if from > r.First() {
+		laplaceRow(r.Until(from), x, y)
+	}
 	c0 := simd.BroadcastFloat32s(2.5)
+	bound1 := lanes.Bound32(len(x) - 1)
 	at := 0
 	for {
 		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x_2 := from + at
+			xs := lanes.Int32s(x_2)
 //line divided.go:146
 			sum := c0.Mul(lanes.Load[simd.Float32s](&x0[at]))
 //line divided.go:148
 			sum = sum.Sub(lanes.Load[simd.Float32s](&x1[at]))
 //line divided.go:150
-			on := lanes.Lanes32().Less(lanes.Against32((x_2 + 1), len(x)))
+			on := xs.Less(bound1)
 			sum = sum.Sub(lanes.Load[simd.Float32s](&x2[at])).IfElse(on, sum)
 //line divided.go:153
 			lanes.Store(sum, &y3[at])
-//line divided_kernels_simd.go:251
+//line divided_kernels_simd.go:269
 		}
 		if at == count_2 || !lanes.Disjoint(y, x) {
 			break
 		}
 		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -270,33 +289,95 @@ func productPhase1Lanes(sums []float32, count_2 int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line divided.go:63
 		lanes.Store(c1, &sums0[at])
-//line divided_kernels_simd.go:274
+//line divided_kernels_simd.go:293
 	}
+	lanes.ClearUpper()
 	return true
 }
 
 // productPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func productPhase2Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float32], sums []float32, count_2 int) bool {
+func productPhase2Lanes(ty int, firstX int, firstY int, at [][8]float32, bt [][8]float32, n int, k int, a []float32, b []float32, count_2 int) bool {
+	end := count_2
+	from, to := 0, end
+	from, to = grid.Within(from, to, ty*n+n*firstY+k, len(a))
+	from, to = grid.Within(from, to, ty*n+k*n+firstX, len(b))
+	from, to = grid.Within(from, to, 0, 8)
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || uint(ty) >= uint(len(bt)) || uint(k+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 || uint(firstX+1<<61) > 1<<62 {
+		return false
+	}
+	a0 := a[ty*n+n*firstY+k:][:to]
+	b1 := b[ty*n+k*n+firstX:][:to]
+	row := (firstY + ty)
+	c1 := simd.BroadcastFloat32s(0)
+	bound2 := lanes.Bound32(-k + n)
+	bound3 := lanes.Bound32(n - firstX)
+	for at_2 := 0; at_2 < to; at_2 += lanes.Lanes32().Len() {
+		x := at_2
+		xs := lanes.Int32s(x)
+//line divided.go:65
+		lanes.Store(c1, &at[ty][x])
+//line divided.go:65
+		lanes.Store(c1, &bt[ty][x])
+		on := lanes.Mask32((row < n)).And(xs.Less(bound2))
+		lanes.StoreFloat32s(lanes.Load[simd.Float32s](&a0[at_2]), on, at[ty][x:])
+//line divided.go:69
+		on_2 := xs.Less(bound3).And(lanes.Mask32(((k + ty) < n)))
+		lanes.StoreFloat32s(lanes.Load[simd.Float32s](&b1[at_2]), on_2, bt[ty][x:])
+//line divided_kernels_simd.go:327
+	}
+	lanes.ClearUpper()
+	return true
+}
+
+// productPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func productPhase3Lanes(ty int, at [][8]float32, bt [][8]float32, sums []float32, count_2 int) bool {
 	end := count_2
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(sums))
-	from, to = grid.Within(from, to, firstY*n+ty*n+firstX, len(c))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+	from, to = grid.Within(from, to, 0, 8)
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || len(bt) < 8 {
 		return false
 	}
 	sums0 := sums[0:][:to]
-	c1 := c[firstY*n+ty*n+firstX:][:to]
+	for at_2 := 0; at_2 < to; at_2 += lanes.Lanes32().Len() {
+		x := at_2
+//line divided.go:73
+		sum := lanes.Load[simd.Float32s](&sums0[at_2])
+//line divided.go:73
+		for i := range 8 {
+			sum = sum.Add(simd.BroadcastFloat32s(at[ty][i]).Mul(lanes.Load[simd.Float32s](&bt[i][x])))
+		}
+//line divided.go:75
+		lanes.Store(sum, &sums0[at_2])
+//line divided_kernels_simd.go:353
+	}
+	lanes.ClearUpper()
+	return true
+}
+
+// productPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func productPhase4Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float32], sums []float32, count_2 int) bool {
+	end := count_2
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(sums))
+	from, to = grid.Within(from, to, n*firstY+n*ty+firstX, len(c))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 {
+		return false
+	}
+	sums0 := sums[0:][:to]
+	c1 := c[n*firstY+n*ty+firstX:][:to]
 	row := (firstY + ty)
+	bound1 := lanes.Bound32(-firstX + n)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
-//line divided.go:78
-		col := (firstX + x)
+		xs := lanes.Int32s(x)
 //line divided.go:78
 		sum := lanes.Load[simd.Float32s](&sums0[at])
 //line divided.go:78
-		on := lanes.Mask32((row < n)).And(lanes.Lanes32().Less(lanes.Against32(col, n)))
+		on := lanes.Mask32((row < n)).And(xs.Less(bound1))
 		lanes.StoreFloat32s(sum, on, c1[at:])
-//line divided_kernels_simd.go:300
+//line divided_kernels_simd.go:380
 	}
+	lanes.ClearUpper()
 	return true
 }

@@ -31,7 +31,9 @@ func onceLanes(r grid.Row, n int32, x []int32) grid.Row {
 	}
 	count := to - from
 	x0 := x[from+0:][:count]
-	onceRow(r.Until(from), n, x)
+	if from > r.First() {
+		onceRow(r.Until(from), n, x)
+	}
 	c0 := simd.BroadcastInt32s(1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
@@ -41,8 +43,9 @@ func onceLanes(r grid.Row, n int32, x []int32) grid.Row {
 			_ = k
 			lanes.Store(lanes.Load[simd.Int32s](&x0[at]).Add(c0), &x0[at])
 		}
-//line limits_kernels_simd.go:45
+//line limits_kernels_simd.go:47
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -55,7 +58,9 @@ func twiceLanes(r grid.Row, n int32, m int32, x []int32) grid.Row {
 	}
 	count := to - from
 	x0 := x[from+0:][:count]
-	twiceRow(r.Until(from), n, m, x)
+	if from > r.First() {
+		twiceRow(r.Until(from), n, m, x)
+	}
 	c0 := simd.BroadcastInt32s(1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
@@ -69,8 +74,9 @@ func twiceLanes(r grid.Row, n int32, m int32, x []int32) grid.Row {
 				lanes.Store(lanes.Load[simd.Int32s](&x0[at]).Add(c0), &x0[at])
 			}
 		}
-//line limits_kernels_simd.go:73
+//line limits_kernels_simd.go:78
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -83,7 +89,9 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 	}
 	count_2 := to - from
 	hits0 := hits[from+0:][:count_2]
-	insideRow(r.Until(from), n, hits)
+	if from > r.First() {
+		insideRow(r.Until(from), n, hits)
+	}
 	c0 := simd.BroadcastUint32s(747796405)
 	c1 := simd.BroadcastUint32s(2891336453)
 	c2 := simd.BroadcastUint32s(0)
@@ -110,13 +118,14 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 			}
 //line limits.go:154
 			lanes.Store(count, &hits0[at])
-//line limits_kernels_simd.go:114
+//line limits_kernels_simd.go:122
 		}
 		if at == count_2 {
 			break
 		}
 		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -134,19 +143,22 @@ func rootsLanes(r grid.Row, x []float32, y []float32) grid.Row {
 	if !lanes.Apart(y1, x0) {
 		return r // a thread uses what another one stores
 	}
-	rootsRow(r.Until(from), x, y)
+	if from > r.First() {
+		rootsRow(r.Until(from), x, y)
+	}
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line limits.go:239
 			lanes.Store64Float32(lanes.Wrap64Float32(lanes.Load64Float32(x0[at:]).Sqrt().Abs()), lanes.All64(), y1[at:])
-//line limits_kernels_simd.go:144
+//line limits_kernels_simd.go:155
 		}
 		if at == count || !lanes.Disjoint(y, x) {
 			break
 		}
 		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -165,7 +177,7 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 	from, to = grid.Within(from, to, 0, len(es))
 	from, to = grid.Within(from, to, 0, len(ats))
 	from, to = grid.Within(from, to, 0, len(sums))
-	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 {
 		return false
 	}
 	x0 := x[firstX:][:to]
@@ -180,26 +192,26 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 	ats9 := ats[0:][:to]
 	sums10 := sums[0:][:to]
 	c0 := simd.BroadcastUint64s(0)
-	c1 := simd.BroadcastInt64s(0)
-	c2 := simd.BroadcastInt64s(1)
-	c3 := simd.BroadcastInt64s(2)
-	c4 := simd.BroadcastInt64s(3)
-	c5 := simd.BroadcastInt64s(4)
-	c6 := simd.BroadcastInt64s(5)
+	bound1 := lanes.Bound64(-firstX + len(x))
+	c2 := simd.BroadcastInt64s(0)
+	c3 := simd.BroadcastInt64s(1)
+	c4 := simd.BroadcastInt64s(2)
+	c5 := simd.BroadcastInt64s(3)
+	c6 := simd.BroadcastInt64s(4)
+	c7 := simd.BroadcastInt64s(5)
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 		x_2 := at
-//line limits.go:191
-		i := (firstX + x_2)
+		xs := lanes.Int64s(x_2)
 //line limits.go:191
 		n := c0
-		on := lanes.Lanes64().Less(lanes.Against64(i, len(x)))
+		on := xs.Less(bound1)
 		n = lanes.Load64Uint32(x0[at:]).IfElse(on, n)
 //line limits.go:195
-		last := c1
+		last := c2
 //line limits.go:195
-		step := c1
+		step := c2
 //line limits.go:195
-		small := c1
+		small := c2
 		{
 //line limits.go:196
 			n_2 := n.BitsToInt64()
@@ -261,9 +273,9 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 			}
 		}
 //line limits.go:205
-		a := c2
+		a := c3
 //line limits.go:205
-		b := c3
+		b := c4
 		{
 //line limits.go:206
 			n_4 := n
@@ -289,11 +301,11 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 			}
 		}
 //line limits.go:209
-		c := c4
+		c := c5
 //line limits.go:209
-		d := c5
+		d := c6
 //line limits.go:209
-		e := c6
+		e := c7
 		{
 //line limits.go:210
 			n_5 := n.BitsToInt64()
@@ -324,7 +336,7 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 //line limits.go:216
 		stop := lanes.Mask64(false)
 //line limits.go:216
-		at_2 := c1
+		at_2 := c2
 		k_6 := int64(0)
 //line limits.go:217
 		{
@@ -348,7 +360,7 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 			}
 		}
 //line limits.go:220
-		sum := c1
+		sum := c2
 		for k_7 := int64(0); k_7 < int64(3); k_7 += 1 {
 			inner := simd.BroadcastInt64s(k_7)
 			{
@@ -394,8 +406,9 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 		lanes.Store(at_2, &ats9[at])
 //line limits.go:227
 		lanes.Store(sum, &sums10[at])
-//line limits_kernels_simd.go:398
+//line limits_kernels_simd.go:410
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -414,7 +427,7 @@ func copiedPhase2Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 	from, to = grid.Within(from, to, 0, len(ats))
 	from, to = grid.Within(from, to, 0, len(sums))
 	from, to = grid.Within(from, to, firstX, len(y))
-	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 {
 		return false
 	}
 	lasts0 := lasts[0:][:to]
@@ -428,19 +441,19 @@ func copiedPhase2Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 	ats8 := ats[0:][:to]
 	sums9 := sums[0:][:to]
 	y10 := y[firstX:][:to]
-	c0 := simd.BroadcastInt64s(10)
-	c1 := simd.BroadcastInt64s(100)
-	c2 := simd.BroadcastInt64s(1000)
-	c3 := simd.BroadcastInt64s(10000)
-	c4 := simd.BroadcastInt64s(100000)
-	c5 := simd.BroadcastInt64s(1000000)
-	c6 := simd.BroadcastInt64s(10000000)
-	c7 := simd.BroadcastInt64s(100000000)
-	c8 := simd.BroadcastInt64s(1000000000)
+	bound0 := lanes.Bound64(-firstX + len(x))
+	c1 := simd.BroadcastInt64s(10)
+	c2 := simd.BroadcastInt64s(100)
+	c3 := simd.BroadcastInt64s(1000)
+	c4 := simd.BroadcastInt64s(10000)
+	c5 := simd.BroadcastInt64s(100000)
+	c6 := simd.BroadcastInt64s(1000000)
+	c7 := simd.BroadcastInt64s(10000000)
+	c8 := simd.BroadcastInt64s(100000000)
+	c9 := simd.BroadcastInt64s(1000000000)
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 		x_2 := at
-//line limits.go:229
-		i := (firstX + x_2)
+		xs := lanes.Int64s(x_2)
 //line limits.go:229
 		last := lanes.Load[simd.Int64s](&lasts0[at])
 //line limits.go:229
@@ -462,9 +475,10 @@ func copiedPhase2Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 //line limits.go:229
 		sum := lanes.Load[simd.Int64s](&sums9[at])
 //line limits.go:229
-		on := lanes.Lanes64().Less(lanes.Against64(i, len(x)))
-		lanes.StoreInt64s(last.Add(lanes.MulInt64s(c0, step)).Add(lanes.MulInt64s(c1, small)).Add(lanes.MulInt64s(c2, a)).Add(lanes.MulInt64s(c3, b)).Add(lanes.MulInt64s(c4, c)).Add(lanes.MulInt64s(c5, d)).Add(lanes.MulInt64s(c6, e)).Add(lanes.MulInt64s(c7, at_2)).Add(lanes.MulInt64s(c8, sum)), on, y10[at:])
-//line limits_kernels_simd.go:468
+		on := xs.Less(bound0)
+		lanes.StoreInt64s(last.Add(lanes.MulInt64s(c1, step)).Add(lanes.MulInt64s(c2, small)).Add(lanes.MulInt64s(c3, a)).Add(lanes.MulInt64s(c4, b)).Add(lanes.MulInt64s(c5, c)).Add(lanes.MulInt64s(c6, d)).Add(lanes.MulInt64s(c7, e)).Add(lanes.MulInt64s(c8, at_2)).Add(lanes.MulInt64s(c9, sum)), on, y10[at:])
+//line limits_kernels_simd.go:481
 	}
+	lanes.ClearUpper()
 	return true
 }

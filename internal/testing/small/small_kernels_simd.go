@@ -33,14 +33,17 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	if !lanes.Apart(y0, x1) {
 		return r // a thread uses what another one stores
 	}
-	saxpyRow(r.Until(from), a, x, y)
+	if from > r.First() {
+		saxpyRow(r.Until(from), a, x, y)
+	}
 	all0 := simd.BroadcastFloat32s(a)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line small.go:11
 		lanes.Store(lanes.Load[simd.Float32s](&y0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x1[at]))), &y0[at])
-//line small_kernels_simd.go:43
+//line small_kernels_simd.go:45
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -56,7 +59,9 @@ func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
 	}
 	count := to - from
 	image0 := image[from+int(f.Width)*r.Y:][:count]
-	paintRow(r.Until(from), f, image)
+	if from > r.First() {
+		paintRow(r.Until(from), f, image)
+	}
 	y := r.Y
 	at := 0
 	for {
@@ -64,13 +69,14 @@ func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
 			x := from + at
 //line small.go:24
 			lanes.Store(lanes.Int32s(((10 * y) + x)), &image0[at])
-//line small_kernels_simd.go:68
+//line small_kernels_simd.go:73
 		}
 		if at == count {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -83,19 +89,22 @@ func numberLanes(r grid.Row, out []int32) grid.Row {
 	}
 	count := to - from
 	out0 := out[from+0:][:count]
-	numberRow(r.Until(from), out)
+	if from > r.First() {
+		numberRow(r.Until(from), out)
+	}
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
 //line small.go:39
 			lanes.Store(lanes.Int32s(x), &out0[at])
-//line small_kernels_simd.go:94
+//line small_kernels_simd.go:102
 		}
 		if at == count {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }

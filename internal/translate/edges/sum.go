@@ -16,6 +16,9 @@ type Names struct {
 	// nothing and does not panic. An integer has a predeclared type. For a value without such a text, Name returns "". See [Named].
 	Name func(*ir.Value) string
 
+	// Clamped reports that all threads that count have a place of at least far, for ir.Max, or of at most far, for ir.Min. Clamped may be nil.
+	Clamped func(op ir.Op, far facts.Sum) bool
+
 	// Closed reports that neither a value nor what is computed from it has a text, because its type in Go is not the one that it has in the representation: the
 	// type depends on a type parameter. Closed may be nil.
 	Closed func(*ir.Value) bool
@@ -140,6 +143,23 @@ func (r *Row) sum(v *ir.Value) facts.Sum {
 	}
 	if text := r.text(v); text != "" {
 		return r.atom(text).Sum()
+	}
+	if r.Clamped != nil && (v.Op == ir.Min || v.Op == ir.Max) {
+		return r.clamped(v)
+	}
+	return nil
+}
+
+// clamped returns the sum for min or max of the thread's place, plus a constant, and of a number that is the same for all threads, if it is the place plus
+// the constant for all that count.
+func (r *Row) clamped(v *ir.Value) facts.Sum {
+	for i, a := range v.Args {
+		x, end := r.sum(a), r.sum(v.Args[1-i])
+		if _, ok := x.Plus(r.X.Sum(), -1).Constant(); ok && x != nil && end != nil {
+			if by, _ := r.By(end, r.X); len(by) == 0 && r.Clamped(v.Op, end.Plus(r.X.Sum(), 1).Plus(x, -1)) {
+				return x
+			}
+		}
 	}
 	return nil
 }

@@ -18,31 +18,47 @@ type nested struct {
 }
 
 // inArray is an element of an array that is an element of a slice, perhaps in several levels: slice[index[0]][index[1]]. sizes are those of the arrays.
+// A structure whose fields are numbers of one type counts as an array of them: its index is a constant, and has a name.
 type inArray struct {
 	place *ir.Place
 	pos   token.Pos
 	slice string
 	index []*ir.Value
+	names map[int]string // of fields, by their place in index
 	sizes []int64
 }
 
 // inArray returns the element of an array at a place, or nil if it is no such element of a slice that is the kernel's parameter.
 func (w *memory) inArray(p *ir.Place, pos token.Pos) *inArray {
-	if p.Local != nil || p.Param.Type.Kind != ir.Slice || p.Param.Type.Elem.Kind != ir.Array || w.Part != nil {
+	if p.Local != nil || p.Param.Type.Kind != ir.Slice || p.Param.Type.Elem.Kind != ir.Array && p.Param.Type.Elem.Kind != ir.Struct || w.Part != nil && w.Part.Round != "" {
 		return nil
 	}
-	n := &inArray{place: p, pos: pos, slice: w.param(p.Param).Name}
+	n := &inArray{place: p, pos: pos, slice: w.param(p.Param).Name, names: map[int]string{}}
 	t := p.Param.Type
-	for _, s := range p.Path {
-		if s.Index == nil || t.Kind != ir.Array && t.Kind != ir.Slice {
+	for i, s := range p.Path {
+		switch {
+		case t.Kind == ir.Struct && numbersOnly(t):
+			n.sizes, n.names[i] = append(n.sizes, int64(len(t.Fields))), "."+t.Fields[s.Field].Name
+			s.Index = &ir.Value{Op: ir.Const, Type: ir.Basic(ir.Int), Const: int64(s.Field), Pos: pos}
+		case t.Kind == ir.Array:
+			n.sizes = append(n.sizes, t.Len)
+		case t.Kind != ir.Slice:
 			return nil
 		}
-		if t.Kind == ir.Array {
-			n.sizes = append(n.sizes, t.Len)
+		if n.index = append(n.index, s.Index); t.Kind == ir.Slice {
+			t = t.Elem
+		} else {
+			t = t.Inner(s.Field)
 		}
-		n.index, t = append(n.index, s.Index), t.Elem
 	}
 	return n
+}
+
+// numbersOnly reports whether the fields of a structure are numbers of one type.
+func numbersOnly(t *ir.Type) bool {
+	return !slices.ContainsFunc(t.Fields, func(f ir.Field) bool {
+		return f.Type.Kind != t.Fields[0].Type.Kind || f.Type.Kind >= ir.C64 || f.Name == "_"
+	})
 }
 
 // elementOf returns an element of an array.
@@ -126,7 +142,13 @@ func (w *memory) use(n *inArray, owner string, stored bool) {
 	w.useWhole(n.slice)
 }
 
-func (n *inArray) text(texts []string) string { return n.slice + "[" + strings.Join(texts, "][") + "]" }
+func (n *inArray) text(texts []string) string {
+	text := n.slice
+	for i, x := range texts {
+		text += either(n.names[i] == "", "["+x+"]", n.names[i])
+	}
+	return text
+}
 
 // flat returns the name of a slice of all numbers of the arrays, the place of the first thread's in it, and the number of those between two threads.
 func (w *memory) flat(n *inArray, k ir.Kind, texts []string) (name, at, step string) {
@@ -159,9 +181,8 @@ func (w *values) loadNested(n *inArray) value {
 }
 
 // storeNested writes an element of an array.
-func (w *values) storeNested(n *inArray, s *ir.Stmt) {
+func (w *values) storeNested(n *inArray, x value) {
 	k := w.number(n, n.place.Type)
-	x := w.value(s.Value)
 	at := w.find(n)
 	if at.owner == "all" || at.owner == "" {
 		refuse(n.pos, "the stores of the threads are not to neighbours: no index is the thread's place plus a number that is known before the row")

@@ -294,12 +294,18 @@ func (w *values) compare(v *ir.Value, x, y value) value {
 			return number(ir.Bool, truth)
 		}
 		return w.scalar(op, x, y, ir.Bool)
-	case x.how == alike && y.how == leads && y.step == "":
+	case x.how == alike && y.how == leads && (y.step == "" || y.step == "-1"):
 		x, y, op = y, x, facts.Mirrored(op)
 		fallthrough
-	case x.how == leads && x.step == "" && y.how == alike:
+	case x.how == leads && (x.step == "" || x.step == "-1") && y.how == alike:
 		if truth, ok := w.within(v); ok {
 			return number(ir.Bool, truth)
+		}
+		if x, ok := w.placed(v); ok {
+			return x
+		}
+		if x.step != "" { // the complement grows, and no number overflows
+			x.text, y.text, op = "^"+parenthesized(x.text), "^"+parenthesized(y.text), facts.Mirrored(op)
 		}
 		return w.against(op, x, y)
 	case x.how == leads && y.how == leads && x.step == y.step && (op == ir.Eq || op == ir.Ne):
@@ -320,6 +326,29 @@ func (w *values) against(op ir.Op, x, y value) value {
 		text = fmt.Sprintf("%s.%s(%s)", w.xs, operators[op], w.limit(y.text))
 	}
 	return value{text: text, how: differ, kind: ir.Bool}
+}
+
+// placed returns the comparison of the thread's place, plus or minus what is known before the row, with what is known then.
+func (w *values) placed(v *ir.Value) (value, bool) {
+	a, ok1 := w.known(v.Args[0])
+	b, ok2 := w.known(v.Args[1])
+	op := v.Op
+	if b.step != 0 {
+		a, b, op = b, a, facts.Mirrored(op)
+	}
+	if !ok1 || !ok2 || b.step != 0 || a.step != 1 && a.step != -1 || w.Part != nil && w.Part.Round != "" {
+		return value{}, false
+	}
+	for _, x := range []index{a, b} {
+		if n, ok := x.offset.Constant(); !ok || max(n, -n) > 1<<20 {
+			w.leaveIf(fmt.Sprintf("uint(%s+1<<61) > 1<<62", parenthesized(x.text))) // so that no sum overflows
+		}
+	}
+	n := b.offset.Plus(a.offset, -1)
+	if a.step < 0 {
+		n, op = facts.Fixed(0).Plus(n, -1), facts.Mirrored(op)
+	}
+	return value{text: fmt.Sprintf("%s.%s(%s)", w.xs, operators[op], w.limit(w.shared.Text(n))), how: differ, kind: ir.Bool}, true
 }
 
 // limit returns the vector of a number with which the threads' places are compared. It is made once.
@@ -429,7 +458,10 @@ func (w *values) math(v *ir.Value) value {
 		return value{text: fmt.Sprintf("math.%s(%s)", name, strings.Join(texts, ", ")), kind: k, still: still}
 	}
 	if methods[v.Of] == "" {
-		refuse(v.Pos, "package simd has no math.%s", name)
+		if len(args) != 1 || k != ir.F64 || args[0].kind != ir.F64 {
+			refuse(v.Pos, "package simd has no math.%s", name)
+		}
+		return w.each(name, args[0], k)
 	}
 	text := w.vector(args[0])
 	w.lane(k)
@@ -440,11 +472,23 @@ func (w *values) math(v *ir.Value) value {
 	return value{text: fmt.Sprintf("%s.%s()", text, methods[v.Of]), how: differ, kind: k}
 }
 
+// each returns the result of a function of package math that is called for one lane after the other.
+func (w *values) each(name string, x value, k ir.Kind) value {
+	w.lane(k)
+	w.apartCosts(costOfCall)
+	w.imports["math"] = "math"
+	return w.wrapped(fmt.Sprintf("lanes.EachFloat%ds(math.%s, %s)", w.bits, name, w.vector(x)), k)
+}
+
 // convert returns the value of a conversion.
 func (w *values) convert(v *ir.Value) value {
 	k := v.Type.Kind
-	if name, args := facts.SingleMath(v); (name == "Sqrt" || name == "Abs") && args[0].Op != ir.Const {
-		if x := w.value(args[0]); x.how == differ {
+	if name, args := facts.SingleMath(v); len(args) == 1 && args[0].Op != ir.Const {
+		x := w.value(args[0])
+		switch {
+		case x.how == differ && name != "Sqrt" && name != "Abs":
+			return w.each(name, x, k)
+		case x.how == differ:
 			w.gains += gainOfRoot * w.times // for float32 the root of the float64, rounded, is the root
 			return w.wrapped(fmt.Sprintf("%s.%s()", w.vector(x), name), k)
 		}

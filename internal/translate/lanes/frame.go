@@ -9,6 +9,9 @@ import (
 
 var dims = [...]string{"", "Y", "Z"} // fields of grid.Row
 
+// clear is the line at the end of a function: scalar code on floats may follow.
+const clear = "lanes.ClearUpper()\n"
+
 // frame writes what is around the lines.
 type frame struct {
 	*writer
@@ -88,7 +91,8 @@ func (w *frame) ofRow(name, params, args string, lines []line) string {
 	if apart != "" {
 		fmt.Fprintf(&b, "if %s {\nreturn %s // a thread uses what another one stores\n}\n", apart, w.row)
 	}
-	fmt.Fprintf(&b, "%s(%s.Until(%s)%s)\n%s%s := 0\n", w.Loop, w.row, w.from, args, w.before(lines), w.at)
+	fmt.Fprintf(&b, "if %s > %s.First() {\n%s(%[2]s.Until(%[1]s)%[4]s)\n}\n", w.from, w.row, w.Loop, args)
+	fmt.Fprintf(&b, "%s%s := 0\n", w.before(lines), w.at)
 	never, twice := w.twice()
 	if twice {
 		b.WriteString("for {\n")
@@ -99,7 +103,7 @@ func (w *frame) ofRow(name, params, args string, lines []line) string {
 		fmt.Fprintf(&b, "if %s {\nbreak\n}\n", strings.Join(append([]string{fmt.Sprintf("%s == %s", w.at, w.count)}, never...), " || "))
 		fmt.Fprintf(&b, "%s = %s - %s // some threads run again, to the same effect\n}\n", w.at, w.count, w.lanesOf())
 	}
-	fmt.Fprintf(&b, "return %s.From(%s + %s)\n}\n", w.row, w.from, w.at)
+	fmt.Fprintf(&b, "%sreturn %s.From(%s + %s)\n}\n", clear, w.row, w.from, w.at)
 	return head + w.rowsOf(b.String()) + b.String()
 }
 
@@ -133,9 +137,6 @@ func (w *frame) rowsOf(text string) string {
 
 // loopOfPart returns the declarations of the views of a part, and the loop over the vectors.
 func (w *frame) loopOfPart(lines []line, apart []string) (views, loop string) {
-	if len(w.spans) > 0 || w.late {
-		refuse(w.Pos, "rows of matrices between barriers do not become vector code")
-	}
 	for _, t := range lines {
 		if strings.HasPrefix(t.text, "return ") {
 			refuse(t.pos, "an index that is checked while the threads of a block run keeps them from running as vectors")
@@ -154,7 +155,7 @@ func (w *frame) loopOfPart(lines []line, apart []string) (views, loop string) {
 func (w *frame) ofRounds(name, params string, lines []line) string {
 	apart := w.apart()
 	views, loop := w.loopOfPart(lines, apart)
-	if len(w.limits) > 0 || len(w.spread) > 0 || len(apart) > 0 {
+	if len(w.limits) > 0 || len(w.spread) > 0 || len(apart) > 0 || len(w.spans) > 0 || w.late {
 		refuse(w.Pos, "the rounds of this loop do not become vector code")
 	}
 	var b strings.Builder
@@ -166,7 +167,7 @@ func (w *frame) ofRounds(name, params string, lines []line) string {
 	if len(w.fits) > 0 {
 		fmt.Fprintf(&b, "if %s {\nbreak\n}\n", strings.Join(w.fits, " || "))
 	}
-	fmt.Fprintf(&b, "%s%s}\nreturn %s\n}\n", views, loop, round)
+	fmt.Fprintf(&b, "%s%s}\n%sreturn %s\n}\n", views, loop, clear, round)
 	return b.String()
 }
 
@@ -175,14 +176,14 @@ func (w *frame) ofPhase(name, params string, lines []line) string {
 	apart := w.apart()
 	views, loop := w.loopOfPart(lines, apart)
 	var b strings.Builder
-	fmt.Fprintf(&b, "// %s runs threads of a block as vectors: all of them, or none and returns false.\n", name)
-	fmt.Fprintf(&b, "func %s(%s, %s int) bool {\n", name, params, w.count)
-	fmt.Fprintf(&b, "%s := %s\n%s, %s := 0, %s\n%s", w.end, w.limited(w.count), w.from, w.to, w.end, w.narrowed())
+	fmt.Fprintf(&b, "%s := %s\n%s, %s := 0, %s\n%s%s", w.end, w.limited(w.count), w.from, w.to, w.end, w.narrowed(), strings.Join(w.inside, ""))
 	scalar := append([]string{fmt.Sprintf("%s != 0 || %s != %s || %[2]s < %[4]s || %[2]s%%%[4]s != 0", w.from, w.to, w.end, w.lanesOf())}, w.fits...)
 	fmt.Fprintf(&b, "if %s {\nreturn false\n}\n%s", strings.Join(scalar, " || "), views)
 	if len(apart) > 0 {
 		fmt.Fprintf(&b, "if %s {\nreturn false // a thread uses what another one stores\n}\n", strings.Join(apart, " || "))
 	}
-	fmt.Fprintf(&b, "%s%sreturn true\n}\n", w.before(lines), loop)
-	return b.String()
+	fmt.Fprintf(&b, "%s%s%sreturn true\n}\n", w.before(lines), loop, clear)
+	head := fmt.Sprintf("// %s runs threads of a block as vectors: all of them, or none and returns false.\nfunc %[1]s(%[2]s, %[3]s int) bool {\n",
+		name, params, w.count)
+	return head + w.rowsOf(b.String()) + b.String()
 }

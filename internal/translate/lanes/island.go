@@ -27,7 +27,7 @@ func (w *values) scatters(s *ir.Stmt) (found bool) {
 	(&ir.Region{List: []*ir.Stmt{s}}).Visit(func(t *ir.Stmt) {
 		if t.Do == ir.Store && w.inArray(t.Place, t.Pos) != nil {
 			for _, p := range t.Place.Path[1:] {
-				found = found || varies(p.Index)
+				found = found || p.Index != nil && varies(p.Index)
 			}
 		}
 	}, nil)

@@ -210,7 +210,7 @@ func begin(k Kernel, l *learned) *writer {
 	w.row, w.from, w.to, w.at = w.fresh("r"), w.fresh("from"), w.fresh("to"), w.fresh("at")
 	w.x, w.xs, w.label = w.fresh("x"), w.fresh("xs"), w.fresh("vectors")
 	w.frozen[w.x] = true
-	w.shared = edges.New(edges.Names{Place: ir.InGrid, Name: w.rowName})
+	w.shared = edges.New(edges.Names{Place: ir.InGrid, Name: w.rowName, Clamped: w.clamped})
 	limits, truths := w.shared.Limits(k.Function.Body)
 	w.limits, w.truths = limits, maps.Clone(truths)
 	return w

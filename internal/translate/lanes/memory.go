@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
@@ -29,6 +30,7 @@ const (
 	costOfGather  = 6
 	costOfFour    = 16
 	costOfScatter = 12
+	costOfCall    = 8 // of a function lane by lane
 	gainOfRoot    = 4
 )
 
@@ -364,12 +366,16 @@ func (w *values) store(s *ir.Stmt) {
 		w.write("%s = %s", text, w.value(s.Value).text)
 		return
 	}
-	e := w.element(s.Place, s.Pos)
-	if e.array != nil {
-		w.storeNested(e.array, s)
+	if s.Value.Op == ir.Composite && s.Place.Type.Kind == ir.Struct && numbersOnly(s.Place.Type) {
+		w.storeFields(s)
 		return
 	}
+	e := w.element(s.Place, s.Pos)
 	x := w.value(s.Value)
+	if e.array != nil {
+		w.storeNested(e.array, x)
+		return
+	}
 	w.lane(e.kind)
 	name, ok := w.view(e, true)
 	if !ok {
@@ -386,6 +392,22 @@ func (w *values) store(s *ir.Stmt) {
 	w.storeTo(e.kind, w.vector(x), name, w.at)
 }
 
+// storeFields writes a structure, of which all fields are computed before one is stored.
+func (w *values) storeFields(s *ir.Stmt) {
+	fields := make([]value, len(s.Place.Type.Fields))
+	for i, f := range s.Place.Type.Fields {
+		fields[i] = number(f.Type.Kind, either[any](f.Type.Float(), 0.0, int64(0)))
+		if k := slices.Index(s.Value.Which, i); k >= 0 {
+			fields[i] = w.name(f.Name, w.value(s.Value.Args[k]))
+		}
+	}
+	for i, f := range s.Place.Type.Fields {
+		p := *s.Place
+		p.Path, p.Type = append(slices.Clone(p.Path), ir.Part{Field: i}), f.Type
+		w.storeNested(w.element(&p, s.Pos).array, fields[i])
+	}
+}
+
 // storeTo writes a vector to a slice's elements from an index on.
 func (w *memory) storeTo(k ir.Kind, vector, slice, at string) {
 	switch {
@@ -398,16 +420,21 @@ func (w *memory) storeTo(k ir.Kind, vector, slice, at string) {
 	}
 }
 
-// apart returns conditions under which a lane may use memory that another lane stores to.
+// apart returns conditions under which a lane may use memory that another lane stores to. Parts of slices are looked at if the slices share memory.
 func (w *memory) apart() (found []string) {
 	all := slices.Clone(w.whole)
 	for _, v := range w.spread {
 		all = append(all, v.slice)
 	}
 	all = unique(all)
-	disjoint := func(memory, slice, other string) {
-		if !w.alone(slice, other) {
-			found = append(found, fmt.Sprintf("!lanes.Disjoint(%s, %s)", memory, other))
+	var pairs [][2]string
+	conditions := map[[2]string][]string{}
+	add := func(slice, other, format, memory, part string) {
+		if p := [2]string{slice, other}; !w.alone(slice, other) {
+			if conditions[p] == nil {
+				pairs = append(pairs, p)
+			}
+			conditions[p] = append(conditions[p], fmt.Sprintf("!lanes."+format+"(%s, %s)", memory, part))
 		}
 	}
 	for i, s := range w.views {
@@ -415,12 +442,12 @@ func (w *memory) apart() (found []string) {
 			continue
 		}
 		for j, v := range w.views {
-			if i != j && !(v.stored && j < i) && !slices.Contains(all, v.slice) && !w.alone(s.slice, v.slice) {
-				found = append(found, fmt.Sprintf("!lanes.Apart(%s, %s)", s.name, v.name))
+			if i != j && !(v.stored && j < i) && !slices.Contains(all, v.slice) {
+				add(s.slice, v.slice, "Apart", s.name, v.name)
 			}
 		}
 		for _, slice := range all {
-			disjoint(s.name, s.slice, slice)
+			add(s.slice, slice, "Disjoint", s.name, slice)
 		}
 	}
 	for _, v := range w.views {
@@ -429,11 +456,18 @@ func (w *memory) apart() (found []string) {
 	for _, s := range slices.Sorted(maps.Keys(w.storedApart())) {
 		for _, slice := range unique(all) {
 			if slice != s {
-				disjoint(s, s, slice)
+				add(s, slice, "Disjoint", s, slice)
 			}
 		}
 	}
-	return unique(found)
+	for _, p := range pairs {
+		parts := strings.Join(unique(conditions[p]), " || ")
+		if p[0] != p[1] && strings.Contains(parts, " || ") {
+			parts = fmt.Sprintf("!lanes.Disjoint(%s, %s) && (%s)", p[0], p[1], parts)
+		}
+		found = append(found, parts)
+	}
+	return found
 }
 
 // storedApart returns the slices that are stored to in other ways than by views.

@@ -85,7 +85,7 @@ func (w *rowFacts) within(v *ir.Value) (truth, ok bool) {
 	_, constant := far.Constant()
 	plus, near := a.offset.Constant()
 	switch {
-	case a.step == 0 && equality && !constant:
+	case a.step == 0 && equality && !constant && !strings.ContainsAny(a.text+b.text, "&%"): // else it may be true for many rows
 		w.leaveIf(fmt.Sprintf("%s == %s", a.text, b.text))
 		return op == ir.Ne, true
 	case a.step == 1 && equality:
@@ -113,6 +113,15 @@ func (w *rowFacts) atEnd(op ir.Op, n facts.Sum) (truth, ok bool) {
 		}
 	}
 	return false, false
+}
+
+// clamped leaves out the threads at an end of the row for which an index is the number that it is clamped to.
+func (w *rowFacts) clamped(op ir.Op, far facts.Sum) bool {
+	stays, ok := false, false
+	if w.Part == nil {
+		stays, ok = w.atEnd(either(op == ir.Max, ir.Ge, ir.Le), far)
+	}
+	return ok && stays
 }
 
 // leaveOut adds a line that leaves out threads at an end of the row.

@@ -26,19 +26,22 @@ func zeroLanes(r grid.Row, counts grid.Out[uint32]) grid.Row {
 	}
 	count_2 := to - from
 	counts0 := counts[from+0:][:count_2]
-	zeroRow(r.Until(from), counts)
+	if from > r.First() {
+		zeroRow(r.Until(from), counts)
+	}
 	c0 := simd.BroadcastUint32s(0)
 	at := 0
 	for {
 		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:17
 			lanes.Store(c0, &counts0[at])
-//line histograms_kernels_simd.go:37
+//line histograms_kernels_simd.go:39
 		}
 		if at == count_2 {
 			break
 		}
 		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }

@@ -51,7 +51,9 @@ type small struct {
 func (s small) In() string { return map[int]string{64: "64"}[s.Lane.Bits] }
 
 // Slow begins the name of a load for which some processors have an instruction.
-func (s small) Slow() string { return map[int]string{32: "slow"}[s.Bits] }
+func (s small) Slow() string {
+	return map[[2]int]string{{32, 64}: "slow", {8, 32}: "slow"}[[2]int{s.Bits, s.Lane.Bits}]
+}
 
 func (s small) Cut() conversion { return conversion{f64, s.Lane, s.E} }
 
