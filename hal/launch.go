@@ -246,7 +246,7 @@ func (st *streamState) plain(l *launch, k *kernelState, args []Arg) int {
 		case driver.ParamPointer:
 			m := (*Memory)(a.ptr)
 			if m == nil || m.s == nil || m.s.dev != st.dev || m.s.Size == 0 ||
-				a.bits[0] > m.s.Size || a.bits[1] > m.s.Size-a.bits[0] || !m.s.vacant(false) || !m.s.Enter() {
+				a.bits[0] > m.s.Size || a.bits[1] > m.s.Size-a.bits[0] || !m.s.Enter() {
 				return i
 			}
 			d.Region = driver.Region{Mem: m.s.drv, Off: a.bits[0], Len: a.bits[1]}
@@ -280,8 +280,6 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 		err = st.foreign(op, m)
 	case !r.inside():
 		err = r.outside(op)
-	case !m.s.vacant(false):
-		err = k.failure(op, ErrBusy, "the memory of argument %d is mapped for the host", i)
 	}
 	if err != nil {
 		m.s.Leave()
