@@ -56,8 +56,8 @@ func (s *storage) isClosed() bool {
 type Option func(*storage)
 
 // WithPinnedHost allocates the buffer's host replica as page-locked memory of the device. The device then copies from and to it without
-// blocking the caller, and uses it in place if it is unified. Without this option, and if the host would have to map such memory
-// ([hal.Memory.NeedsMap]), the replica is ordinary memory. That is page-locked for a device if it is large enough and the device needs
+// blocking the caller, and uses it in place if it is unified. Without this option, and if the host cannot access such memory
+// ([hal.Memory.HostPointer]), the replica is ordinary memory. That is page-locked for a device if it is large enough and the device needs
 // that, or if it is copied again and again to or from a discrete GPU.
 func WithPinnedHost(dev *hal.Device) Option { return func(s *storage) { s.homeOn = dev } }
 

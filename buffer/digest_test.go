@@ -60,7 +60,7 @@ func newBesides(t *testing.T, seed uint64, seen map[string]int) *besides {
 		f.lag = 1
 		backends = append(backends, f)
 		if seed%4 == 3 && len(backends) == 1 {
-			mapMemory(&f.Backend)
+			hideMemory(&f.Backend)
 		}
 		for _, i := range ordinals {
 			w.devs = append(w.devs, fixture.Device(t, f, i))
@@ -75,7 +75,7 @@ func newBesides(t *testing.T, seed uint64, seen map[string]int) *besides {
 	case 2:
 		open(host.Options{Name: "unified", Discrete: 2}, 0, 1, 2)
 	case 3:
-		open(host.Options{Name: "mapped", Discrete: 1}, 1)
+		open(host.Options{Name: "hidden", Discrete: 1}, 1)
 		open(host.Options{Name: "discrete", Discrete: 2}, 1, 2).linked = true
 	}
 	for range 2 {

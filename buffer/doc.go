@@ -123,4 +123,4 @@ package buffer
 // device's first access, at most once ([Stats].BytesRelocated). That access first waits for the work that uses the replica, and TryAcquire
 // fails with kind hal.ErrNotReady meanwhile. If an access of the host is open at that moment, the device gets a replica of its own.
 //
-// A device whose memory the host has to map ([hal.Memory.NeedsMap]) has a replica of its own, even if it is integrated with the host.
+// A device whose memory the host cannot access ([hal.Memory.HostPointer]) has a replica of its own, even if it is integrated with the host.

@@ -16,14 +16,12 @@ import (
 
 // Adopt returns a buffer over existing memory, from [hal.Device.Alloc], [hal.Device.Import] or elsewhere. Nothing is copied: the memory
 // becomes the buffer's replica at its place, and the buffer has its contents. The place is the host for page-locked memory, and for
-// memory of a unified device that the host can access; otherwise, and if the host has to map the memory ([hal.Memory.NeedsMap]), it is
-// the memory's device. Other places get replicas of their own when they use the buffer.
+// memory of a unified device, if the host can access it ([hal.Memory.HostPointer]); otherwise it is the memory's device. Other places get replicas of their own when they use the buffer.
 //
 // The buffer owns the memory from now on, and closes it when the buffer is closed and the work that uses the memory has
 // finished. Until then the memory is never evicted ([Buffer.Evict] of its place fails with an error
 // of kind ErrUnsupported), and budgets do not count it. The buffer covers the whole allocation. The buffer does not know
-// earlier work on the memory: make the streams of later accesses wait for that work first. Memory that the host has to map must not be
-// mapped when Adopt is called.
+// earlier work on the memory: make the streams of later accesses wait for that work first.
 //
 // The error is of kind ErrClosed if the memory is closed, ErrInvalidArgument if its size is not a multiple of the
 // element's or an element contains a bool, which a byte of the memory need not be, and ErrMisaligned if elements cannot start at its
@@ -67,7 +65,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	s := newStorage(elem, size, opts)
 	s.alignment = alignmentOf(addresses)
 	c := cause{op: op, action: protocol.Overwrite}
-	if size == 0 || mem.NeedsMap() || mem.Kind() != hal.KindHost && (!layer.SharesHostMemory(dev) || host == nil) {
+	if size == 0 || host == nil || mem.Kind() != hal.KindHost && !layer.SharesHostMemory(dev) {
 		r, err := s.addReplica(dev)
 		if err != nil {
 			return nil, err

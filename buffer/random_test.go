@@ -20,7 +20,7 @@ func TestRandomUseFromManyGoroutines(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	for round := range uint64(12) {
 		devs := openMany(t, "one", 2, 1, 2, 0)
-		d := fixture.Device(t, newMapped(), 1)
+		d := fixture.Device(t, newHidden(), 1)
 		devs = append(devs, d)
 		var streams []*hal.Stream
 		for _, d := range devs {

@@ -1,6 +1,8 @@
 package buffer
 
 import (
+	"errors"
+
 	"github.com/go-halyard/halyard/buffer/internal/hostmem"
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/resident"
@@ -96,9 +98,10 @@ func (s *storage) hostReady(c cause) (err error) {
 	switch {
 	case s.host.Bytes != nil:
 		return nil
-	case s.homeOn != nil && s.size > 0 && !hostmem.MustMap(s.homeOn):
+	case s.homeOn != nil && s.size > 0:
 		err = s.host.AllocateOn(s.homeOn, s.hostAllocator(s.homeOn))
-	default:
+	}
+	if s.host.Bytes == nil && (err == nil || errors.Is(err, hal.ErrUnsupported)) { // page-locked memory that the host cannot access is of no use
 		err = s.host.hostMemory.Allocate(s.guarded)
 	}
 	if err == nil {

@@ -197,7 +197,7 @@ func (c *call) result() string {
 var commands = map[string]func(c *call) (string, error){
 	"devices": func(c *call) (string, error) { return c.open(c.faulty) }, // discrete, one:1 to one:4, which reach each other
 	"unified": func(c *call) (string, error) { return c.open(host.New(host.Options{Name: "unified"})) },
-	"mapped":  func(c *call) (string, error) { return c.open(newMapped()) }, // the host has to map its memory
+	"hidden":  func(c *call) (string, error) { return c.open(newHidden()) }, // the host cannot access its memory
 	"buffer":  func(c *call) (string, error) { return c.name(buffer.New[uint32](c.num(2))) },
 	"slice": func(c *call) (_ string, err error) {
 		c.buffers[c.w[1]], err = c.buf(2).Slice(c.num(3), c.num(4))

@@ -119,20 +119,31 @@ func (t *trial) all(m *hal.Memory) []byte { return t.get(m, 0, int(m.Size())) }
 // region is m.Region with ints.
 func region(m *hal.Memory, off, n int) hal.Region { return m.Region(uint64(off), uint64(n)) }
 
-// onHost runs fn on host-visible memory, mapped if it must be.
+// onHost runs fn on the bytes of memory: on a copy, which is written back, if the host cannot access page-locked memory.
 func (t *trial) onHost(m *hal.Memory, fn func(b []byte)) {
-	s := t.stream(m.Device())
-	t.must(s.Map(m, true), "map")
-	t.sync(s)
+	if m.Kind() == hal.KindHost && m.HostPointer() == nil {
+		b := t.all(m)
+		fn(b)
+		t.put(m, 0, b)
+		return
+	}
 	b, err := m.Bytes()
 	t.must(err, "host view of %v memory", m.Kind())
 	fn(b)
-	t.must(s.Unmap(m), "unmap")
-	t.sync(s)
+}
+
+// bytesOf returns the bytes of page-locked memory. The check is skipped if the host cannot access it.
+func (t *trial) bytesOf(m *hal.Memory) []byte {
+	b, err := m.Bytes()
+	if errors.Is(err, hal.ErrUnsupported) {
+		t.Skipf("the host cannot access page-locked memory of the device")
+	}
+	t.must(err, "host view of page-locked memory")
+	return b
 }
 
 // hostBytes returns n zeroed bytes of host memory that copies of the device access in stream order without blocking the caller. They
-// are page-locked if the device does not have CapOrderedPageable and the host can access them without mapping.
+// are page-locked if the device does not have CapOrderedPageable and the host can access them.
 func (t *trial) hostBytes(n int) []byte {
 	if !t.dev.Caps().Has(hal.CapOrderedPageable) {
 		m := t.memory(t.dev, hal.KindHost, n)

@@ -89,7 +89,7 @@ func kindHonoured(t *trial) {
 		b := t.random(4096)
 		t.put(m, 0, b)
 		switch {
-		case k == hal.KindDevice && !t.dev.Info().SharesHostMemory && !m.NeedsMap():
+		case k == hal.KindDevice && !t.dev.Info().SharesHostMemory:
 			t.want(m.HostPointer() == nil, "the host can see device memory of a discrete device")
 			_, err := m.Bytes()
 			t.wantKind(err, hal.ErrUnsupported, "host view of device memory")
@@ -100,7 +100,7 @@ func kindHonoured(t *trial) {
 				copy(v, next)
 			})
 			t.same(t.all(m), next, "%v memory as the device sees it", k)
-			if k == hal.KindShared && t.dev.Caps().Has(hal.CapAddress) && !m.NeedsMap() {
+			if k == hal.KindShared && t.dev.Caps().Has(hal.CapAddress) {
 				t.want(uintptr(m.HostPointer()) == m.Handle(), "shared memory has two addresses, %p and %#x", m.HostPointer(), m.Handle())
 			}
 		}
@@ -263,9 +263,7 @@ func (t *trial) aligned(m *hal.Memory, align uint64) {
 	if t.dev.Caps().Has(hal.CapAddress) {
 		check(m.Handle(), "device")
 	}
-	if !m.NeedsMap() { // the alignment of a mapping is not promised
-		check(uintptr(m.HostPointer()), "host")
-	}
+	check(uintptr(m.HostPointer()), "host")
 }
 
 func defaultAlignment(t *trial) {
@@ -375,14 +373,13 @@ func zeroSizeAllocation(t *trial) {
 
 // noBytes checks a memory of no bytes, and closes it.
 func (t *trial) noBytes(s *hal.Stream, m *hal.Memory) {
-	t.want(m.Size() == 0 && m.Handle() == 0 && m.HostPointer() == nil && !m.NeedsMap(), "%d bytes at %#x", m.Size(), m.Handle())
+	t.want(m.Size() == 0 && m.Handle() == 0 && m.HostPointer() == nil, "%d bytes at %#x", m.Size(), m.Handle())
 	b, err := m.Bytes()
 	t.must(err, "host view of no bytes")
 	t.must(s.Copy(m.All(), m.All()), "copy no bytes")
 	t.must(s.CopyIn(m.All(), b), "copy no bytes in")
 	t.must(s.CopyOut(b, m.All()), "copy no bytes out")
 	t.must(s.Fill(m.All(), hal.Pattern64(1)), "fill no bytes")
-	t.must(s.Map(m, true), "map no bytes")
 	t.must(s.RecordUse(m), "record a use of no bytes")
 	t.wantKind(s.Fill(m.Region(0, 1), hal.Zero), hal.ErrOutOfRange, "fill a byte of none")
 	t.must(m.Close(), "close no bytes")

@@ -147,7 +147,7 @@ func unifiedShares(t *trial) {
 	s := t.stream(t.dev)
 	for _, k := range kinds(t.dev) {
 		m := t.memory(t.dev, k, 4096)
-		if k == hal.KindDevice && m.HostPointer() == nil && !m.NeedsMap() {
+		if k == hal.KindDevice && m.HostPointer() == nil {
 			continue // memory that only the device can reach
 		}
 		t.must(s.Fill(m.All(), hal.Pattern8(0x2d)), "fill")

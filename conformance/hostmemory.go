@@ -16,8 +16,7 @@ var hostMemoryChecks = []Check{
 	{Name: "DoubleRegisterRejected", Rule: "Registering memory that overlaps registered memory fails as busy and changes nothing.", Needs: hal.CapRegister, run: doubleRegister},
 	{Name: "EmptyRegister", Rule: "An empty slice can be registered, and is memory of no bytes.", Needs: hal.CapRegister, run: emptyRegister},
 	{Name: "SharedVisibleAfterSync", Rule: "In shared memory the host sees the device's writes after waiting for them, and the device sees the host's earlier writes.", Needs: hal.CapShared, run: sharedVisible},
-	{Name: "KindQuery", Rule: "A memory reports its kind, and whether the host must map it, and behaves accordingly.", run: kindQuery},
-	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped at most once at a time, the host cannot access it while it is unmapped, and the device cannot write to it, or read what the host may write, while it is mapped.", Needs: hal.CapMustMap, run: mapTakesTurns},
+	{Name: "KindQuery", Rule: "A memory reports its kind and behaves accordingly, and only a device without registered and shared memory hides page-locked memory from the host.", run: kindQuery},
 	{Name: "AsyncFromPinnedDoesNotBlock", Rule: "Copies between device and page-locked memory are enqueued without waiting, and take place in stream order.", Needs: hal.CapGate | hal.CapAsyncCopy, run: asyncFromPinned},
 }
 
@@ -68,11 +67,7 @@ func pinnedInOrder(t *trial) {
 	s := t.stream(t.dev)
 	for _, n := range []int{64, 4096, 300_000} {
 		h := t.memory(t.dev, hal.KindHost, n)
-		if h.NeedsMap() {
-			t.Skipf("host and device take turns with page-locked memory")
-		}
-		b, err := h.Bytes()
-		t.must(err, "host view")
+		b := t.bytesOf(h)
 		first, last := t.random(n), t.random(n)
 		src, dst := t.filled(t.dev, first), t.filled(t.dev, last)
 		clear(b)
@@ -180,103 +175,16 @@ func kindQuery(t *trial) {
 		t.want(m.Kind() == k && m.Device() == t.dev, "%v memory has Kind %v and Device %s", k, m.Kind(), m.Device().Name())
 		// A unified device may have memory that the host cannot access, as integrated GPUs of CUDA and HIP do.
 		visible := k != hal.KindDevice || t.dev.Info().SharesHostMemory && m.HostPointer() != nil
+		if k == hal.KindHost && m.HostPointer() == nil {
+			visible = t.dev.Info().SharesHostMemory || t.dev.Caps()&(hal.CapRegister|hal.CapShared) != 0
+		}
 		b, err := m.Bytes()
-		switch {
-		case m.NeedsMap():
-			t.want(t.dev.Caps().Has(hal.CapMustMap), "memory must be mapped, but the device lacks CapMustMap")
-			t.want(m.HostPointer() == nil, "memory that must be mapped has a host pointer")
-			t.wantKind(err, hal.ErrNotReady, "host view of memory that is not mapped")
-		case visible:
+		if visible {
 			t.must(err, "host view of %v memory", k)
 			t.want(len(b) == 4096 && m.HostPointer() != nil, "the host sees %d of 4096 bytes", len(b))
-		default:
+		} else {
 			t.wantKind(err, hal.ErrUnsupported, "host view of %v memory", k)
 		}
-		if !m.NeedsMap() {
-			// Mapping memory that need not be mapped does nothing.
-			s := t.stream(t.dev)
-			t.must(s.Map(m, true), "map")
-			t.must(s.Map(m, false), "map again")
-			t.must(s.Unmap(m), "unmap")
-			t.sync(s)
-		}
-	}
-}
-
-func mapTakesTurns(t *trial) {
-	found := false
-	s := t.stream(t.dev)
-	for _, k := range kinds(t.dev) {
-		m := t.memory(t.dev, k, 4096)
-		if !m.NeedsMap() {
-			continue
-		}
-		found = true
-		t.wantKind(s.Unmap(m), hal.ErrBusy, "unmap what is not mapped")
-		t.must(s.Map(m, true), "map")
-		t.wantKind(s.Map(m, true), hal.ErrBusy, "map what is mapped")
-		other, out := t.memory(t.dev, hal.KindDevice, 4096), make([]byte, 4096)
-		writes := map[string]func() error{
-			"fill":         func() error { return s.Fill(m.All(), hal.Pattern8(0x55)) },
-			"copy to":      func() error { return s.Copy(m.All(), other.All()) },
-			"copy in":      func() error { return s.CopyIn(m.All(), out) },
-			"copy rows to": func() error { return s.Copy2D(m.Pitched(0, 64), other.Pitched(0, 64), 64, 2) },
-			"copy rows in": func() error { return s.CopyIn2D(m.Pitched(0, 64), out, 64, 64, 2) },
-		}
-		reads := map[string]func() error{
-			"copy from":      func() error { return s.Copy(other.All(), m.All()) },
-			"copy out":       func() error { return s.CopyOut(out, m.All()) },
-			"copy rows from": func() error { return s.Copy2D(other.Pitched(0, 64), m.Pitched(0, 64), 64, 2) },
-			"copy rows out":  func() error { return s.CopyOut2D(out, 64, m.Pitched(0, 64), 64, 2) },
-		}
-		for _, calls := range []map[string]func() error{writes, reads} {
-			for what, call := range calls {
-				t.wantKind(call(), hal.ErrBusy, "%s memory that is mapped for writing", what)
-			}
-		}
-		t.sync(s)
-		b, err := m.Bytes()
-		t.must(err, "host view")
-		copy(b, repeated(hal.Pattern8(0x66), 4096))
-		t.must(s.Unmap(m), "unmap")
-		t.sync(s)
-		_, err = m.Bytes()
-		t.wantKind(err, hal.ErrNotReady, "host view after unmap")
-		t.same(t.all(m), repeated(hal.Pattern8(0x66), 4096), "what the host wrote while it was mapped")
-		t.must(s.Map(m, false), "map for reading")
-		for what, call := range writes {
-			t.wantKind(call(), hal.ErrBusy, "%s memory that is mapped for reading", what)
-		}
-		for what, call := range reads {
-			t.must(call(), "%s memory that is mapped for reading", what)
-		}
-		t.sync(s)
-		t.same(out, repeated(hal.Pattern8(0x66), 4096), "what the device read while the host could read")
-		t.must(s.Unmap(m), "unmap what was mapped for reading")
-		t.sync(s)
-		// Both take their turn in the stream.
-		var g *hal.Gate
-		if t.dev.Caps().Has(hal.CapGate) {
-			g = t.shut(s)
-		}
-		t.must(s.Fill(m.All(), hal.Pattern8(0x77)), "fill")
-		t.must(s.Map(m, true), "map")
-		if g != nil {
-			t.letGo(g)
-		}
-		t.sync(s)
-		b, err = m.Bytes()
-		t.must(err, "host view")
-		t.same(b, repeated(hal.Pattern8(0x77), 4096), "mapped behind a fill")
-		t.must(s.Unmap(m), "unmap")
-		t.must(s.Fill(m.All(), hal.Pattern8(0x78)), "fill")
-		t.must(s.Copy(other.All(), m.All()), "copy")
-		t.sync(s)
-		t.same(t.all(other), repeated(hal.Pattern8(0x78), 4096), "filled behind an unmap")
-		t.same(t.all(m), repeated(hal.Pattern8(0x78), 4096), "filled behind an unmap")
-	}
-	if !found {
-		t.Skipf("no memory of the device must be mapped")
 	}
 }
 

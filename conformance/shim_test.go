@@ -63,9 +63,6 @@ type traits struct {
 	codes     []driver.Error
 	silent    bool // work that fails when it runs is said to have succeeded
 
-	// mapped says which kinds of memory host and device take turns with.
-	mapped func(driver.Kind) bool
-
 	// liesAboutDone is set where work is reported done that is not: memory is then given back behind the
 	// scenes only when it really is, since the process would crash otherwise.
 	liesAboutDone bool
@@ -147,9 +144,6 @@ func newShim(g bug) *shim {
 	}
 	if b.Free == nil {
 		b.Free = free
-	}
-	if b.traits.mapped != nil {
-		b.takeTurns()
 	}
 	return b
 }
@@ -241,10 +235,8 @@ type shimEvent struct {
 }
 
 type shimMemory struct {
-	registered   unsafe.Pointer
-	shadow       []byte
-	registration driver.Memory // of memory that is registered and has a block of its own
-	writable     bool          // as it was mapped
+	registered unsafe.Pointer
+	shadow     []byte
 }
 
 func own(d *hooked.Device) *shimDevice { return d.Data.(*shimDevice) }
@@ -273,11 +265,6 @@ func (b *shim) all() []driver.Stream {
 func free(m *hooked.Memory) error {
 	if m.Lent {
 		return nil
-	}
-	if r := shown(m).registration; r != nil {
-		if err := r.Free(); err != nil {
-			return err
-		}
 	}
 	b := own(m.Device).b
 	if !b.traits.liesAboutDone {

@@ -167,13 +167,6 @@ func (t *trial) vendorCalls(x *objects) []vendorCall {
 		list = append(list, vendorCall{"copy in of page-locked bytes", 0, false, plain(func() error { return s.CopyIn(region(m, 0, 128), x.host) }), nil},
 			vendorCall{"copy out to page-locked bytes", 0, false, plain(func() error { return s.CopyOut(x.host, region(m, 0, 128)) }), nil})
 	}
-	if h.NeedsMap() {
-		list = append(list, vendorCall{"map", hal.CapMustMap, false, func() (io.Closer, error) { return opened(unmaps{s, h}, s.Map(h, true)) }, nil},
-			vendorCall{"unmap", hal.CapMustMap, false, plain(func() error { return s.Unmap(h) }), func() error {
-				_ = s.Unmap(h) // if that has failed before
-				return s.Map(h, true)
-			}})
-	}
 	if x.far != nil {
 		list = append(list, vendorCall{"copy from a peer", 0, false, plain(func() error { return s.Copy(m.All(), x.far.All()) }), nil},
 			vendorCall{"copy to a peer", 0, false, plain(func() error { return s.Copy(x.far.All(), m.All()) }), nil},
@@ -204,14 +197,6 @@ func (t *trial) vendorCalls(x *objects) []vendorCall {
 	}
 	return list
 }
-
-// unmaps is mapped memory as what was opened.
-type unmaps struct {
-	s *hal.Stream
-	m *hal.Memory
-}
-
-func (u unmaps) Close() error { return u.s.Unmap(u.m) }
 
 // closers are closed in their order.
 type closers []io.Closer

@@ -87,8 +87,6 @@ func (s *Stream) Copy(dst, src Region) error {
 		return nil
 	case dst.overlaps(&src):
 		return dst.overlapping(op, &src)
-	case !dst.Mem.s.vacant(true) || !src.Mem.s.vacant(false):
-		return st.busy(op)
 	}
 	dst.Mem.s.Note(&st.User)
 	src.Mem.s.Note(&st.User)
@@ -122,8 +120,6 @@ func (s *Stream) copyHost(op string, r Region, b []byte, in bool) error {
 		return st.dev.Failure(op, ErrInvalidArgument, "the host slice has %d bytes, the region %d", len(b), r.Len)
 	case r.Len == 0:
 		return nil
-	case r.Mem.s.needsMap && !r.Mem.s.vacant(in):
-		return st.busy(op)
 	}
 	r.Mem.s.Note(&st.User)
 	p := unsafe.Pointer(unsafe.SliceData(b))
@@ -160,8 +156,6 @@ func (s *Stream) Fill(dst Region, p Pattern) error {
 		return dst.outside(op)
 	case dst.Len == 0:
 		return nil
-	case !dst.Mem.s.vacant(true):
-		return st.busy(op)
 	}
 	dst.Mem.s.Note(&st.User)
 	return st.dev.Check(st.Drv.Fill(dst.raw(), p))
@@ -255,72 +249,6 @@ func (s *Stream) RecordUse(m *Memory) error {
 	m.s.Note(&st.User)
 	s.exit(m)
 	return nil
-}
-
-// Map enqueues the mapping of the whole memory for the host. The host may touch the memory once
-// the stream has passed this point and until Unmap, and may write to it if write is true. Until Unmap
-// the device must not write to the memory and, if write is true, must not read it: copies, fills and launches
-// return an error of kind ErrBusy. Launches do not know whether a kernel writes, so memory that is
-// mapped for reading may be passed to a kernel, which must only read it. On memory that need not be
-// mapped ([Memory.NeedsMap]) Map does nothing.
-func (s *Stream) Map(m *Memory, write bool) error {
-	how := mappedToRead
-	if write {
-		how = mappedToWrite
-	}
-	return s.mapping("map", m, func(d driver.Mapper) error { return d.Map(m.s.drv, write) }, how)
-}
-
-// Unmap enqueues the end of the mapping; later work may use the memory on the device.
-func (s *Stream) Unmap(m *Memory) error {
-	return s.mapping("unmap", m, func(d driver.Mapper) error { return d.Unmap(m.s.drv) }, unmapped)
-}
-
-func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, to mapping) error {
-	st, err := s.enter(op, m)
-	if err != nil {
-		return err
-	}
-	defer s.exit(m)
-	if m.s.dev != st.dev {
-		return st.foreign(op, m)
-	}
-	d, ok := st.Drv.(driver.Mapper)
-	if !m.s.needsMap {
-		return nil
-	}
-	if !ok {
-		return st.dev.Failure(op, ErrUnsupported, "mapping memory is not supported")
-	}
-	was := m.s.mapped.Load()
-	switch {
-	case to != unmapped && was != unmapped:
-		return st.dev.Failure(op, ErrBusy, "the memory is already mapped")
-	case to == unmapped && was == unmapped:
-		return st.dev.Failure(op, ErrBusy, "the memory is not mapped")
-	case !m.s.mapped.CompareAndSwap(was, to):
-		return st.dev.Failure(op, ErrBusy, "another call maps or unmaps the memory")
-	}
-	m.s.Note(&st.User)
-	if err := act(d); err != nil {
-		m.s.mapped.Store(was)
-		return st.dev.Check(err)
-	}
-	if to == unmapped {
-		m.s.hideBytes() // the next Map may return another address
-	}
-	return nil
-}
-
-// vacant reports whether the device may read the memory or, if write is set, write to it. It may not while the memory is
-// mapped for the host in a way that excludes it (OpenCL 1.2, section 5.4.2).
-func (s *memoryState) vacant(write bool) bool {
-	how := s.mapped.Load()
-	return how == unmapped || how == mappedToRead && !write
-}
-
-func (st *streamState) busy(op string) error {
-	return st.dev.Failure(op, ErrBusy, "the memory is mapped for the host")
 }
 
 // Prefetch enqueues the migration of shared memory to the stream's device, or to the host if

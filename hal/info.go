@@ -26,7 +26,7 @@ const (
 // The kinds of memory.
 const (
 	KindDevice = driver.KindDevice // memory of the device, reached by copies
-	KindHost   = driver.KindHost   // page-locked host memory that the device can use
+	KindHost   = driver.KindHost   // page-locked host memory that the device can use; if HostPointer is nil, the host reaches it by copies
 	KindShared = driver.KindShared // one address for both sides
 )
 
@@ -40,7 +40,6 @@ const (
 	CapPeerCopy         = driver.CapPeerCopy
 	CapStreamAlloc      = driver.CapStreamAlloc
 	CapPrefetch         = driver.CapPrefetch
-	CapMustMap          = driver.CapMustMap
 	CapIPC              = driver.CapIPC
 	CapShared           = driver.CapShared
 	CapMemInfo          = driver.CapMemInfo

@@ -259,9 +259,6 @@ func (st *streamState) arguments(op string, l *launch, k *kernelState, args []Ar
 				return i, err
 			}
 		}
-		if !m.s.vacant(false) {
-			return i + 1, k.failure(op, ErrBusy, "the memory of argument %d is mapped for the host", i)
-		}
 		if m.s.Size > 0 {
 			d.Region = driver.Region{Mem: m.s.drv, Off: a.bits[0], Len: a.bits[1]}
 		}

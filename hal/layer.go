@@ -60,10 +60,10 @@ func (d *Device) value(key any, init func() any) any {
 	return v
 }
 
-// sharesHostMemory reports whether the device uses host memory in place, without copies. It does not if the host has to map the memory.
+// sharesHostMemory reports whether the device uses host memory in place, without copies.
 func (d *Device) sharesHostMemory() bool {
 	s := d.state()
-	return s != nil && s.Info.SharesHostMemory && !s.Info.Caps.Has(CapMustMap)
+	return s != nil && s.Info.SharesHostMemory
 }
 
 func (s *Stream) keepsFailures() bool {

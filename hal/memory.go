@@ -26,8 +26,6 @@ type memoryState struct {
 	drv         driver.Memory
 	kind        Kind
 	origin      origin
-	needsMap    bool           // the host may touch it only while it is mapped
-	mapped      atomic.Uint32  // a mapping
 	keep        unsafe.Pointer // registered host memory, kept reachable
 
 	view    atomic.Pointer[view] // set while the program may hold a slice that Bytes returned
@@ -42,15 +40,6 @@ const (
 	registered
 	imported
 	shared // by another process
-)
-
-// mapping says whether the host may touch memory that must be mapped.
-type mapping = uint32
-
-const (
-	unmapped mapping = iota
-	mappedToRead
-	mappedToWrite
 )
 
 // Alloc allocates size bytes of memory of the given kind, aligned to align bytes (a power
@@ -130,9 +119,6 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 // newMemory adds a driver's memory to the device, or frees it if the device was closed meanwhile.
 func newMemory(d *Device, op string, size uint64, s *memoryState) (*Memory, error) {
 	s.dev, s.Size, s.Allocated = d.s, size, s.origin == allocated
-	if m, ok := s.drv.(driver.NeedsMapper); ok {
-		s.needsMap = m.NeedsMap()
-	}
 	if m, ok := s.drv.(driver.FreeBlocker); ok {
 		if s.MayBlock = m.FreeMayBlock(); s.MayBlock {
 			d.s.closeWaits.Store(true)
@@ -237,25 +223,16 @@ func (m *Memory) Handle() uintptr {
 }
 
 // HostPointer returns the memory's address on the host. It is nil if the host cannot
-// access the memory, if the memory is closed or has 0 bytes, or if it must be mapped first ([Stream.Map]).
+// access the memory, and if the memory is closed or has 0 bytes.
 func (m *Memory) HostPointer() unsafe.Pointer {
-	if m.state() == nil || m.s.Closed() || m.s.needsMap && m.s.mapped.Load() == unmapped {
+	if m.state() == nil || m.s.Closed() {
 		return nil
 	}
 	return m.s.drv.HostPointer()
 }
 
-// NeedsMap reports whether the host may touch the memory only between [Stream.Map] and
-// [Stream.Unmap].
-func (m *Memory) NeedsMap() bool {
-	s := m.state()
-	return s != nil && s.needsMap
-}
-
-// Bytes returns the memory as a slice on the host. The slice must not be used after Close or
-// Unmap. Bytes does not wait for work under way: synchronise first. The error is of kind
-// ErrUnsupported if the host cannot access the memory, ErrNotReady if it is not mapped. Memory of 0 bytes always
-// has a slice.
+// Bytes returns the memory as a slice on the host. The slice must not be used after Close. Bytes does not wait for work under way:
+// synchronise first. The error is of kind ErrUnsupported if the host cannot access the memory. Memory of 0 bytes always has a slice.
 func (m *Memory) Bytes() ([]byte, error) {
 	const op = "host view"
 	s, err := m.enter(op)
@@ -263,13 +240,10 @@ func (m *Memory) Bytes() ([]byte, error) {
 		return nil, err
 	}
 	defer m.leave()
-	if s.needsMap && s.mapped.Load() == unmapped {
-		return nil, s.dev.Failure(op, ErrNotReady, "the memory is not mapped")
-	}
 	if s.Size == 0 {
 		return []byte{}, nil
 	}
-	p := s.drv.HostPointer() // not earlier: memory may have no address before it is mapped
+	p := s.drv.HostPointer()
 	if p == nil {
 		return nil, s.dev.Failure(op, ErrUnsupported, "%s memory of this device is not accessible from the host", s.kind)
 	}

@@ -166,7 +166,7 @@ func (b *passage) copyOut(dst, src Region, idle bool) error {
 func (r *Region) hostFor(dev *deviceState) bool {
 	m := r.Mem.s
 	switch {
-	case m.needsMap || m.drv.HostPointer() == nil:
+	case m.drv.HostPointer() == nil:
 		return false
 	case m.kind == KindShared && !m.dev.Info.Caps.Has(CapConcurrentShared):
 		return false // other work of the device may be under way

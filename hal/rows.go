@@ -59,8 +59,6 @@ func (s *Stream) Copy2D(dst, src Pitched, width, rows uint64) error {
 	case dst.mem.s == src.mem.s && meet(dst, src, width, rows):
 		return st.dev.Failure(op, ErrOverlap, "%d rows of %d bytes: source offset %d, pitch %d; destination offset %d, pitch %d",
 			rows, width, src.off, src.pitch, dst.off, dst.pitch)
-	case !dst.mem.s.vacant(true) || !src.mem.s.vacant(false):
-		return st.busy(op)
 	}
 	dst.mem.s.Note(&st.User)
 	src.mem.s.Note(&st.User)
@@ -104,8 +102,6 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 			rows, width, pitch, len(b))
 	case n == 0:
 		return nil
-	case !m.mem.s.vacant(in):
-		return st.busy(op)
 	}
 	m.mem.s.Note(&st.User)
 	p := unsafe.Pointer(unsafe.SliceData(b))

@@ -109,16 +109,10 @@ func (q *sequence) enter(op string) error {
 		}
 	}
 	for i, m := range q.memories {
-		entered := m.Enter()
-		if entered && m.vacant(false) {
-			continue
-		}
-		if !entered {
+		if !m.Enter() {
 			q.leave(len(q.modules), i)
 			return q.st.dev.Failure(op, ErrClosed, "memory of the launches is closed")
 		}
-		q.leave(len(q.modules), i+1)
-		return q.st.busy(op)
 	}
 	return nil
 }

@@ -84,14 +84,12 @@ func callsOnGarbage(t *testing.T, b driver.Backend, ordinal int, image hal.Image
 		"Launch": func(s *hal.Stream) error {
 			return s.Launch(kernel(module(s.Device())), hal.Blocks(1).Of(1), append([]hal.Arg{hal.At(memory(s.Device()).All())}, rest...)...)
 		},
-		"Map":        func(s *hal.Stream) error { return s.Map(memory(s.Device()), true) },
 		"OnDone":     func(s *hal.Stream) error { return s.OnDone(func() {}) },
 		"Prefetch":   func(s *hal.Stream) error { return s.Prefetch(memory(s.Device()).All(), true) },
 		"Record":     func(s *hal.Stream) error { return second(s.Record()) },
 		"RecordUse":  func(s *hal.Stream) error { return s.RecordUse(memory(s.Device())) },
 		"String":     func(s *hal.Stream) error { _ = s.String(); return nil },
 		"Sync":       func(s *hal.Stream) error { return s.Sync(ctx) },
-		"Unmap":      func(s *hal.Stream) error { return s.Unmap(memory(s.Device())) },
 		"WaitEvent":  func(s *hal.Stream) error { return s.WaitEvent(event()) },
 		"WaitStream": func(s *hal.Stream) error { return s.WaitStream(stream()) },
 	})
@@ -104,7 +102,6 @@ func callsOnGarbage(t *testing.T, b driver.Backend, ordinal int, image hal.Image
 		"HostPointer": func(m *hal.Memory) error { m.HostPointer(); return nil },
 		"IPCHandle":   func(m *hal.Memory) error { return second(m.IPCHandle()) },
 		"Kind":        func(m *hal.Memory) error { m.Kind(); return nil },
-		"NeedsMap":    func(m *hal.Memory) error { m.NeedsMap(); return nil },
 		"Pitched":     func(m *hal.Memory) error { m.Pitched(0, 8); return nil },
 		"Region":      func(m *hal.Memory) error { m.Region(0, 8); return nil },
 		"Size":        func(m *hal.Memory) error { m.Size(); return nil },

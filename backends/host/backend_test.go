@@ -89,7 +89,7 @@ func TestInfo(t *testing.T) {
 func TestCapsAndInterfaces(t *testing.T) {
 	for ordinal := range 2 {
 		d := open(t, host.Options{Discrete: 1}, ordinal)
-		s, e, m := newStream(t, d), newEvent(t, d, true), alloc(t, d, driver.KindDevice, 1)
+		s, e := newStream(t, d), newEvent(t, d, true)
 		caps := d.Info().Caps
 		is := func(cap driver.Caps, implemented bool) {
 			t.Helper()
@@ -109,10 +109,6 @@ func TestCapsAndInterfaces(t *testing.T) {
 		is(driver.CapStreamAlloc, ok)
 		_, ok = s.(driver.Prefetcher)
 		is(driver.CapPrefetch, ok)
-		_, ok = s.(driver.Mapper)
-		is(driver.CapMustMap, ok)
-		_, ok = m.(driver.NeedsMapper)
-		is(driver.CapMustMap, ok)
 		_, ok = d.(driver.IPCSharer)
 		is(driver.CapIPC, ok)
 		_, ok = d.(driver.Importer)

@@ -48,13 +48,10 @@ var (
 	_ driver.Loader         = (*device)(nil)
 )
 
-// Info implements driver.Device.
 func (d *device) Info() driver.Info { return d.info }
 
-// EventsKeepFailures implements driver.FailureKeeper.
 func (d *device) EventsKeepFailures() bool { return true }
 
-// ForgetsToldFailures implements driver.FailureKeeper.
 func (d *device) ForgetsToldFailures() bool { return true }
 
 // MemInfo implements driver.Device. A discrete device reports what is left of its own
@@ -71,10 +68,8 @@ func (d *device) MemInfo() (free, total uint64, err error) {
 	return min(free, total), total, nil
 }
 
-// NewStream implements driver.Device.
 func (d *device) NewStream(driver.StreamOptions) (driver.Stream, error) { return newStream(d), nil }
 
-// NewEvent implements driver.Device.
 func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return &event{dev: d, timing: o.Timing}, nil
 }
@@ -87,5 +82,4 @@ func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 	return 0
 }
 
-// Close implements driver.Device.
 func (d *device) Close() error { return nil }

@@ -104,7 +104,6 @@ func (e *event) result() error {
 	return e.err
 }
 
-// Query implements driver.Event.
 func (e *event) Query() (bool, error) {
 	if s, _ := e.pending(); s != nil {
 		return false, nil
@@ -112,7 +111,6 @@ func (e *event) Query() (bool, error) {
 	return true, e.result()
 }
 
-// Sync implements driver.Event.
 func (e *event) Sync() error {
 	if s, done := e.pending(); s != nil {
 		s.await(done)
@@ -149,5 +147,4 @@ func (e *event) time() (time.Duration, error) {
 	return e.stamp, nil
 }
 
-// Close implements driver.Event.
 func (e *event) Close() error { return nil }

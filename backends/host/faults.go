@@ -67,10 +67,8 @@ func (s *stream) failure(from, to uint64) error {
 	return s.faults.between(s.dev, from, to)
 }
 
-// Position implements driver.FailureTeller.
 func (s *stream) Position() uint64 { return s.issued.Load() }
 
-// FailureOf implements driver.FailureTeller.
 func (s *stream) FailureOf(first, last, key uint64) error {
 	if !s.faulty.Load() {
 		return nil

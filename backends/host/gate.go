@@ -13,7 +13,6 @@ type gate struct {
 	waiter *stream // the stream, once it has reached the gate
 }
 
-// Gate implements driver.Gater.
 func (s *stream) Gate() (driver.Gate, error) {
 	g := &gate{}
 	s.mu.Lock()
@@ -22,7 +21,6 @@ func (s *stream) Gate() (driver.Gate, error) {
 	return g, nil
 }
 
-// Open implements driver.Gate.
 func (g *gate) Open() error {
 	g.mu.Lock()
 	g.open = true

@@ -45,10 +45,8 @@ func compute() driver.Compute {
 	}
 }
 
-// Formats implements driver.Loader.
 func (d *device) Formats() []driver.Format { return []driver.Format{driver.FormatGo} }
 
-// Load implements driver.Loader.
 func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	m := &module{dev: d, kernels: make(map[string]*kernel, len(image.Functions))}
 	for name, f := range image.Functions {
@@ -87,7 +85,6 @@ type module struct {
 	kernels map[string]*kernel
 }
 
-// Kernel implements driver.Module.
 func (m *module) Kernel(name string) (driver.Kernel, error) {
 	if k := m.kernels[name]; k != nil {
 		return k, nil
@@ -95,7 +92,6 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 	return nil, m.dev.failure("kernel", driver.ErrNotFound, "no function %q", name)
 }
 
-// Names implements driver.Module.
 func (m *module) Names() []string {
 	names := make([]string, 0, len(m.kernels))
 	for name := range m.kernels {
@@ -104,7 +100,6 @@ func (m *module) Names() []string {
 	return names
 }
 
-// Close implements driver.Module.
 func (m *module) Close() error { return nil }
 
 // kernel is one Go function.
@@ -124,7 +119,6 @@ func (k *kernel) paced(steps uint64, took time.Duration, workers int) {
 	}
 }
 
-// Info implements driver.Kernel.
 func (k *kernel) Info() *driver.KernelInfo { return &k.info }
 
 // launch is one launch of a function. Its blocks are taken by a few goroutines, one piece of the grid at a time.
@@ -178,7 +172,6 @@ func (l *launch) work() (last bool) {
 	return false
 }
 
-// Launch implements driver.Launcher.
 func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
 	l := launches.Get().(*launch)
 	l.dev, l.crew = s.dev, &s.crew

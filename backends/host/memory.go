@@ -40,7 +40,6 @@ type memory struct {
 
 var _ driver.Memory = (*memory)(nil)
 
-// Alloc implements driver.Device.
 func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
 	m, err := d.alloc("alloc", kind, size, align)
 	if err != nil {
@@ -124,13 +123,11 @@ func (m *memory) spoil() {
 	memcopy.Fill(unsafe.Add(m.base, m.size-poisonEnd), poisonEnd, poison, 1)
 }
 
-// Size implements driver.Memory.
 func (m *memory) Size() uint64 { return m.size }
 
 // Handle implements driver.Memory: the address, also where the host may not use it.
 func (m *memory) Handle() uintptr { return uintptr(m.base) }
 
-// HostPointer implements driver.Memory.
 func (m *memory) HostPointer() unsafe.Pointer {
 	if !m.visible {
 		return nil
@@ -141,7 +138,6 @@ func (m *memory) HostPointer() unsafe.Pointer {
 // PageLocked reports whether the memory is page-locked. KindHost and registered memory is, within the limits of the system.
 func (m *memory) PageLocked() bool { return m.locked }
 
-// Free implements driver.Memory.
 func (m *memory) Free() error {
 	if m.imported {
 		m.base = nil

@@ -14,7 +14,6 @@ type rows struct {
 	width, n           uint64
 }
 
-// Copy2D implements driver.Copier2D.
 func (s *stream) Copy2D(r driver.Rect) error {
 	w := rows{origin(&r.Dst), origin(&r.Src), r.Dst.Pitch, r.Src.Pitch, r.Width, r.Rows}
 	s.mu.Lock()

@@ -190,19 +190,16 @@ func (s *stream) await(done uint64) {
 	}
 }
 
-// Copy implements driver.Stream.
 func (s *stream) Copy(dst, src driver.Region) error {
 	s.copy(unsafe.Add(dst.Mem.(*memory).base, dst.Off), unsafe.Add(src.Mem.(*memory).base, src.Off), dst.Len)
 	return nil
 }
 
-// CopyIn implements driver.Stream.
 func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 	s.copy(unsafe.Add(dst.Mem.(*memory).base, dst.Off), src, dst.Len)
 	return nil
 }
 
-// CopyOut implements driver.Stream.
 func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	s.copy(dst, unsafe.Add(src.Mem.(*memory).base, src.Off), src.Len)
 	return nil
@@ -218,7 +215,6 @@ func (s *stream) copy(dst, src unsafe.Pointer, n uint64) {
 	s.mu.Unlock()
 }
 
-// Fill implements driver.Stream.
 func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
 	at := unsafe.Add(dst.Mem.(*memory).base, dst.Off)
 	s.mu.Lock()
@@ -231,7 +227,6 @@ func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
 	return nil
 }
 
-// Record implements driver.Stream.
 func (s *stream) Record(e driver.Event) error {
 	ev := e.(*event)
 	if !ev.timing {
@@ -260,7 +255,6 @@ func (s *stream) Wait(e driver.Event) error {
 	return nil
 }
 
-// Query implements driver.Stream.
 func (s *stream) Query() (bool, error) {
 	if s.done.Load() < s.issued.Load() {
 		return false, nil
@@ -268,13 +262,11 @@ func (s *stream) Query() (bool, error) {
 	return true, s.takeFault()
 }
 
-// Sync implements driver.Stream.
 func (s *stream) Sync() error {
 	s.await(s.issued.Load())
 	return s.takeFault()
 }
 
-// OnDone implements driver.Notifier.
 func (s *stream) OnDone(fn func()) error {
 	s.mu.Lock()
 	if s.idle() {

@@ -389,10 +389,10 @@ func TestCapabilities(t *testing.T) {
 		more fakeDevice
 		want driver.Caps
 	}{
-		{"plain", nil, driver.CapMustMap},
-		{"plain unified", fakeDevice{deviceHostUnified: uint32(1)}, driver.CapMustMap | driver.CapRegister},
-		{"plain CPU", fakeDevice{deviceType: uint64(deviceTypeCPU)}, driver.CapMustMap | driver.CapRegister | driver.CapOrderedPageable},
-		{"coarse", fakeDevice{deviceSVMCaps: uint64(svmCoarse)}, driver.CapMustMap | driver.CapAddress},
+		{"plain", nil, 0},
+		{"plain unified", fakeDevice{deviceHostUnified: uint32(1)}, 0},
+		{"plain CPU", fakeDevice{deviceType: uint64(deviceTypeCPU)}, driver.CapOrderedPageable},
+		{"coarse", fakeDevice{deviceSVMCaps: uint64(svmCoarse)}, driver.CapAddress},
 		{"fine", fakeDevice{deviceSVMCaps: uint64(svmFine)}, driver.CapAddress | driver.CapShared | driver.CapConcurrentShared | driver.CapPrefetch},
 		{"fine 2.0", fakeDevice{deviceSVMCaps: uint64(svmFine), deviceVersion: "OpenCL 2.0 x"}, driver.CapAddress | driver.CapShared | driver.CapConcurrentShared},
 		{"system", fakeDevice{deviceSVMCaps: uint64(svmFine | svmFineSystem), deviceVersion: "OpenCL 2.0", deviceHostUnified: uint32(1)},
@@ -405,7 +405,7 @@ func TestCapabilities(t *testing.T) {
 			driver.CapAddress | driver.CapShared | driver.CapConcurrentShared | driver.CapRegister},
 		{"usm unified", fakeDevice{deviceExtensions: usm, deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1), deviceHostUnified: uint32(1)},
 			driver.CapAddress},
-		{"amd", fakeDevice{deviceExtensions: "cl_amd_device_attribute_query"}, driver.CapMustMap | driver.CapMemInfo},
+		{"amd", fakeDevice{deviceExtensions: "cl_amd_device_attribute_query"}, driver.CapMemInfo},
 	} {
 		b := fakeBackend(&fakePlatform{name: "P", devices: []fakeDevice{gpu(row.name, row.more)}})
 		infos, err := b.Devices(t.Context())

@@ -279,14 +279,9 @@ func TestCallsDoNotAllocate(t *testing.T) {
 			"fill":     func() error { return s.Fill(to, driver.Pattern{Width: 4}) },
 			"record":   func() error { return s.Record(e) },
 			"wait":     func() error { return o.Wait(e) },
-			"map": func() error {
-				_ = s.Map(n, true)
-				_ = s.Sync() // Rusticl unmaps only what is mapped
-				return s.Unmap(n)
-			},
-			"query": func() error { _, err := s.Query(); return err },
-			"event": func() error { _, err := e.Query(); return err },
-			"sync":  func() error { return s.Sync() },
+			"query":    func() error { _, err := s.Query(); return err },
+			"event":    func() error { _, err := e.Query(); return err },
+			"sync":     func() error { return s.Sync() },
 			"copy and sync": func() error {
 				_ = s.CopyIn(to, at)
 				return s.Sync()

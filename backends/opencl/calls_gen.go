@@ -64,7 +64,6 @@ const (
 	memType               = 0x1100     // CL_MEM_TYPE
 	memFlags              = 0x1101     // CL_MEM_FLAGS
 	memSize               = 0x1102     // CL_MEM_SIZE
-	memHostPtr            = 0x1103     // CL_MEM_HOST_PTR
 	memAssociated         = 0x1107     // CL_MEM_ASSOCIATED_MEMOBJECT
 	memOffset             = 0x1108     // CL_MEM_OFFSET
 	memContext            = 0x1106     // CL_MEM_CONTEXT
@@ -101,8 +100,6 @@ const (
 	memReadWrite          = 0x1        // CL_MEM_READ_WRITE
 	memUseHostPtr         = 0x8        // CL_MEM_USE_HOST_PTR
 	memSVMFineGrained     = 0x400      // CL_MEM_SVM_FINE_GRAIN_BUFFER
-	mapRead               = 0x1        // CL_MAP_READ
-	mapWrite              = 0x2        // CL_MAP_WRITE
 	migrateToHost         = 0x1        // CL_MIGRATE_MEM_OBJECT_HOST
 	execComplete          = 0          // CL_COMPLETE
 	profilingCommandEnd   = 0x1283     // CL_PROFILING_COMMAND_END
@@ -248,8 +245,6 @@ type table struct {
 	writeBuffer      func(queue, mem uintptr, off, n uint64, src uintptr) (event uintptr, st status)
 	copyBuffer       func(queue, src, dst uintptr, srcOff, dstOff, n uint64) (event uintptr, st status)
 	fillBuffer       func(queue, mem uintptr, bits, width, off, n uint64) (event uintptr, st status)
-	mapBuffer        func(queue, mem uintptr, flags, off, n uint64) (r, event uintptr, st status)
-	unmapBuffer      func(queue, mem, addr uintptr) (event uintptr, st status)
 	createSource     func(context uintptr, source []unsafe.Pointer, length uint64) (r uintptr, st status)
 	createBinary     func(context, device uintptr, length uint64, code []unsafe.Pointer) (r uintptr, loaded, st status)
 	createILProgram  func(context uintptr, code []byte) (r uintptr, st status)
@@ -275,8 +270,6 @@ type table struct {
 	svmFree             func(context, addr uintptr)
 	svmMemcpy           func(queue, dst, src uintptr, n uint64) (event uintptr, st status)
 	svmFill             func(queue, dst uintptr, bits, width, n uint64) (event uintptr, st status)
-	svmMap              func(queue uintptr, flags uint64, addr uintptr, n uint64) (event uintptr, st status)
-	svmUnmap            func(queue, addr uintptr) (event uintptr, st status)
 	svmMigrate          func(queue, addr uintptr, n, flags uint64) (event uintptr, st status)
 	// usm and il return the calls of cl_intel_unified_shared_memory and cl_khr_il_program, nil if the platform lacks them.
 	usm func(platform uintptr) *usmTable
@@ -333,8 +326,6 @@ type tableProcs struct {
 	WriteBuffer         dl.Proc `sym:"clEnqueueWriteBuffer"`
 	CopyBuffer          dl.Proc `sym:"clEnqueueCopyBuffer"`
 	FillBuffer          dl.Proc `sym:"clEnqueueFillBuffer"`
-	MapBuffer           dl.Proc `sym:"clEnqueueMapBuffer"`
-	UnmapBuffer         dl.Proc `sym:"clEnqueueUnmapMemObject"`
 	CreateSource        dl.Proc `sym:"clCreateProgramWithSource"`
 	CreateBinary        dl.Proc `sym:"clCreateProgramWithBinary"`
 	CreateILProgram     dl.Proc `sym:"clCreateProgramWithIL,optional"`
@@ -358,8 +349,6 @@ type tableProcs struct {
 	SvmFree             dl.Proc `sym:"clSVMFree,optional"`
 	SvmMemcpy           dl.Proc `sym:"clEnqueueSVMMemcpy,optional"`
 	SvmFill             dl.Proc `sym:"clEnqueueSVMMemFill,optional"`
-	SvmMap              dl.Proc `sym:"clEnqueueSVMMap,optional"`
-	SvmUnmap            dl.Proc `sym:"clEnqueueSVMUnmap,optional"`
 	SvmMigrate          dl.Proc `sym:"clEnqueueSVMMigrateMem,optional"`
 }
 
@@ -557,21 +546,6 @@ func fillTable(lib *dl.Library) (*table, error) {
 		w0.Put()
 		return event, st
 	}
-	t.mapBuffer = func(queue, mem uintptr, flags, off, n uint64) (r, event uintptr, st status) {
-		w0 := dl.GetWords()
-		r = p.MapBuffer.Call10(queue, mem, 0, uintptr(flags), uintptr(off), uintptr(n), 0, 0, w0.At(0), w0.At(1))
-		event = uintptr(w0[0])
-		st = status(w0[1])
-		w0.Put()
-		return r, event, st
-	}
-	t.unmapBuffer = func(queue, mem, addr uintptr) (event uintptr, st status) {
-		w0 := dl.GetWords()
-		st = status(p.UnmapBuffer.Call6(queue, mem, addr, 0, 0, w0.At(0)))
-		event = uintptr(w0[0])
-		w0.Put()
-		return event, st
-	}
 	t.createSource = func(context uintptr, source []unsafe.Pointer, length uint64) (r uintptr, st status) {
 		w0 := dl.GetWords()
 		w0[0] = uint64(length)
@@ -740,24 +714,6 @@ func fillTable(lib *dl.Library) (*table, error) {
 			w0[0] = uint64(bits)
 			st = status(p.SvmFill.Call8(queue, dst, w0.At(0), uintptr(width), uintptr(n), 0, 0, w0.At(1)))
 			event = uintptr(w0[1])
-			w0.Put()
-			return event, st
-		}
-	}
-	if p.SvmMap.Valid() {
-		t.svmMap = func(queue uintptr, flags uint64, addr uintptr, n uint64) (event uintptr, st status) {
-			w0 := dl.GetWords()
-			st = status(p.SvmMap.Call8(queue, 0, uintptr(flags), addr, uintptr(n), 0, 0, w0.At(0)))
-			event = uintptr(w0[0])
-			w0.Put()
-			return event, st
-		}
-	}
-	if p.SvmUnmap.Valid() {
-		t.svmUnmap = func(queue, addr uintptr) (event uintptr, st status) {
-			w0 := dl.GetWords()
-			st = status(p.SvmUnmap.Call5(queue, addr, 0, 0, w0.At(0)))
-			event = uintptr(w0[0])
 			w0.Put()
 			return event, st
 		}

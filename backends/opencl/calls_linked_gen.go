@@ -175,24 +175,6 @@ func link(t *table) {
 		w0.Put()
 		return event, st
 	}
-	t.mapBuffer = func(queue, mem uintptr, flags, off, n uint64) (r, event uintptr, st status) {
-		w0 := dl.GetWords()
-		h := cl.EnqueueMapBuffer(cl.CommandQueue(dl.Pointer(queue)), cl.Mem(dl.Pointer(mem)), 0, flags, off, n, 0, nil,
-			(*cl.Event)(unsafe.Pointer(&w0[0])), (*int32)(unsafe.Pointer(&w0[4])))
-		r = *(*uintptr)(unsafe.Pointer(&h))
-		event = uintptr(w0[0])
-		st = status(w0[4])
-		w0.Put()
-		return r, event, st
-	}
-	t.unmapBuffer = func(queue, mem, addr uintptr) (event uintptr, st status) {
-		w0 := dl.GetWords()
-		st = status(cl.EnqueueUnmapMemObject(cl.CommandQueue(dl.Pointer(queue)), cl.Mem(dl.Pointer(mem)), dl.Pointer(addr), 0, nil,
-			(*cl.Event)(unsafe.Pointer(&w0[0]))))
-		event = uintptr(w0[0])
-		w0.Put()
-		return event, st
-	}
 	t.buildProgram = func(program, device uintptr, options string) (st status) {
 		w0 := dl.GetWords()
 		w0[0] = uint64(device)

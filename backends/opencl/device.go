@@ -30,7 +30,6 @@ type sharedContext struct {
 
 	mu         sync.Mutex
 	registered []span               // sorted
-	unmaps     uintptr              // queue on which unmapLate unmaps, or 0
 	disguised  map[uintptr]struct{} // starts of KindDevice memory that the vendor calls host memory
 }
 
@@ -44,7 +43,6 @@ type device struct {
 	tier tier
 	ctx  *sharedContext
 	info driver.Info
-	late sync.WaitGroup // goroutines of unmapLate
 
 	emptyMu sync.Mutex
 	empty   *memory // nil until readable makes it
@@ -97,7 +95,6 @@ func (d *device) Trim() { d.ctx.late.trim() }
 
 // Close releases the handle.
 func (d *device) Close() error {
-	d.late.Wait()
 	var err error
 	if d.empty != nil {
 		err = d.empty.Free()
@@ -111,9 +108,6 @@ func (d *device) Close() error {
 	}
 	delete(l.contexts, d.ctx.key)
 	d.ctx.late.close()
-	if d.ctx.unmaps != 0 {
-		_ = d.t.releaseQueue(d.ctx.unmaps)
-	}
 	return cmp.Or(err, d.check("close", "clReleaseContext", d.t.releaseContext(d.ctx.cl)))
 }
 
@@ -125,12 +119,11 @@ func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 	return 0
 }
 
-// Register makes host memory usable in place. In tiers with addresses the memory must be aligned to
-// 8 bytes, the width of the widest fill pattern.
+// Register makes host memory usable in place. The memory must be aligned to 8 bytes, the width of the widest fill pattern.
 func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
 	s := span{uintptr(ptr), uintptr(ptr) + uintptr(size)}
-	if d.tier != tierBuffer && s.start%8 != 0 {
+	if s.start%8 != 0 {
 		return nil, d.refuse(op, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", s.start)
 	}
 	if !d.ctx.register(s) {
@@ -138,14 +131,6 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	}
 	m := &memory{dev: d, kind: driver.KindHost, size: size, addr: s.start, registered: true}
 	m.host.Store((*byte)(ptr))
-	if d.tier == tierBuffer {
-		mem, st := d.t.createBuffer(d.ctx.cl, memReadWrite|memUseHostPtr, size, s.start)
-		if st != success {
-			d.ctx.unregister(s)
-			return nil, d.fail(op, "clCreateBuffer", st)
-		}
-		m.mem = mem
-	}
 	return m, nil
 }
 

@@ -23,8 +23,8 @@
 //
 //	usm         cl_intel_unified_shared_memory: device, host and shared memory by address
 //	svm         shared virtual memory, fine-grained: the host touches it in place
-//	svm-coarse  shared virtual memory, coarse-grained: the host maps it first
-//	buffer      cl_mem: no address; memory of KindHost is mapped before the host touches it
+//	svm-coarse  shared virtual memory, coarse-grained: the host reaches it through copies
+//	buffer      cl_mem: no address; the host reaches it through copies
 //
 // HALYARD_OPENCL_MEMORY forces one of them; the value svm means svm, or svm-coarse on a device that lacks svm. Devices and Open read the
 // variable at each call. A device without the forced tier is listed with no tier and with the reason in Info.Driver; to open it is an error
@@ -33,9 +33,9 @@
 // Memory.Handle is an address in the first three tiers (set kernel arguments with clSetKernelArgMemPointerINTEL or
 // clSetKernelArgSVMPointer) and a cl_mem in the last (clSetKernelArg).
 //
-// CPUs and integrated GPUs share the host's memory. There the host can access memory of every kind, and existing host memory can be
-// registered and is used in place: by its address where the device can access all of the process's memory, and through
-// CL_MEM_USE_HOST_PTR in the buffer tier. In all other cases host memory cannot be registered.
+// CPUs and integrated GPUs share the host's memory. There the host can access memory of every kind in the tiers usm and svm, and if the
+// device can access all of the process's memory, existing host memory can be registered and is used in place. In all other cases host
+// memory cannot be registered. In the tiers svm-coarse and buffer the host has no pointer to memory of any kind.
 //
 // PoCL 7.1 takes a freed address from its list too late, and ends the process if an allocation gets that address meanwhile. So with
 // versions of PoCL that have unified shared memory the backend frees memory of the tiers with addresses up to 100 ms later. It keeps back

@@ -279,7 +279,7 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 		Model: name, Vendor: h.vendor, Driver: strings.Join(about, ", "), MemoryModel: chosen.String(),
 		UUID: h.uuid, PCI: h.pci,
 		TotalMemory: h.total, MaxAlloc: h.maxAlloc, Alignment: h.align, MaxAlign: h.maxAlign(chosen),
-		SharesHostMemory: h.unified && !caps.Has(driver.CapMustMap), Simulated: h.emulated,
+		SharesHostMemory: h.unified && (chosen == tierUSM || chosen == tierSVM), Simulated: h.emulated,
 		Caps: caps,
 	}
 	if info.Caps.Has(driver.CapKernels) {
@@ -342,7 +342,6 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 	// The driver of a discrete device may copy host memory into a staging buffer before earlier work is done.
 	set(driver.CapOrderedPageable, h.cpu)
 	set(driver.CapAddress, chosen != tierBuffer)
-	set(driver.CapMustMap, chosen == tierBuffer || chosen == tierSVMCoarse)
 	kernels := h.t.ndRange != nil
 	switch chosen {
 	case tierUSM:
@@ -365,8 +364,6 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 		// PoCL 7.1 crashes in clEnqueueSVMMemFill of memory that it has not allocated. Versions with unified shared memory are in this tier
 		// only if it is forced.
 		set(driver.CapRegister, h.unified && h.svm&svmFineSystem != 0 && !(h.platformText == pocl && h.tiers.has(tierUSM)))
-	case tierBuffer:
-		set(driver.CapRegister, h.unified)
 	}
 	return caps
 }

@@ -85,8 +85,8 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 		return err
 	}
 	const api = "clGetMemObjectInfo"
-	var words [7]uint64
-	for i, param := range []uint32{memContext, memType, memFlags, memSize, memHostPtr, memAssociated, memOffset} {
+	var words [6]uint64
+	for i, param := range []uint32{memContext, memType, memFlags, memSize, memAssociated, memOffset} {
 		n := uint64(8) // bytes of an address, a size_t and of flags
 		if param == memType {
 			n = 4
@@ -96,7 +96,7 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 			return err
 		}
 	}
-	context, kind, flags, size, host := words[0], words[1], words[2], words[3], words[4]
+	context, kind, flags, size := words[0], words[1], words[2], words[3]
 	found := driver.KindDevice
 	if flags&(memUseHostPtr|memAllocHostPtr) != 0 {
 		found = driver.KindHost
@@ -113,23 +113,11 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 	case m.size > size:
 		return d.refuse(op, driver.ErrOutOfRange, "%d bytes exceed the buffer of %d bytes", m.size, size)
 	}
-	if m.parts.of, m.parts.off = uintptr(words[5]), words[6]; m.parts.of != 0 && flags&memUseHostPtr != 0 {
-		// Intel's CPU runtime reports a wrong address for a sub-buffer.
-		var err error
-		if host, err = d.word(op, api, d.t.memInfo, m.parts.of, memHostPtr, wordSize); err != nil {
-			return err
-		}
-		host += m.parts.off
-	}
+	m.parts.of, m.parts.off = uintptr(words[4]), words[5]
 	if err := d.check(op, "clRetainMemObject", d.t.retainBuffer(mem)); err != nil {
 		return err
 	}
 	m.mem = mem
-	if flags&memUseHostPtr != 0 {
-		// The program supplied this host memory, and every mapping has its address.
-		m.addr = uintptr(host)
-		m.host.Store((*byte)(dl.Pointer(uintptr(host))))
-	}
 	return nil
 }
 

@@ -70,18 +70,6 @@ func TestAdoptBuffer(t *testing.T) {
 			}
 			write(t, s, whole(m), ramp(n-100, 3))
 			same(t, what, read(t, s, whole(m)), ramp(n-100, 3))
-			if m.NeedsMap() {
-				onHost(t, s, m, func(b []byte) {
-					if row.at != 0 && unsafe.SliceData(b) != unsafe.SliceData(backing) {
-						t.Errorf("%s: mapped elsewhere", what)
-					}
-					same(t, what+", mapped", b, ramp(n-100, 3))
-					b[7] = 0xF7
-				})
-				if got := read(t, s, part(m, 7, 1)); got[0] != 0xF7 {
-					t.Errorf("%s: what the host wrote while it was mapped is %#x", what, got[0])
-				}
-			}
 			ok(t, m.Free())
 			// Rusticl releases a command's reference some time after the command is done. If the backend kept a reference,
 			// this loop would not end.
@@ -258,9 +246,6 @@ func TestAdoptSubBuffer(t *testing.T) {
 			ok(t, err)
 			m := mem.(*memory)
 			write(t, s, whole(m), ramp(n, 3))
-			if m.NeedsMap() {
-				onHost(t, s, m, func(b []byte) { same(t, "mapped", b, ramp(n, 3)) })
-			}
 			b, err := m.from("test", step)
 			ok(t, err)
 			got := make([]byte, 2*step)

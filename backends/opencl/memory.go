@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/pages"
 )
 
 // memory is one allocation: a cl_mem in the buffer tier, an address in the SVM and USM tiers.
@@ -18,13 +17,12 @@ type memory struct {
 	size uint64
 
 	kind       driver.Kind
-	owns       bool // Free unmaps the host memory behind the cl_mem
 	charged    bool // its size counts against the device's memory
 	registered bool
 	foreign    bool // imported: the program owns it
 	direct     bool // addr is also the host's address
 
-	addr uintptr // the address that copies and kernels use; in the buffer tier that of the host memory behind the cl_mem, or 0
+	addr uintptr // the address that copies and kernels use; 0 in the buffer tier
 	mem  uintptr // what the driver frees: the cl_mem in the buffer tier, otherwise the start of the allocation, which is at or before addr
 
 	host atomic.Pointer[byte] // the host's address where direct is false; nil if there is none
@@ -214,31 +212,21 @@ func (m *memory) reveal() {
 	}
 }
 
-// visible reports whether the host can access the memory. It can access all but KindDevice memory of a discrete device.
-func (m *memory) visible() bool { return m.kind != driver.KindDevice || m.dev.hw.unified }
+// visible reports whether the host can access the memory. In the tiers usm and svm it can access all but KindDevice memory of a discrete
+// device, in the others none.
+func (m *memory) visible() bool {
+	return (m.dev.tier == tierUSM || m.dev.tier == tierSVM) && (m.kind != driver.KindDevice || m.dev.hw.unified)
+}
 
-// allocBuffer makes a cl_mem. For memory of KindHost it makes the cl_mem from pages of the system, with CL_MEM_USE_HOST_PTR: then every
-// mapping has the same address, and a device that shares the host's memory works on it in place (OpenCL 1.2, section 5.2.1).
+// allocBuffer makes a cl_mem, of memory that the driver page-locks for KindHost.
 func (m *memory) allocBuffer(op string) error {
 	d := m.dev
 	flags := uint64(memReadWrite)
 	if m.kind == driver.KindHost {
-		owned, err := pages.Map(m.size)
-		if err != nil {
-			e := m.shortOf(op, "the system failed to map memory")
-			e.Err = err
-			return e
-		}
-		flags |= memUseHostPtr
-		m.owns = true
-		m.host.Store(unsafe.SliceData(owned))
-		m.addr = uintptr(unsafe.Pointer(unsafe.SliceData(owned)))
+		flags |= memAllocHostPtr
 	}
-	mem, st := d.t.createBuffer(d.ctx.cl, flags, m.size, m.addr)
+	mem, st := d.t.createBuffer(d.ctx.cl, flags, m.size, 0)
 	if st != success {
-		if m.owns {
-			_ = pages.Unmap(m.hostMemory())
-		}
 		return m.allocationFailure(op, "clCreateBuffer", st)
 	}
 	m.mem = mem
@@ -256,18 +244,12 @@ func (m *memory) Handle() uintptr {
 	return m.addr
 }
 
-// HostPointer returns the host's address of the memory. For memory of KindDevice in the buffer tier of a
-// unified device it is nil before the first Map, and may change with each Map.
+// HostPointer returns the host's address of the memory, or nil.
 func (m *memory) HostPointer() unsafe.Pointer {
 	if m.direct {
 		return dl.Pointer(m.addr)
 	}
 	return unsafe.Pointer(m.host.Load())
-}
-
-// NeedsMap reports whether the host must map the memory before it accesses it.
-func (m *memory) NeedsMap() bool {
-	return m.visible() && (m.dev.tier == tierBuffer || m.dev.tier == tierSVMCoarse)
 }
 
 // Free frees the memory. Memory that was registered or imported stays the program's.
@@ -279,13 +261,6 @@ func (m *memory) Free() error {
 	case d.tier == tierBuffer:
 		m.freeParts()
 		err = d.check(op, "clReleaseMemObject", d.t.releaseBuffer(m.mem))
-		if m.owns && err == nil {
-			if e := pages.Unmap(m.hostMemory()); e != nil {
-				r := d.refuse(op, driver.ErrDriver, "the system failed to unmap memory")
-				r.Err = e
-				err = r
-			}
-		}
 	case m.registered || m.foreign:
 	case d.ctx.late != nil:
 		m.reveal()
@@ -305,9 +280,6 @@ func (m *memory) Free() error {
 	}
 	return err
 }
-
-// hostMemory returns the host memory that m owns.
-func (m *memory) hostMemory() []byte { return unsafe.Slice((*byte)(dl.Pointer(m.addr)), m.size) }
 
 // maxParts is how many sub-buffers of one memory are kept for later launches.
 const maxParts = 16

@@ -3,8 +3,6 @@
 package opencl
 
 import (
-	"bytes"
-	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -12,73 +10,6 @@ import (
 )
 
 func hostBytes(m *memory) []byte { return unsafe.Slice((*byte)(m.HostPointer()), m.Size()) }
-
-// onHost lets the host touch memory. It maps the memory if that is needed.
-func onHost(t testing.TB, s *stream, m *memory, touch func([]byte)) {
-	t.Helper()
-	ok(t, s.Map(m, true))
-	ok(t, s.Sync())
-	touch(hostBytes(m))
-	ok(t, s.Unmap(m))
-	ok(t, s.Sync())
-}
-
-// A CPU's runtime hands the same memory over however it is asked; a GPU's copies what the flags say.
-func TestMapSaysWhatFor(t *testing.T) {
-	everywhere(t, func(t *testing.T, p place) {
-		var flags uint64
-		mapBuffer, svmMap := p.t.mapBuffer, p.t.svmMap
-		p.t.mapBuffer = func(q, m uintptr, f, off, n uint64) (uintptr, uintptr, status) {
-			flags = f
-			return mapBuffer(q, m, f, off, n)
-		}
-		p.t.svmMap = func(q uintptr, f uint64, addr uintptr, n uint64) (uintptr, status) {
-			flags = f
-			return svmMap(q, f, addr, n)
-		}
-		s, m := newStream(t, p), alloc(t, p, driver.KindHost, 64)
-		for _, write := range []bool{false, true} {
-			flags = 0
-			ok(t, s.Map(m, write))
-			ok(t, s.Unmap(m))
-			want := uint64(0)
-			if m.NeedsMap() {
-				want = mapRead
-				if write {
-					want |= mapWrite
-				}
-			}
-			if flags != want {
-				t.Errorf("mapped for writing %t with flags %d, want %d", write, flags, want)
-			}
-		}
-		ok(t, s.Sync())
-		closeAll(t, m, s)
-	})
-}
-
-// A map waits for earlier work of its stream, and work of another stream can wait for the unmap.
-func TestMapIsOrdered(t *testing.T) {
-	everywhere(t, func(t *testing.T, p place) {
-		a, b, m := newStream(t, p), newStream(t, p), alloc(t, p, driver.KindHost, 64)
-		want := ramp(64, 1)
-		onHost(t, a, m, func(dst []byte) { copy(dst, want) })
-		g := gated(t, a)
-		ok(t, a.Map(m, false))
-		e := newEvent(t, p, false)
-		ok(t, a.Record(e))
-		wantDone(t, false, e.Query)
-		ok(t, g.Open())
-		ok(t, e.Sync())
-		same(t, "mapped", hostBytes(m), want)
-		ok(t, a.Unmap(m))
-		ok(t, a.Record(e))
-		ok(t, b.Wait(e))
-		ok(t, b.Fill(whole(m), driver.Pattern{Width: 1}))
-		same(t, "after the other stream's fill", read(t, b, whole(m)), make([]byte, 64))
-		closeAll(t, e, m, a, b)
-	})
-}
 
 // A CPU's runtime makes every block fine-grained.
 func TestSharedVirtualMemoryIsAsFineAsItMustBe(t *testing.T) {
@@ -227,44 +158,4 @@ func TestErrorsNameTheirStatus(t *testing.T) {
 	if err := newBackend(loadTable).VendorError("clEnqueueCopyBuffer", -8); err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-}
-
-// Rusticl refuses to unmap what is still being mapped.
-func TestUnmapWhileBeingMapped(t *testing.T) {
-	everywhere(t, func(t *testing.T, p place) {
-		if p.tier != tierBuffer || !p.hw.unified {
-			t.Skip("nothing is mapped")
-		}
-		const n = 4096
-		s, m := newStream(t, p), alloc(t, p, driver.KindDevice, n)
-		write(t, s, whole(m), ramp(n, 1))
-		onHost(t, s, m, func([]byte) {}) // the address is known from here on
-		g := gated(t, s)
-		ok(t, s.Map(m, true))
-		var early atomic.Bool
-		var calls atomic.Int32
-		unmap := p.t.unmapBuffer
-		p.t.unmapBuffer = func(queue, mem, addr uintptr) (uintptr, status) {
-			if calls.Add(1); early.Load() {
-				return 0, invalidValue
-			}
-			return unmap(queue, mem, addr)
-		}
-		early.Store(true)
-		ok(t, s.Unmap(m))
-		early.Store(false)
-		ok(t, s.Fill(part(m, 0, 8), driver.Pattern{Bits: 0xAB, Width: 1}))
-		wantDone(t, false, s.Query)
-		if n := calls.Load(); n != 1 {
-			t.Errorf("%d calls to unmap before the work before has ended", n)
-		}
-		ok(t, g.Open())
-		ok(t, s.Sync())
-		if n := calls.Load(); n != 2 {
-			t.Errorf("%d calls to unmap after the work after has ended", n)
-		}
-		want := append(bytes.Repeat([]byte{0xAB}, 8), ramp(n, 1)[8:]...)
-		same(t, "memory", read(t, s, whole(m)), want)
-		closeAll(t, m, s)
-	})
 }

@@ -56,11 +56,6 @@ func counted(t *table, b *balance) *table {
 	c.createUserEvent = func(x uintptr) (uintptr, status) { return made(b, "event")(t.createUserEvent(x)) }
 	c.retainEvent = func(e uintptr) status { b.add("event", 1); return t.retainEvent(e) }
 	c.releaseEvent = func(e uintptr) status { b.add("event", -1); return t.releaseEvent(e) }
-	c.mapBuffer = func(q, m uintptr, f, o, n uint64) (uintptr, uintptr, status) {
-		addr, ev, st := t.mapBuffer(q, m, f, o, n)
-		_, _ = made(b, "event")(ev, st)
-		return addr, ev, st
-	}
 	c.createSubBuffer = func(m uintptr, part [2]uint64) (uintptr, status) {
 		return made(b, "memory")(t.createSubBuffer(m, part))
 	}

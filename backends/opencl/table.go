@@ -35,7 +35,7 @@ func loadTable() (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range []any{t.svmFree, t.svmMemcpy, t.svmFill, t.svmMap, t.svmUnmap} {
+	for _, f := range []any{t.svmFree, t.svmMemcpy, t.svmFill} {
 		if reflect.ValueOf(f).IsNil() {
 			t.svmAlloc = nil // a library has all calls of shared virtual memory, or counts as having none
 		}

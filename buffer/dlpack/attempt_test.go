@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,8 +20,8 @@ import (
 
 func TestDeleterOfRefusedAttempt(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	// Memory is adopted as some OpenCL devices do: host and device take turns with it.
-	d, err := hal.OpenWith(ctx, &hooked.Backend{Backend: host.New(host.Options{}), NeedsMap: func(*hooked.Memory) bool { return true }}, 0)
+	// Memory is adopted as some OpenCL devices do: the host cannot access it.
+	d, err := hal.OpenWith(ctx, &hooked.Backend{Backend: host.New(host.Options{}), HostPointer: func(*hooked.Memory) unsafe.Pointer { return nil }}, 0)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.Close()) }()
 	f := makeForeign(t, false, []int64{4}, nil, 0, 0)

@@ -218,9 +218,9 @@ func adopted[T buffer.Number](dev *hal.Device, t *Tensor, p part, owner *owner) 
 	if err != nil {
 		return nil, 0, err
 	}
-	if t.device.Type == abi.CPU && mem.NeedsMap() {
+	if t.device.Type == abi.CPU && mem.Size() > 0 && mem.HostPointer() == nil {
 		_ = mem.Close()
-		return nil, 0, hal.Errorf("adopt", hal.ErrUnsupported, "the host must map this memory before it can access it")
+		return nil, 0, hal.Errorf("adopt", hal.ErrUnsupported, "the host cannot access this memory")
 	}
 	b, err := buffer.Adopt[T](mem)
 	if err != nil {

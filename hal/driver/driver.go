@@ -69,8 +69,7 @@ type Memory interface {
 	Handle() uintptr
 
 	// HostPointer returns the address at which the host reads and writes the
-	// memory, or nil if the host cannot access it. Memory whose NeedsMap
-	// ([NeedsMapper]) is true may only be touched while it is mapped.
+	// memory, or nil if the host cannot access it.
 	HostPointer() unsafe.Pointer
 
 	// Free gives the memory back, of every kind. Memory made by [Registerer.Register] is
@@ -291,23 +290,6 @@ type Prefetcher interface {
 	// Prefetch moves pages of KindShared memory to the device, or to the host if
 	// toHost is true.
 	Prefetch(r Region, toHost bool) error
-}
-
-// Mapper is implemented by a Stream (CapMustMap) of a device that has host-visible
-// memory which the host may only touch between Map and Unmap.
-type Mapper interface {
-	// Map enqueues the mapping of the whole memory for the host, which may touch
-	// it once the work enqueued so far is done, and write to it if write is true.
-	Map(m Memory, write bool) error
-
-	// Unmap enqueues the end of the mapping; later work may use the memory.
-	Unmap(m Memory) error
-}
-
-// NeedsMapper is implemented by Memory that the host may have to map.
-type NeedsMapper interface {
-	// NeedsMap reports whether the host must map this memory before touching it.
-	NeedsMap() bool
 }
 
 // FreeBlocker is implemented by Memory whose Free, or by a Module or Device whose Close, may wait for work that does not use it.

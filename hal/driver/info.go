@@ -13,7 +13,8 @@ type Kind uint8
 const (
 	// KindDevice is memory of the device, which the host as a rule reaches by copies.
 	KindDevice Kind = 1 + iota
-	// KindHost is page-locked host memory that the device can use in place.
+	// KindHost is page-locked host memory that the device can use in place. The host reaches it through Memory.HostPointer, if that is
+	// not nil; otherwise through copies, as it does KindDevice.
 	KindHost
 	// KindShared is memory at one address that both sides use and that the
 	// driver may move between them.
@@ -65,7 +66,6 @@ const (
 	CapPeerCopy                          // Peering may answer PeerCopy
 	CapStreamAlloc                       // StreamAllocator
 	CapPrefetch                          // Prefetcher
-	CapMustMap                           // Mapper
 	CapIPC                               // IPCSharer
 	CapShared                            // Alloc of KindShared
 	CapMemInfo                           // Device.MemInfo
@@ -83,7 +83,7 @@ const (
 
 var capNames = [...]string{
 	"async-copy", "timing", "gate", "host-callback", "register", "peer-copy",
-	"stream-alloc", "prefetch", "must-map", "ipc", "shared", "mem-info", "priority",
+	"stream-alloc", "prefetch", "ipc", "shared", "mem-info", "priority",
 	"address", "concurrent-shared", "ordered-pageable", "import", "import-stream", "pointer-info",
 	"copy-2d", "kernels", "compile",
 }
@@ -142,8 +142,7 @@ type Info struct {
 
 	// SharesHostMemory says that the device uses host memory in place: memory of
 	// KindHost is as fast for it as any other, and no copy between host and device
-	// is ever needed. A device with CapMustMap does not say that: host and device
-	// cannot use memory at the same time if the host has to map it.
+	// is ever needed.
 	SharesHostMemory bool
 
 	// Simulated says that the device is simulated, not hardware.

@@ -30,8 +30,7 @@
 // asked for; so is page-locked memory of that size. When such a block is free, it is reused for sizes at most 1/8
 // below its own. On devices with CapStreamAlloc the driver allocates such blocks of device memory in stream order.
 //
-// Where blocks cannot share a memory, every block is a memory of its own: if memory has no address that an
-// offset could be added to (no CapAddress), and if the host can map memory only as a whole.
+// If memory has no address that an offset could be added to (no CapAddress), every block is a memory of its own.
 //
 // # Streams
 //

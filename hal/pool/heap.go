@@ -20,8 +20,8 @@ type heap struct {
 	carved       uint64 // bytes of chunks that blocks share
 	lost         uint64 // bytes
 
-	// sharing says whether several blocks may share a memory.
-	sharing sharing
+	// shares says that several blocks may share a memory. They cannot if memory has no address, because a kernel takes no offset.
+	shares bool
 
 	misses, steals, waits uint64
 
@@ -52,25 +52,8 @@ type parked struct {
 	fence []*hal.Event
 }
 
-// sharing says whether blocks can share a memory of a kind. They cannot if memory has no address, because a kernel takes no
-// offset. They also cannot if the host must map memory, because it can only map the whole.
-type sharing uint8
-
-const (
-	sharingUnknown sharing = iota
-	sharingOK
-	sharingNever
-)
-
 func newHeap(p *Pool, kind hal.Kind) *heap {
-	h := &heap{pool: p, kind: kind}
-	switch caps := p.dev.Caps(); {
-	case !caps.Has(hal.CapAddress):
-		h.sharing = sharingNever
-	case !caps.Has(hal.CapMustMap):
-		h.sharing = sharingOK
-	}
-	return h
+	return &heap{pool: p, kind: kind, shares: p.dev.Caps().Has(hal.CapAddress)}
 }
 
 // request is one allocation that the lane could not serve.
@@ -312,7 +295,7 @@ func (h *heap) gather(release uint64) (released uint64) {
 // exceeds the pool's own limit, or 0 if the device refused.
 func (h *heap) grow(q request) (g grant, short uint64, err error) {
 	p := h.pool
-	if q.whole || h.sharing != sharingOK {
+	if q.whole || !h.shares {
 		if short, err := p.take(q.bytes); err != nil {
 			return grant{}, short, err
 		}
@@ -323,12 +306,6 @@ func (h *heap) grow(q request) (g grant, short uint64, err error) {
 		}
 		h.add(c)
 		c.whole = h.record(c, 0, c.bytes)
-		if h.sharing == sharingUnknown {
-			h.sharing = sharingOK
-			if c.mem.NeedsMap() {
-				h.sharing = sharingNever
-			}
-		}
 		return grant{c.whole, c.block.Ordered()}, 0, nil
 	}
 	want := max(min(h.carved, p.opts.chunk), min(firstChunk, p.opts.chunk), 4*q.bytes)
@@ -384,7 +361,7 @@ func (h *heap) press(q request) (grant, bool) {
 	if stream == nil {
 		return grant{}, false
 	}
-	if q.whole || h.sharing != sharingOK {
+	if q.whole || !h.shares {
 		return h.pressWhole(q)
 	}
 	for d := range h.pool.everybody {

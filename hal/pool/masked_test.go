@@ -10,13 +10,12 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
-// masked opens a device that has lost, or won, a capability, and whose memory the host may have to map.
-func masked(t *testing.T, change hal.Caps, needsMap bool) *hal.Device {
+// masked opens a device that has lost, or won, a capability.
+func masked(t *testing.T, change hal.Caps) *hal.Device {
 	t.Helper()
 	d := fixture.Device(t, &hooked.Backend{
-		Backend:  host.New(host.Options{Discrete: 1}),
-		Info:     func(i driver.Info) driver.Info { i.Caps ^= change; return i },
-		NeedsMap: func(*hooked.Memory) bool { return needsMap },
+		Backend: host.New(host.Options{Discrete: 1}),
+		Info:    func(i driver.Info) driver.Info { i.Caps ^= change; return i },
 	}, 1)
 	return d
 }

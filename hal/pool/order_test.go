@@ -432,7 +432,7 @@ func TestUseOnAClosedStreamIsRefused(t *testing.T) {
 func TestWaitThatCannotBeMadeIsNoGrant(t *testing.T) {
 	for name, size := range map[string]uint64{"small": 128 * kib, "large": 256 * kib} {
 		t.Run(name, func(t *testing.T) {
-			d, other := masked(t, hal.CapGate|hal.CapStreamAlloc, false), openHost(t, 1, 0)
+			d, other := masked(t, hal.CapGate|hal.CapStreamAlloc), openHost(t, 1, 0)
 			p := newPool(t, d, pool.WithLimit(256*kib), pool.WithChunk(256*kib), pool.WithLarge(256*kib))
 			s, a, foreign := newStream(t, d), newStream(t, d), newStream(t, other)
 			open := shut(t, foreign)

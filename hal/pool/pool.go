@@ -336,7 +336,7 @@ func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64) (Block, 
 			return Block{}, p.failure(op, hal.ErrClosed, "the pool is closed")
 		}
 		g, ok := h.look(q)
-		if !ok && !q.whole && h.sharing == sharingOK {
+		if !ok && !q.whole && h.shares {
 			h.gather(0)
 			g, ok = h.cut(q)
 		}

@@ -114,7 +114,6 @@ func NewBackend(v *Vendor) *Backend {
 	return &Backend{vendor: v, libraries: make(map[string]*dl.Once[*library])}
 }
 
-// Name implements driver.Backend.
 func (b *Backend) Name() string { return b.vendor.Name }
 
 func (b *Backend) library(ctx context.Context) (*library, error) {

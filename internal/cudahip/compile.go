@@ -33,7 +33,6 @@ func (b *Backend) Compile(target string, src *driver.Source) (*driver.Image, err
 	return b.vendor.compile(target, src, -1)
 }
 
-// CompilerID implements driver.Compiler.
 func (d *Device) CompilerID(target string) (string, error) {
 	if target == "" {
 		target = d.target()
@@ -41,7 +40,6 @@ func (d *Device) CompilerID(target string) (string, error) {
 	return d.lib.vendor.compilerID(target, d.info.Ordinal)
 }
 
-// Compile implements driver.Compiler.
 func (d *Device) Compile(target string, src *driver.Source) (*driver.Image, error) {
 	if target == "" {
 		target = d.target()

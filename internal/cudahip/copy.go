@@ -71,7 +71,6 @@ func (s *Stream) way(op string, m *Memory, host, n uintptr) (copyWay, error) {
 	return other, nil
 }
 
-// Copy implements driver.Stream.
 func (s *Stream) Copy(dst, src driver.Region) error {
 	const op = "copy"
 	to, ok := s.memory(dst)
@@ -109,7 +108,6 @@ func (s *Stream) Copy(dst, src driver.Region) error {
 	return nil
 }
 
-// CopyIn implements driver.Stream.
 func (s *Stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 	const op = "copy in"
 	m, ok := s.memory(dst)
@@ -140,7 +138,6 @@ func (s *Stream) copyIn(m *Memory, addr, host, n uintptr) (Call, Code) {
 	return CallCopyAny, s.api.CopyAny(s.ctx, addr, host, n, s.handle)
 }
 
-// CopyOut implements driver.Stream.
 func (s *Stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	const op = "copy out"
 	m, ok := s.memory(src)

@@ -81,7 +81,6 @@ func (d *Device) unanswered() (lacks driver.Caps) {
 
 func releaseContext(api API, _ Context, dev uintptr) Code { return api.Release(int32(dev)) }
 
-// Info implements driver.Device.
 func (d *Device) Info() driver.Info { return d.info }
 
 // MemInfo implements driver.Device. The vendors call the result an estimate.
@@ -93,7 +92,6 @@ func (d *Device) MemInfo() (free, total uint64, err error) {
 	return uint64(f), uint64(t), nil
 }
 
-// NewStream implements driver.Device.
 func (d *Device) NewStream(o driver.StreamOptions) (driver.Stream, error) {
 	priority := max(min(o.Priority, d.info.LowPriority), d.info.HighPriority)
 	h, code := d.api.StreamCreate(d.ctx, int32(priority))
@@ -103,7 +101,6 @@ func (d *Device) NewStream(o driver.StreamOptions) (driver.Stream, error) {
 	return &Stream{dev: d, api: d.api, ctx: d.ctx, handle: h}, nil
 }
 
-// NewEvent implements driver.Device.
 func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	var flags uint32
 	if !d.lib.vendor.PolledEvents {
@@ -130,7 +127,6 @@ func (d *Device) ForgetsToldFailures() bool { return false }
 // FreeMayBlock implements driver.FreeBlocker: Close frees page-locked memory.
 func (d *Device) FreeMayBlock() bool { return true }
 
-// Trim implements driver.Trimmer.
 func (d *Device) Trim() {
 	_ = d.leftovers.close(d)
 	d.staging.close(d)

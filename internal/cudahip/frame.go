@@ -8,18 +8,13 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// Frame is one call: the context to make current first, the function, its arguments, and space for its results. The
-// assembly code relies on the offsets of Args and the fields before it.
+// Frame is one call: the context to make current first, the function, its arguments, and space for its results.
 //
 // The library writes to a frame, so a frame must not move: it is heap memory. Every call needs a frame, so frames come from a pool.
 type Frame struct {
-	bind   uintptr // the function that makes ctx current; 0 if the call needs no context
-	ctx    uintptr
-	fn     uintptr
-	failed uintptr // set if bind failed; then fn was not called
-	Args   [dl.MaxArgs]uintptr
-	Out    [handleSize / 8]uint64 // space for results
-	text   [textSize]byte         // space for a text or a structure
+	dl.Pair
+	Out  [handleSize / 8]uint64 // space for results
+	text [textSize]byte         // space for a text or a structure
 }
 
 // textSize is the size of the space for a text, such as the name of a device.
@@ -30,7 +25,7 @@ var frames = sync.Pool{New: func() any { return new(Frame) }}
 // Frame returns the frame of a call that makes ctx current first.
 func (t *Table) Frame(c Call, ctx Context) *Frame {
 	f := frames.Get().(*Frame)
-	f.bind, f.ctx, f.fn = t.procs[CallMakeCurrent], uintptr(ctx), t.procs[c]
+	f.Set(dl.ProcAt(t.procs[CallMakeCurrent]), uintptr(ctx), dl.ProcAt(t.procs[c]))
 	return f
 }
 
@@ -39,7 +34,7 @@ func (t *Table) Unbound(c Call) *Frame { return unboundFrame(t.procs[c]) }
 
 func unboundFrame(fn uintptr) *Frame {
 	f := frames.Get().(*Frame)
-	f.bind, f.fn = 0, fn
+	f.Set(0, 0, dl.ProcAt(fn))
 	return f
 }
 
@@ -66,8 +61,8 @@ func (f *Frame) Put() { frames.Put(f) }
 
 // Call makes the context current and calls the function on the same thread.
 func (f *Frame) Call() Code {
-	status := int32(f.invoke())
-	if f.failed != 0 {
+	status, bound := f.Pair.Call()
+	if !bound {
 		return Unbound(status)
 	}
 	return Code(uint32(status))

@@ -40,7 +40,6 @@ type gate struct {
 	number uint32
 }
 
-// Gate implements driver.Gater.
 func (s *Stream) Gate() (driver.Gate, error) {
 	if !s.dev.signals.wait {
 		return s.hostGate()
@@ -72,7 +71,6 @@ func (s *Stream) Gate() (driver.Gate, error) {
 	return &gate{w, number}, nil
 }
 
-// Open implements driver.Gate.
 func (g *gate) Open() error {
 	passed.Add(1) // so that host functions behind the gate see what was written before Open
 	w := g.word

@@ -92,7 +92,6 @@ func (d *Device) pointerTo(op string, addr uintptr) (pointer, error) {
 	return p, nil
 }
 
-// PointerInfo implements driver.PointerQuerier.
 func (d *Device) PointerInfo(addr uintptr) (driver.PointerInfo, error) {
 	const op = "query a pointer"
 	if !d.info.Caps.Has(driver.CapPointerInfo) {
@@ -150,7 +149,6 @@ const (
 	perThreadStream = 2
 )
 
-// ImportStream implements driver.StreamImporter.
 func (d *Device) ImportStream(handle uintptr) (driver.Stream, error) {
 	const op = "import a stream"
 	if handle == perThreadStream {

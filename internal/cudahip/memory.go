@@ -49,16 +49,13 @@ var releases = [...]struct {
 	fromCaller:  {CallHostUnregister, API.HostUnregister},
 }
 
-// Size implements driver.Memory.
 func (m *Memory) Size() uint64 { return m.size }
 
 // Handle implements driver.Memory: the device's address.
 func (m *Memory) Handle() uintptr { return m.addr }
 
-// HostPointer implements driver.Memory.
 func (m *Memory) HostPointer() unsafe.Pointer { return dl.Pointer(m.host) }
 
-// Alloc implements driver.Device.
 func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
 	const op = "alloc"
 	m := &Memory{dev: d, size: size}
@@ -181,7 +178,6 @@ func (d *Device) failAlloc(op string, c Call, code Code, kind driver.Kind, size 
 // of cuMemFree says that it "may perform implicit synchronization". Freeing in stream order does not wait.
 func (m *Memory) FreeMayBlock() bool { return !m.foreign && m.origin != fromStream }
 
-// Free implements driver.Memory.
 func (m *Memory) Free() error {
 	d := m.dev
 	if m.foreign {
@@ -202,7 +198,6 @@ func (m *Memory) Free() error {
 	return d.release(r.call, r.release, m.base)
 }
 
-// Register implements driver.Registerer.
 func (d *Device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
 	host := uintptr(ptr)

@@ -58,10 +58,8 @@ type Kernel struct {
 	dynamic atomic.Uint64
 }
 
-// Formats implements driver.Loader.
 func (d *Device) Formats() []driver.Format { return slices.Clone(d.lib.vendor.Formats) }
 
-// Load implements driver.Loader.
 func (d *Device) Load(img *driver.Image) (driver.Module, error) {
 	const op = "load"
 	switch {
@@ -149,7 +147,6 @@ func text(b []byte) string {
 	return strings.TrimSpace(s)
 }
 
-// Names implements driver.Module.
 func (m *Module) Names() []string {
 	if m.infos == nil {
 		return nil
@@ -193,10 +190,8 @@ func (m *Module) Kernel(name string) (driver.Kernel, error) {
 // exclude it.
 func (m *Module) FreeMayBlock() bool { return true }
 
-// Close implements driver.Module.
 func (m *Module) Close() error { return m.dev.release(CallModuleUnload, API.ModuleUnload, m.handle) }
 
-// Info implements driver.Kernel.
 func (k *Kernel) Info() *driver.KernelInfo { return &k.info }
 
 // describe queries the driver about the kernel.
@@ -326,7 +321,6 @@ func (k *Kernel) suggest(op string) error {
 	return nil
 }
 
-// Handles implements driver.Native.
 func (d *Device) Handles() driver.Handles {
 	h := driver.Handles{Device: uintptr(d.dev)}
 	if d.api.Has(CallRetain) { // otherwise there is no handle of a context: ctx is the number of the device

@@ -65,7 +65,6 @@ func (s *Stream) capture(op string, kernels []driver.Kernel, launches []driver.L
 	return graph, err
 }
 
-// Enqueue implements driver.Sequence.
 func (q *sequence) Enqueue() (n int, err error) {
 	if code := q.s.api.GraphLaunch(q.s.ctx, q.exec, q.s.handle); code != Success {
 		return 0, q.s.dev.fail("launch", CallGraphLaunch, code)
@@ -73,7 +72,6 @@ func (q *sequence) Enqueue() (n int, err error) {
 	return q.n, nil
 }
 
-// Close implements driver.Sequence.
 func (q *sequence) Close() error {
 	return q.s.dev.release(CallGraphExecDestroy, API.GraphExecDestroy, q.exec)
 }

@@ -23,7 +23,6 @@ type Stream struct {
 	staging staging
 }
 
-// Handle implements driver.Stream.
 func (s *Stream) Handle() uintptr { return s.handle }
 
 // memory returns the memory of a region. ok is false if the memory does not belong to the stream's
@@ -45,7 +44,6 @@ func (s *Stream) idle(op string) (bool, error) {
 	return s.dev.finished(op, CallStreamQuery, s.api.StreamQuery(s.ctx, s.handle))
 }
 
-// Record implements driver.Stream.
 func (s *Stream) Record(event driver.Event) error {
 	const op = "record"
 	e, ok := event.(*Event)
@@ -75,19 +73,16 @@ func (s *Stream) Wait(event driver.Event) error {
 	return nil
 }
 
-// Query implements driver.Stream.
 func (s *Stream) Query() (bool, error) {
 	return s.idle("query stream")
 }
 
-// Sync implements driver.Stream.
 func (s *Stream) Sync() error {
 	code := s.api.StreamSync(s.ctx, s.handle)
 	s.dev.calls.observe()
 	return s.dev.check("sync stream", CallStreamSync, code)
 }
 
-// AllocAsync implements driver.StreamAllocator.
 func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	const op = "stream-ordered alloc"
 	d := s.dev
@@ -107,7 +102,6 @@ func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	return m, nil
 }
 
-// Prefetch implements driver.Prefetcher.
 func (s *Stream) Prefetch(r driver.Region, toHost bool) error {
 	const op = "prefetch"
 	m, ok := s.memory(r)
@@ -127,7 +121,6 @@ func (s *Stream) Prefetch(r driver.Region, toHost bool) error {
 	return nil
 }
 
-// Close implements driver.Stream.
 func (s *Stream) Close() error {
 	d := s.dev
 	d.calls.abandon(s)
@@ -153,7 +146,6 @@ type Event struct {
 	recorded atomic.Bool
 }
 
-// Query implements driver.Event.
 func (e *Event) Query() (bool, error) {
 	d := e.dev
 	if !e.recorded.Load() {
@@ -220,7 +212,6 @@ func (e *Event) outlast() error {
 	}
 }
 
-// Close implements driver.Event.
 func (e *Event) Close() error {
 	return e.dev.release(CallEventDestroy, API.EventDestroy, e.handle)
 }
@@ -342,7 +333,6 @@ func (c *hostCalls) abandon(s *Stream) {
 	}
 }
 
-// OnDone implements driver.Notifier.
 func (s *Stream) OnDone(fn func()) error {
 	const op = "host callback"
 	if !s.dev.info.Caps.Has(driver.CapHostCallback) {

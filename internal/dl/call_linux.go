@@ -49,6 +49,23 @@ func (s *Sequence) Run() {
 	cgocall(*(*unsafe.Pointer)(unsafe.Pointer(&sequencing)), unsafe.Pointer(s))
 }
 
+// Call makes the calls. ok is false if the first has failed: then the result is its, and the second was not made.
+func (p *Pair) Call() (result int32, ok bool) {
+	switch {
+	case p.proc == 0:
+		panic("dl: call of a function that was not found")
+	case p.first.proc == 0: // a link begins as a frame does
+		cgocall(*(*unsafe.Pointer)(unsafe.Pointer(&calling)), unsafe.Pointer(&p.link))
+		return int32(p.result), true
+	}
+	p.n, p.made = 2, 0
+	cgocall(*(*unsafe.Pointer)(unsafe.Pointer(&chaining)), unsafe.Pointer(p))
+	if p.made == 0 {
+		return int32(p.first.result), false
+	}
+	return int32(p.result), true
+}
+
 // cross makes the calls in one crossing.
 func (c *Chain) cross() {
 	for i := range c.n {

@@ -119,12 +119,9 @@ next:
 	JEQ  done
 	MOVQ R12, DI
 	CALL call<>(SB)
-	CMPQ 112(R12), $0      // status
-	JEQ  made
-	CMPL 104(R12), $0      // result
-	JLT  done
-
-made:
+	MOVL 104(R12), AX      // result
+	ANDL 112(R12), AX      // status
+	JNE  done
 	INCQ 8(BX)
 	ADDQ $128, R12
 	JMP  next

@@ -126,12 +126,10 @@ next:
 	BEQ  done
 	MOVD R20, R0
 	CALL call<>(SB)
-	MOVD 112(R20), R9      // status
-	CBZ  R9, made
-	MOVW 104(R20), R9      // result
-	TBNZ $31, R9, done
-
-made:
+	MOVWU 104(R20), R9     // result
+	MOVWU 112(R20), R10    // status
+	AND   R10, R9
+	CBNZ  R9, done
 	MOVD 8(R19), R9
 	ADD  $1, R9
 	MOVD R9, 8(R19)

@@ -3,6 +3,7 @@
 package dl
 
 import (
+	"runtime"
 	"sync"
 
 	"github.com/ebitengine/purego"
@@ -21,5 +22,19 @@ func (f *frame) call(p Proc, n int) uintptr {
 
 // Run makes the calls.
 func (s *Sequence) Run() { s.oneByOne() }
+
+// Call makes the calls. ok is false if the first has failed: then the result is its, and the second was not made.
+func (p *Pair) Call() (result int32, ok bool) {
+	if p.first.proc != 0 {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if status := int32(p.first.proc.Call1(p.first.Args[0])); status != 0 {
+			return status, false
+		}
+	}
+	f := frames.Get().(*frame)
+	f.args = p.Args
+	return int32(f.call(p.proc, int(p.count))), true
+}
 
 func (c *Chain) cross() { c.oneByOne() }

@@ -24,21 +24,43 @@ const chained = 16
 // link is a call. The assembly relies on the order of the fields.
 type link struct {
 	proc   Proc
-	args   [MaxArgs]uintptr
+	Args   [MaxArgs]uintptr
 	result uintptr
-	status uintptr // 1 if the result is a C int, of which a negative one is a failure
+	status uintptr // the call has failed if the result, a C int, has one of these bits
 	count  uintptr // arguments
+}
+
+const (
+	negative = 1 << 31
+	nonzero  = 1<<32 - 1
+)
+
+func (l *link) failed() bool { return uint32(l.result)&uint32(l.status) != 0 }
+
+// Pair is two calls in one crossing from Go to C, on one thread: the second is for what the first makes current. C reads the pair, so it is
+// memory of the heap. Args are the arguments of the second call.
+type Pair struct {
+	// The beginning of a chain.
+	n, made uintptr
+	first   link
+	link
+}
+
+// Set chooses the calls. The first takes one argument and returns a C int, 0 for success; the zero Proc stands for no call.
+func (p *Pair) Set(first Proc, arg uintptr, second Proc) {
+	p.first.proc, p.first.Args[0], p.first.status, p.first.count = first, arg, nonzero, 1
+	p.proc, p.count = second, MaxArgs-1
 }
 
 // Do adds a call without a result. Pointers among the arguments are taken with [Address].
 func (c *Chain) Do(name string, p Proc, args ...uintptr) { c.add(name, p, 0, args) }
 
 // Status adds a call whose result is a C int. If it is negative, the call has failed, and those behind it are not made.
-func (c *Chain) Status(name string, p Proc, args ...uintptr) { c.add(name, p, 1, args) }
+func (c *Chain) Status(name string, p Proc, args ...uintptr) { c.add(name, p, negative, args) }
 
 // Go adds a function of Go, in the place of a call by Status.
 func (c *Chain) Go(name string, fn func() int32) {
-	c.add(name, 0, 1, nil)
+	c.add(name, 0, negative, nil)
 	c.inGo[c.n-1], c.goes = fn, true
 }
 
@@ -48,7 +70,7 @@ func (c *Chain) add(name string, p Proc, status uintptr, args []uintptr) {
 	}
 	l := &c.links[c.n]
 	l.proc, l.status, l.count = p, status, uintptr(len(args))
-	copy(l.args[:], args)
+	copy(l.Args[:], args)
 	c.names[c.n] = name
 	c.n++
 }
@@ -88,10 +110,10 @@ func (c *Chain) oneByOne() {
 			l.result = uintptr(fn())
 		} else {
 			f := frames.Get().(*frame)
-			f.args = l.args
+			f.args = l.Args
 			l.result = f.call(l.proc, int(l.count))
 		}
-		if l.status != 0 && int32(l.result) < 0 {
+		if l.failed() {
 			return
 		}
 	}

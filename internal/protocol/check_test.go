@@ -57,40 +57,42 @@ func (t *tree) check(size uint64, allocated Set) error {
 		return fmt.Errorf("protocol: intervals end at %d of %d bytes", next, size)
 	case n != t.count:
 		return fmt.Errorf("protocol: %d intervals counted as %d", n, t.count)
-	case len(t.stack) != 0:
-		return fmt.Errorf("protocol: %d nodes are left over", len(t.stack))
 	}
-	_, err = t.root.check()
+	spares := 0
+	for n := t.spare; n != nil; n = n.right {
+		spares++
+	}
+	if spares != t.spares || spares > spareMax {
+		return fmt.Errorf("protocol: %d unused nodes counted as %d", spares, t.spares)
+	}
+	_, err = t.root.check(0, size)
 	return err
 }
 
-// check verifies depth, keys, summaries and occupancy.
-func (n *node) check() (depth int, err error) {
-	if n.n < 1 || n.n > width {
-		return 0, fmt.Errorf("protocol: a node of %d entries", n.n)
+// check verifies order, priorities and summaries below n, whose intervals start in [lo, hi), and returns the depth.
+func (n *node) check(lo, hi uint64) (depth int, err error) {
+	if n == nil {
+		return 0, nil
 	}
-	sum := n.entry(0)
-	for i := range n.n {
-		sum.add(n.entry(i))
-		if n.kids == nil {
-			continue
+	if n.start < lo || n.start >= hi {
+		return 0, fmt.Errorf("protocol: an interval starts at %d, outside of [%d, %d)", n.start, lo, hi)
+	}
+	left, err := n.left.check(lo, n.start)
+	if err != nil {
+		return 0, err
+	}
+	right, err := n.right.check(n.start+1, hi)
+	if err != nil {
+		return 0, err
+	}
+	for _, kid := range []*node{n.left, n.right} {
+		if kid != nil && kid.priority > n.priority {
+			return 0, fmt.Errorf("protocol: priority %d below %d", kid.priority, n.priority)
 		}
-		kid := n.kids.node[i]
-		d, err := kid.check()
-		switch {
-		case err != nil:
-			return 0, err
-		case i > 0 && d != depth:
-			return 0, fmt.Errorf("protocol: leaves at depths %d and %d", d, depth)
-		case kid.start[0] != n.start[i] || kid.sum != n.entry(i):
-			return 0, fmt.Errorf("protocol: child at %d is kept as %d %v, is %v", kid.start[0], n.start[i], n.entry(i), kid.sum)
-		case i > 0 && n.kids.node[i-1].n+kid.n <= mergeMax:
-			return 0, fmt.Errorf("protocol: neighbours of %d and %d entries", n.kids.node[i-1].n, kid.n)
-		}
-		depth = d
 	}
-	if sum != n.sum {
-		return 0, fmt.Errorf("protocol: summary %v is kept as %v", sum, n.sum)
+	was := n.sum
+	if n.resum(); n.sum != was {
+		return 0, fmt.Errorf("protocol: summary %v is kept as %v", n.sum, was)
 	}
-	return depth + 1, nil
+	return max(left, right) + 1, nil
 }

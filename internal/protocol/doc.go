@@ -32,9 +32,9 @@
 // are equal. A write marks exactly the bytes it was given. A plan chooses a source for each interval, moves exactly the bytes that are not
 // valid, and merges adjacent transfers with the same source and destination.
 //
-// A single interval is kept in the map itself, and more in a B+ tree. Each branch of the tree keeps for each child the places that are
-// valid in all of its bytes, and those valid in some. So a query of a range takes O(log n) however many intervals the range covers. A
-// change takes O(log n) for each stretch of intervals that changes, and time for the intervals in the stretch.
+// A single interval is kept in the map itself, and more in a treap, a balanced search tree. Each node keeps the places that are valid in all
+// bytes of the node and those below it, and those valid in some. So a query of a range takes O(log n) however many intervals the range
+// covers. A change takes O(log n) for each stretch of intervals that changes, and time for the intervals in the stretch.
 package protocol
 
 //go:generate go run ./diagram -root ../..

@@ -8,7 +8,7 @@ func FuzzMap(f *testing.F) {
 	f.Add([]byte{2, 1, 0, 10, 2, 2, 20, 10, 0, 3, 0, 63, 4, 3, 0, 63})
 	f.Add([]byte{2, 0, 1, 0, 2, 0, 3, 0, 2, 0, 5, 0, 2, 0, 7, 0, 2, 0, 9, 0, 0, 1, 0, 63, 6, 1, 2, 3, 5, 0, 3, 3})
 	f.Fuzz(func(t *testing.T, program []byte) {
-		const size = 4 * width // more than one leaf
+		const size = 128
 		o, m := newModel(size), NewMap(size)
 		for ; len(program) >= 4; program = program[4:] {
 			p := Place(program[1] % 6)

@@ -53,7 +53,7 @@ func (m *Map) ValidIn(lo, hi uint64, p Place) bool {
 	case lo == hi:
 		return m.allocated.Has(p) && hi <= m.size
 	}
-	return m.has(lo, hi) && m.tree.root.meet(lo, hi, Of(p)) != 0
+	return m.has(lo, hi) && m.tree.fold(lo, hi).all.Has(p)
 }
 
 // Sole reports whether the map has one interval and p, and no other place, holds every byte of [lo, hi) valid. It never searches: with
@@ -73,10 +73,8 @@ func (m *Map) State(lo, hi uint64) State {
 		s.Valid = m.allocated
 	case !m.split:
 		s.Valid = m.one
-	case lo == 0 && hi == m.size:
-		s.Valid = m.tree.root.sum.all
 	default:
-		s.Valid = m.tree.root.meet(lo, hi, ^Set(0))
+		s.Valid = m.fold(lo, hi).all
 	}
 	return s
 }
@@ -90,10 +88,7 @@ func (m *Map) Summary(lo, hi uint64) (all, any Set, written bool) {
 	if lo == hi {
 		return m.allocated, m.allocated, true
 	}
-	s := m.whole()
-	if m.split && (lo != 0 || hi != m.size) {
-		s = m.fold(lo, hi)
-	}
+	s := m.fold(lo, hi)
 	return s.all, s.any, !s.hole
 }
 
@@ -287,20 +282,15 @@ func needsWork(cells *[numSituations]cell) (w When) {
 	return w
 }
 
-func (m *Map) whole() summary {
-	if m.split {
+// fold returns the summary of a range that lies in the map and is not empty.
+func (m *Map) fold(lo, hi uint64) summary {
+	switch {
+	case !m.split:
+		return summaryOf(m.one)
+	case lo == 0 && hi == m.size:
 		return m.tree.root.sum
 	}
-	return summaryOf(m.one)
-}
-
-func (m *Map) fold(lo, hi uint64) summary {
-	if !m.split {
-		return summaryOf(m.one)
-	}
-	s := summary{all: ^Set(0)}
-	m.tree.root.fold(lo, hi, &s)
-	return s
+	return m.tree.fold(lo, hi)
 }
 
 func (m *Map) walk(lo, hi uint64, f filter, yield func(lo, hi uint64, valid Set) bool) {
@@ -331,7 +321,9 @@ func (m *Map) update(lo, hi uint64, p Place, e effects) {
 	}
 	m.tree.update(lo, hi, m.size, p, e)
 	if m.tree.count == 1 {
-		m.one, m.split = m.tree.root.sum.all, false
-		m.tree.leaves, m.tree.branches = nil, nil
+		m.one, m.split = m.tree.root.valid, false
+		if m.tree.spares > spareAlone {
+			m.tree.spare, m.tree.spares = nil, 0
+		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestRandomRangesMatchAByteModel(t *testing.T) {
-	for _, most := range []int{width, 8 * width} { // in one leaf, and in several
+	for _, most := range []int{32, 256} {
 		t.Run(fmt.Sprintf("up to %d intervals", most), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				size := rapid.IntRange(1, most).Draw(t, "size")
@@ -96,7 +96,7 @@ func TestLongRandomTraces(t *testing.T) {
 				}
 				require.NoError(t, err, "step %d: %v at %v of [%d, %d)", i, a, p, lo, hi)
 				require.NoError(t, o.query(m, lo, hi))
-				if most = max(most, m.Len()); m.split && m.tree.root.kids != nil {
+				if most = max(most, m.Len()); m.Len() > 32 {
 					deep++
 				} else {
 					one++
@@ -105,7 +105,7 @@ func TestLongRandomTraces(t *testing.T) {
 			assert.Greater(t, most, 600)
 			assert.Greater(t, deep, 1000)
 			assert.GreaterOrEqual(t, one, 4)
-			t.Logf("up to %d intervals, %d steps with branches, %d with at most one leaf", most, deep, one)
+			t.Logf("up to %d intervals, %d steps with more than 32, %d with less", most, deep, one)
 		})
 	}
 }
@@ -217,9 +217,9 @@ func TestSweepsLeaveABalancedTree(t *testing.T) {
 			}
 			require.NoError(t, m.Check())
 			require.Equal(t, 2*n, m.Len())
-			depth, err := m.tree.root.check()
+			depth, err := m.tree.root.check(0, m.size)
 			require.NoError(t, err)
-			assert.LessOrEqual(t, depth, 5)
+			assert.LessOrEqual(t, depth, 50)
 			for i := range uint64(n) {
 				at := 2 * order(i)
 				require.NoError(t, m.Commit(Reset, 0, at, at+1))
@@ -439,33 +439,14 @@ func TestInitForgetsEverything(t *testing.T) {
 func TestCheckFindsDamage(t *testing.T) {
 	for name, damage := range map[string]func(*Map){
 		"valid where nothing is allocated": func(m *Map) { m.allocated = Of(1, 2) },
-		"unsorted":                         func(m *Map) { l := leaf(m); l.start[3] = l.start[5] },
-		"not merged":                       func(m *Map) { l := leaf(m); l.all[3] = l.all[4] },
-		"a summary out of date":            func(m *Map) { m.tree.root.kids.any[1] = 0 },
+		"unsorted":                         func(m *Map) { first(m).start = 5 },
+		"not merged":                       func(m *Map) { m.tree.root.valid = m.tree.at(m.tree.root.start - 1) },
+		"a summary out of date":            func(m *Map) { first(m).sum.any = 0 },
 		"a root summary out of date":       func(m *Map) { m.tree.root.sum.hole = true },
-		"a key out of date":                func(m *Map) { m.tree.root.start[0] = 1 },
+		"a start out of order":             func(m *Map) { m.tree.root.start = 1 },
 		"a wrong count":                    func(m *Map) { m.tree.count++ },
-		"a node left over":                 func(m *Map) { m.tree.stack = append(m.tree.stack, leaf(m)) },
-		"a node too small": func(m *Map) {
-			root := m.tree.root
-			a, b := root.kids.node[0], root.kids.node[1]
-			for _, n := range []*node{a, b} {
-				n.n = 4
-				n.resum()
-			}
-			root.setKid(0, a)
-			root.setKid(1, b)
-			m.tree.count = 0
-			m.Runs(0, m.size, func(uint64, uint64, Set) bool { m.tree.count++; return true })
-		},
-		"a different depth": func(m *Map) {
-			root := m.tree.root
-			up := &node{n: 1, kids: new(kids)}
-			up.setKid(0, root.kids.node[1])
-			up.resum()
-			root.setKid(1, up)
-		},
-		"an empty node": func(m *Map) { m.tree.root.kids.node[1].n = 0 },
+		"a wrong priority":                 func(m *Map) { m.tree.root.priority = 0 },
+		"unused nodes not counted":         func(m *Map) { m.tree.spares++ },
 	} {
 		m := comb(1000, 4)
 		require.NoError(t, m.Check())
@@ -477,10 +458,11 @@ func TestCheckFindsDamage(t *testing.T) {
 	assert.Error(t, m.Check())
 }
 
-func leaf(m *Map) *node {
+// first returns the node of the first interval.
+func first(m *Map) *node {
 	n := m.tree.root
-	for n.kids != nil {
-		n = n.kids.node[0]
+	for n.left != nil {
+		n = n.left
 	}
 	return n
 }

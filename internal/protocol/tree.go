@@ -1,408 +1,202 @@
 package protocol
 
 const (
-	// width is the number of entries of a full node.
-	width = 32
-	// mergeMax is the number of entries up to which two neighbours become one node. It is less
-	// than width, so that a node which was just merged is not split again at once.
-	mergeMax = width * 3 / 4
-	// spareMax is the number of unused nodes of either sort that a tree keeps.
-	spareMax = 32
+	// spareMax is the number of unused nodes that a tree keeps.
+	spareMax = 1024
+	// spareAlone is how many of them stay when one interval is left.
+	spareAlone = 8
 )
 
-// tree holds intervals that cover [0, size), sorted, each different from its neighbours. It is a B+ tree whose branches keep a summary of
-// each child. Any two neighbours under one branch have more than mergeMax entries between them, which bounds the depth. Few intervals
-// are a single leaf.
+// tree holds intervals that cover [0, size), sorted, each different from its neighbours. It is a treap ordered by the starts of the
+// intervals: no node has a higher priority than its parent. Priorities are random, so with n intervals the depth is O(log n).
 type tree struct {
-	root     *node
-	count    int     // intervals
-	stack    []*node // nodes that a splice has finished and not yet placed
-	leaves   []*node // unused
-	branches []*node // unused
-	scratch  []interval
+	root    *node
+	count   int // intervals
+	rand    uint32
+	spare   *node // unused nodes, linked by right
+	spares  int
+	scratch []interval
 }
 
-// node is a leaf, whose entries are intervals, or a branch, whose entries are children.
+// node is one interval.
 type node struct {
-	n     int
-	kids  *kids // nil in a leaf
-	sum   summary
-	start [width]uint64
-	all   [width]Set // in a leaf an interval's valid places, in a branch the places valid in all of a child
-}
-
-type kids struct {
-	any  [width]Set
-	hole [width]bool
-	node [width]*node
+	interval
+	sum         summary // of the node and all nodes below it
+	left, right *node
+	priority    uint32
 }
 
 // reset leaves a single interval. There is none yet, or one.
 func (t *tree) reset(valid Set) {
 	if t.root == nil {
-		t.root = t.newLeaf()
+		t.root = t.newNode(interval{})
 	}
-	t.root.n, t.root.start[0], t.root.all[0], t.count = 1, 0, valid, 1
-	t.root.resum()
+	t.root.valid, t.root.sum = valid, summaryOf(valid)
 }
 
-func (t *tree) newLeaf() *node {
-	if k := len(t.leaves); k > 0 {
-		n := t.leaves[k-1]
-		t.leaves = t.leaves[:k-1]
-		return n
-	}
-	return new(node)
-}
-
-func (t *tree) newBranch() *node {
-	if k := len(t.branches); k > 0 {
-		n := t.branches[k-1]
-		t.branches = t.branches[:k-1]
-		return n
-	}
-	return &node{kids: new(kids)}
-}
-
-// free keeps a node for reuse, or drops it if enough are kept.
-func (t *tree) free(n *node) {
-	n.n = 0
-	switch {
-	case n.kids == nil:
-		if len(t.leaves) < spareMax {
-			t.leaves = append(t.leaves, n)
-		}
-	default:
-		clear(n.kids.node[:])
-		if len(t.branches) < spareMax {
-			t.branches = append(t.branches, n)
-		}
-	}
-}
-
-// release frees a node and all nodes below it, and subtracts their intervals from the count.
-func (t *tree) release(n *node) {
-	if n.kids == nil {
-		t.count -= n.n
+func (t *tree) newNode(v interval) *node {
+	n := t.spare
+	if n == nil {
+		n = new(node)
 	} else {
-		for _, kid := range n.kids.node[:n.n] {
-			t.release(kid)
-		}
+		t.spare = n.right
+		t.spares--
 	}
-	t.free(n)
+	// A xorshift generator is good enough here, and gives the same sequence in each run.
+	if t.rand == 0 {
+		t.rand = 2463534242
+	}
+	t.rand ^= t.rand << 13
+	t.rand ^= t.rand >> 17
+	t.rand ^= t.rand << 5
+	*n = node{interval: v, sum: summaryOf(v.valid), priority: t.rand}
+	t.count++
+	return n
 }
 
-// find returns the entry of the node that contains the byte at pos, or the first if all start after it.
-func (n *node) find(pos uint64) int {
-	i, j := 0, n.n
-	for j-i > 1 {
-		if h := int(uint(i+j)>>1) % width; n.start[h] <= pos {
-			i = h
+// release takes n and all nodes below it out of use. It keeps nodes for reuse, up to spareMax.
+func (t *tree) release(n *node) {
+	for n != nil {
+		t.release(n.left)
+		next := n.right
+		t.count--
+		if t.spares < spareMax {
+			n.left, n.right, t.spare = nil, t.spare, n
+			t.spares++
+		}
+		n = next
+	}
+}
+
+// resum computes the summary of a node from those of its children.
+func (n *node) resum() {
+	n.sum = summaryOf(n.valid)
+	if n.left != nil {
+		n.sum.add(n.left.sum)
+	}
+	if n.right != nil {
+		n.sum.add(n.right.sum)
+	}
+}
+
+// cut divides the nodes below n, which may be nil, into those that start before pos and the others.
+func (n *node) cut(pos uint64) (before, after *node) {
+	switch {
+	case n == nil:
+		return nil, nil
+	case n.start < pos:
+		n.right, after = n.right.cut(pos)
+		n.resum()
+		return n, after
+	}
+	before, n.left = n.left.cut(pos)
+	n.resum()
+	return before, n
+}
+
+// join makes one tree of two, either of which may be nil. All nodes of a start before those of b.
+func join(a, b *node) *node {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	case a.priority >= b.priority:
+		a.right = join(a.right, b)
+		a.resum()
+		return a
+	}
+	b.left = join(a, b.left)
+	b.resum()
+	return b
+}
+
+// at returns the valid places of the byte at pos.
+func (t *tree) at(pos uint64) (valid Set) {
+	for n := t.root; n != nil; {
+		if n.start <= pos {
+			valid, n = n.valid, n.right
 		} else {
-			j = h
+			n = n.left
 		}
 	}
-	return i
+	return valid
 }
 
-// from returns the first entry that starts at or after pos.
-func (n *node) from(pos uint64) int {
-	i := n.find(pos)
-	if n.n > 0 && n.start[i] < pos {
-		i++
-	}
-	return i
-}
-
-func (t *tree) at(pos uint64) Set {
+// fold returns the summary of the intervals that have a byte of [lo, hi).
+func (t *tree) fold(lo, hi uint64) summary {
+	var first Set // the valid places at lo
 	n := t.root
-	for n.kids != nil {
-		n = n.kids.node[n.find(pos)]
-	}
-	return n.all[n.find(pos)]
-}
-
-// entry is the summary of one entry.
-func (n *node) entry(i int) summary {
-	if n.kids == nil {
-		return summaryOf(n.all[i])
-	}
-	return summary{n.all[i], n.kids.any[i], n.kids.hole[i]}
-}
-
-// meet returns which of the places are valid in every byte of [lo, hi), which lies in the node.
-func (n *node) meet(lo, hi uint64, places Set) Set {
-	i, j := n.find(lo), n.find(hi-1)
-	for n.kids != nil && i == j {
-		n = n.kids.node[i]
-		i, j = n.find(lo), n.find(hi-1)
-	}
-	if n.kids != nil {
-		if places = n.kids.node[i].meet(lo, hi, places); places == 0 {
-			return 0
+	for n != nil && (n.start <= lo || n.start >= hi) {
+		if n.start <= lo {
+			first, n = n.valid, n.right
+		} else {
+			n = n.left
 		}
-		if places = n.kids.node[j].meet(lo, hi, places); places == 0 {
-			return 0
+	}
+	if n == nil {
+		return summaryOf(first)
+	}
+	// n is the highest node that starts behind lo and before hi. All nodes on its left start before hi, all on its right behind lo.
+	s := summaryOf(n.valid)
+	for k := n.left; k != nil; {
+		if k.start <= lo {
+			first, k = k.valid, k.right
+			continue
 		}
-		i, j = i+1, j-1
+		s.addWith(k.valid, k.right)
+		k = k.left
 	}
-	for ; i <= j; i++ {
-		places &= n.all[i]
+	for k := n.right; k != nil; {
+		if k.start >= hi {
+			k = k.left
+			continue
+		}
+		s.addWith(k.valid, k.left)
+		k = k.right
 	}
-	return places
+	s.add(summaryOf(first))
+	return s
 }
 
-// fold adds the intervals of [lo, hi) to the summary s.
-func (n *node) fold(lo, hi uint64, s *summary) {
-	i, j := n.find(lo), n.find(hi-1)
-	if n.kids != nil {
-		n.kids.node[i].fold(lo, hi, s)
-		if i != j {
-			n.kids.node[j].fold(lo, hi, s)
-		}
-		i, j = i+1, j-1
-	}
-	for ; i <= j; i++ {
-		s.add(n.entry(i))
+// addWith adds an interval, and a node, which may be nil, with all nodes below it.
+func (s *summary) addWith(valid Set, below *node) {
+	s.add(summaryOf(valid))
+	if below != nil {
+		s.add(below.sum)
 	}
 }
 
-// walk yields intervals of a node that ends at end. It reports whether to go on.
+// walk yields intervals below n, which may be nil. The last of them ends at end. It reports whether to go on.
 func (n *node) walk(lo, hi, end uint64, f filter, yield func(lo, hi uint64, valid Set) bool) bool {
-	for i := n.find(lo); i < n.n && n.start[i] < hi; i++ {
+	for n != nil && f.mayTake(n.sum) {
+		if n.start > lo && !n.left.walk(lo, hi, n.start, f, yield) {
+			return false
+		}
+		if n.start >= hi {
+			return true
+		}
 		stop := end
-		if i+1 < n.n {
-			stop = n.start[i+1]
+		for next := n.right; next != nil; next = next.left {
+			stop = next.start
 		}
-		switch {
-		case n.kids == nil:
-			if f.takes(n.all[i]) && !yield(max(lo, n.start[i]), min(hi, stop), n.all[i]) {
-				return false
-			}
-		case f.mayTake(n.entry(i)):
-			if !n.kids.node[i].walk(lo, hi, stop, f, yield) {
-				return false
-			}
+		if stop > lo && f.takes(n.valid) && !yield(max(lo, n.start), min(hi, stop), n.valid) {
+			return false
 		}
+		n = n.right
 	}
 	return true
 }
 
-// resum computes the summary of a node from its entries.
-func (n *node) resum() {
-	n.sum = n.entry(0)
-	for i := 1; i < n.n; i++ {
-		n.sum.add(n.entry(i))
-	}
-}
-
-func (n *node) setKid(i int, kid *node) {
-	n.start[i], n.all[i] = kid.start[0], kid.sum.all
-	n.kids.any[i], n.kids.hole[i], n.kids.node[i] = kid.sum.any, kid.sum.hole, kid
-}
-
-// absorb appends the entries of n's neighbour on the right, r, to n, and frees r. The last child of n and the first of r become
-// neighbours, and are merged too if they are small enough.
-func (t *tree) absorb(n, r *node) {
-	seam := n.n
-	copy(n.start[seam:], r.start[:r.n])
-	copy(n.all[seam:], r.all[:r.n])
-	n.n += r.n
-	n.sum.add(r.sum)
-	if n.kids != nil {
-		copy(n.kids.any[seam:], r.kids.any[:r.n])
-		copy(n.kids.hole[seam:], r.kids.hole[:r.n])
-		copy(n.kids.node[seam:], r.kids.node[:r.n])
-		if left, right := n.kids.node[seam-1], n.kids.node[seam]; left.n+right.n <= mergeMax {
-			t.absorb(left, right)
-			n.setKid(seam-1, left)
-			n.move(seam, seam+1, 0)
-		}
-	}
-	t.free(r)
-}
-
-// move makes room for count entries in the place of [i, j).
-func (n *node) move(i, j, count int) {
-	if i+count != j {
-		copy(n.start[i+count:], n.start[j:n.n])
-		copy(n.all[i+count:], n.all[j:n.n])
-		if n.kids != nil {
-			copy(n.kids.any[i+count:], n.kids.any[j:n.n])
-			copy(n.kids.hole[i+count:], n.kids.hole[j:n.n])
-			copy(n.kids.node[i+count:], n.kids.node[j:n.n])
-		}
-	}
-	was := n.n
-	n.n += count - (j - i)
-	if n.kids != nil && n.n < was {
-		clear(n.kids.node[n.n:was])
-	}
-}
-
 // splice replaces the intervals that start in [a, b) by others that start there. Afterwards one interval starts at 0.
 func (t *tree) splice(a, b uint64, runs []interval) {
-	t.rewrite(t.root, a, b, runs)
-	t.finish()
-}
-
-// finish makes a root of the nodes on the stack.
-func (t *tree) finish() {
-	for len(t.stack) > 1 {
-		t.group(t.newBranch(), 0)
+	before, rest := t.root.cut(a)
+	old, after := rest.cut(b)
+	t.release(old)
+	for _, v := range runs {
+		before = join(before, t.newNode(v))
 	}
-	t.root = t.stack[0]
-	t.stack = t.stack[:0]
-	for t.root.kids != nil && t.root.n == 1 {
-		only := t.root.kids.node[0]
-		t.free(t.root)
-		t.root = only
-	}
-}
-
-// rewrite splices below n and pushes the nodes that replace it: none, n itself, or several.
-func (t *tree) rewrite(n *node, a, b uint64, runs []interval) {
-	if n.kids == nil {
-		t.rewriteLeaf(n, a, b, runs)
-		return
-	}
-	i, j := n.find(a), n.find(b-1)
-	first, last := max(i-1, 0), min(j+1, n.n-1)
-	base := len(t.stack)
-	if first < i {
-		t.stack = append(t.stack, n.kids.node[first])
-	}
-	t.rewrite(n.kids.node[i], a, b, runs)
-	for k := i + 1; k < j; k++ {
-		t.release(n.kids.node[k])
-	}
-	if i < j {
-		t.rewrite(n.kids.node[j], a, b, nil)
-	}
-	if j < last {
-		t.stack = append(t.stack, n.kids.node[last])
-	}
-	t.compact(base)
-
-	done := t.stack[base:]
-	count := n.n - (last + 1 - first) + len(done)
-	switch {
-	case count == 0:
-		t.free(n)
-	case count <= width:
-		n.move(first, last+1, len(done))
-		for k, kid := range done {
-			n.setKid(first+k, kid)
-		}
-		n.resum()
-		t.stack = append(t.stack[:base], n)
-	default:
-		// The children go on the stack in order and are grouped into as many nodes as they fill.
-		var tail [width]*node
-		rest := copy(tail[:], n.kids.node[last+1:n.n])
-		for range first {
-			t.stack = append(t.stack, nil)
-		}
-		copy(t.stack[base+first:], done)
-		copy(t.stack[base:], n.kids.node[:first])
-		t.stack = append(t.stack, tail[:rest]...)
-		t.group(n, base)
-	}
-}
-
-// compact merges small neighbours on the stack from base up.
-func (t *tree) compact(base int) {
-	done := t.stack[base:]
-	kept := 0
-	for _, n := range done {
-		if kept > 0 && done[kept-1].n+n.n <= mergeMax {
-			t.absorb(done[kept-1], n)
-			continue
-		}
-		done[kept] = n
-		kept++
-	}
-	t.stack = t.stack[:base+kept]
-}
-
-// parts returns the number of nodes for count entries. Beyond what two nodes hold, each node is left room to grow.
-func parts(count int) int {
-	switch {
-	case count <= width:
-		return 1
-	case count <= 2*width:
-		return 2
-	}
-	return (count + mergeMax - 1) / mergeMax
-}
-
-// group puts the nodes on the stack from base up under branches, the first of which is n, and leaves the branches on the stack instead.
-func (t *tree) group(n *node, base int) {
-	count := len(t.stack) - base
-	k := parts(count)
-	for part := range k {
-		if part > 0 {
-			n = t.newBranch()
-		}
-		lo, hi := count*part/k, count*(part+1)/k
-		for i, kid := range t.stack[base+lo : base+hi] {
-			n.setKid(i, kid)
-		}
-		clear(n.kids.node[hi-lo:])
-		n.n = hi - lo
-		n.resum()
-		t.stack[base+part] = n
-	}
-	clear(t.stack[base+k:])
-	t.stack = t.stack[:base+k]
-}
-
-func (t *tree) rewriteLeaf(n *node, a, b uint64, runs []interval) {
-	i, j := n.from(a), n.from(b)
-	count := n.n - (j - i) + len(runs)
-	t.count += count - n.n
-	switch {
-	case count == 0:
-		t.free(n)
-		return
-	case count <= width:
-		n.move(i, j, len(runs))
-		for k, v := range runs {
-			n.start[i+k], n.all[i+k] = v.start, v.valid
-		}
-		n.resum()
-		t.stack = append(t.stack, n)
-		return
-	}
-	start, all := n.start, n.all
-	t.fill(n, count, func(k int) interval {
-		switch {
-		case k < i:
-			return interval{start[k], all[k]}
-		case k < i+len(runs):
-			return runs[k-i]
-		}
-		k += j - i - len(runs)
-		return interval{start[k], all[k]}
-	})
-}
-
-// fill puts count intervals into leaves, the first of which is n, and pushes them.
-func (t *tree) fill(n *node, count int, get func(i int) interval) {
-	k := parts(count)
-	for part := range k {
-		if part > 0 {
-			n = t.newLeaf()
-		}
-		lo, hi := count*part/k, count*(part+1)/k
-		for i := lo; i < hi; i++ {
-			v := get(i)
-			n.start[i-lo], n.all[i-lo] = v.start, v.valid
-		}
-		n.n = hi - lo
-		n.resum()
-		t.stack = append(t.stack, n)
-	}
+	t.root = join(before, after)
 }
 
 // idle is the number of successive unchanged intervals after which an update stops copying them, because a search for the

@@ -192,9 +192,6 @@ func (m *Memory) UsedOn(stream *hal.Stream, share *hal.Memory) error {
 	return stream.RecordUse(m.home)
 }
 
-// MustMap reports whether the host would have to map memory of the device before each use. Such memory cannot be the host's replica.
-func MustMap(dev *hal.Device) bool { return dev.Caps().Has(hal.CapMustMap) }
-
 // pagelock is a device's page-lock on the replica.
 type pagelock struct {
 	dev     *hal.Device
@@ -267,7 +264,7 @@ func (m *Memory) PageLock(stream *hal.Stream, n uint64) (ordered bool) {
 		return ordered || locked
 	case m.home != nil:
 		return ordered || m.home.Device().Same(dev)
-	case m.size < worthLocking || !dev.Caps().Has(hal.CapRegister) || MustMap(dev):
+	case m.size < worthLocking || !dev.Caps().Has(hal.CapRegister):
 		return ordered
 	case ordered && !m.gains(dev, n):
 		return true

@@ -43,7 +43,6 @@ type Backend struct {
 	CloseDevice  func(*Device) error
 
 	HostPointer  func(*Memory) unsafe.Pointer
-	NeedsMap     func(*Memory) bool
 	FreeMayBlock func(*Memory) bool
 	Free         func(*Memory) error
 
@@ -61,8 +60,6 @@ type Backend struct {
 	Gate        func(*Stream) (driver.Gate, error)
 	OnDone      func(s *Stream, fn func()) error
 	Prefetch    func(s *Stream, r driver.Region, toHost bool) error
-	Map         func(s *Stream, m *Memory, write bool) error
-	Unmap       func(*Stream, *Memory) error
 	AllocAsync  func(s *Stream, size, align uint64) (*Memory, error)
 	CloseStream func(*Stream) error
 

@@ -28,7 +28,7 @@ func (b bare) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 
 func (d bareDevice) Info() driver.Info {
 	i := d.Device.Info()
-	i.Caps = ^driver.CapMustMap
+	i.Caps = ^driver.Caps(0)
 	return i
 }
 

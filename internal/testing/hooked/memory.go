@@ -57,15 +57,6 @@ func (m *Memory) HostPointer() unsafe.Pointer {
 	return m.PlainHostPointer()
 }
 
-// NeedsMap implements driver.NeedsMapper.
-func (m *Memory) NeedsMap() bool {
-	if f := m.Device.Layer.NeedsMap; f != nil {
-		return f(m)
-	}
-	n, ok := m.Memory.(driver.NeedsMapper)
-	return ok && n.NeedsMap()
-}
-
 // FreeMayBlock implements driver.FreeBlocker.
 func (m *Memory) FreeMayBlock() bool {
 	if f := m.Device.Layer.FreeMayBlock; f != nil {

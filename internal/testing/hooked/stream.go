@@ -205,36 +205,6 @@ func (s *Stream) Prefetch(r driver.Region, toHost bool) error {
 	return p.Prefetch(below(r), toHost)
 }
 
-// Map implements driver.Mapper.
-func (s *Stream) Map(m driver.Memory, write bool) error {
-	if err := s.Device.ask("Map"); err != nil {
-		return err
-	}
-	if f := s.Device.Layer.Map; f != nil {
-		return f(s, m.(*Memory), write)
-	}
-	p, ok := s.Stream.(driver.Mapper)
-	if !ok {
-		return s.Device.lacks("Map")
-	}
-	return p.Map(m.(*Memory).Memory, write)
-}
-
-// Unmap implements driver.Mapper.
-func (s *Stream) Unmap(m driver.Memory) error {
-	if err := s.Device.ask("Unmap"); err != nil {
-		return err
-	}
-	if f := s.Device.Layer.Unmap; f != nil {
-		return f(s, m.(*Memory))
-	}
-	p, ok := s.Stream.(driver.Mapper)
-	if !ok {
-		return s.Device.lacks("Unmap")
-	}
-	return p.Unmap(m.(*Memory).Memory)
-}
-
 // PlainAllocAsync allocates memory in stream order.
 func (s *Stream) PlainAllocAsync(size, align uint64) (*Memory, error) {
 	a, ok := s.Stream.(driver.StreamAllocator)

@@ -66,7 +66,7 @@ func (s *tally) generated(dir string, want *regexp.Regexp, most int) error {
 	}
 	suite := func(m, match, base string) finding { return within(generatedTime, m, match, base) }
 	const beyond = "Beyond32Bits$"
-	for _, base := range []string{"host", "mapped", "apart", "caching", "large", "cuda"} {
+	for _, base := range []string{"host", "apart", "caching", "large", "cuda"} {
 		if !slices.ContainsFunc(chosen, func(m generatedMutant) bool { return m.base == base }) {
 			continue
 		}

@@ -13,10 +13,9 @@ import (
 // conformance.Harness asks.
 type backend struct {
 	driver.Backend
-	fault  fault
-	large  bool // memory is larger than 4 GiB, and its middle is left alone
-	mapped bool // host memory takes turns
-	apart  bool // devices do not reach each other's memory
+	fault fault
+	large bool // memory is larger than 4 GiB, and its middle is left alone
+	apart bool // devices do not reach each other's memory
 
 	caching bool // memory that was allocated in stream order is kept until Trim
 
@@ -120,10 +119,6 @@ func (b *backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 func (b *backend) described(i driver.Info) driver.Info {
 	if b.large {
 		i.Class, i.SharesHostMemory = driver.ClassGPU, false
-	}
-	if b.mapped && i.Ordinal > 0 {
-		i.Caps |= driver.CapMustMap
-		i.Caps &^= driver.CapConcurrentShared | driver.CapShared
 	}
 	if b.is(nothing, point{"Device.Info", ""}) {
 		return driver.Info{}

@@ -110,9 +110,6 @@ var rules = []rule{
 	{"Copier2D.Copy2D", "within the device,in,out", "nsetlhf", "", ""},
 	{"Copier2D.Copy2D", "", "", "dst.Off src.Off dst.Pitch src.Pitch", ""},
 	{"Prefetcher.Prefetch", "", "nhf", "", "cuda"},
-	{"Mapper.Map", "", "nelhf", "", "mapped"},
-	{"Mapper.Unmap", "", "nsetlhf", "", "mapped"},
-	{"NeedsMapper.NeedsMap", "", "nw", "", "mapped"},
 	{"FreeBlocker.FreeMayBlock", "", "nw", "", "cuda"},
 	{"FailureKeeper.EventsKeepFailures", "", "n", "", "cuda"},
 	{"Trimmer.Trim", "", "n", "", "caching"},
@@ -301,7 +298,6 @@ var equivalents = map[string]string{
 	"Peering.PeerAccess: nothing done":                 "without access package hal copies through the host and waits on the host",
 	"Peering.PeerAccess: all but the last":             "without access package hal copies through the host",
 	"Prefetcher.Prefetch: nothing done":                "prefetching is a hint",
-	"Mapper.Unmap: at the call":                        "between Map and Unmap no work on the memory is allowed that it could overtake",
 	"FreeBlocker.FreeMayBlock: too much said":          "package hal then frees later than it could",
 	"FailureKeeper.EventsKeepFailures: nothing done":   "package hal then looks at the failures of each stream itself",
 }

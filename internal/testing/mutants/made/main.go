@@ -49,7 +49,7 @@ func harness(f fault) conformance.Harness {
 		b.Backend, b.large = host.New(host.Options{Name: "made", Discrete: 1}), true
 		under, peer = 0, 1
 	default:
-		b.Backend, b.mapped = host.New(host.Options{Name: "made", Discrete: 3, MemoryLimit: 32 << 20}), f.base == "mapped"
+		b.Backend = host.New(host.Options{Name: "made", Discrete: 3, MemoryLimit: 32 << 20})
 		b.apart, b.caching = f.base == "apart", f.base == "caching"
 	}
 	open := func(ordinal int) func(context.Context) (*hal.Device, error) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -11,15 +10,12 @@ import (
 // memory is memory of the layer.
 type memory struct {
 	driver.Memory
-	d        *device
-	kind     driver.Kind
-	size     uint64
-	opened   bool // memory of another process
-	cached   bool // the device keeps it when it is freed
-	freed    atomic.Bool
-	view     []byte // what the host sees of mapped memory
-	once     sync.Once
-	writable bool
+	d      *device
+	kind   driver.Kind
+	size   uint64
+	opened bool // memory of another process
+	cached bool // the device keeps it when it is freed
+	freed  atomic.Bool
 }
 
 func (m *memory) b() *backend { return m.d.b }
@@ -51,31 +47,8 @@ func (m *memory) HostPointer() unsafe.Pointer {
 		return nil
 	case m.b().large && m.kind == driver.KindDevice:
 		return nil
-	case m.mustMap():
-		return m.shown()
 	}
 	return m.Memory.HostPointer()
-}
-
-// mustMap reports whether host and device take turns with the memory.
-func (m *memory) mustMap() bool {
-	return m.b().mapped && m.kind == driver.KindHost && m.d.Device.Info().Ordinal > 0
-}
-
-// shown is where the host finds mapped memory.
-func (m *memory) shown() unsafe.Pointer {
-	m.once.Do(func() {
-		m.view = make([]byte, m.size)
-		for i := range m.view {
-			m.view[i] = 0xC3
-		}
-	})
-	return unsafe.Pointer(&m.view[0])
-}
-
-func (m *memory) NeedsMap() bool {
-	p := point{"NeedsMapper.NeedsMap", ""}
-	return !m.b().is(nothing, p) && (m.b().is(wide, p) && m.d.Device.Info().Ordinal > 0 || m.mustMap())
 }
 
 func (m *memory) FreeMayBlock() bool { return m.b().mayBlock(m.Memory) }

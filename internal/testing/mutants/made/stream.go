@@ -253,23 +253,6 @@ func (s *stream) Prefetch(r driver.Region, toHost bool) error {
 	return s.work(point{"Prefetcher.Prefetch", ""}, func(on driver.Stream) error { return on.(driver.Prefetcher).Prefetch(below(r), toHost) }, r.Mem)
 }
 
-func (s *stream) Map(x driver.Memory, write bool) error {
-	m := x.(*memory)
-	m.writable = write
-	return s.work(point{"Mapper.Map", ""}, func(on driver.Stream) error {
-		return on.CopyOut(m.shown(), driver.Region{Mem: m.Memory, Len: m.size})
-	}, x)
-}
-
-func (s *stream) Unmap(x driver.Memory) error {
-	m, p := x.(*memory), point{"Mapper.Unmap", ""}
-	n := m.size
-	if s.last(p, &n, 1) || !m.writable {
-		return nil
-	}
-	return s.work(p, func(on driver.Stream) error { return on.CopyIn(driver.Region{Mem: m.Memory, Len: n}, m.shown()) }, x)
-}
-
 func (s *stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	p := point{"StreamAllocator.AllocAsync", ""}
 	s.b.low(p.method, "size", &size)

@@ -15,33 +15,30 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
-// mapMemory makes a backend's memory such that the host has to map it, as integrated GPUs with OpenCL 1.2 have it: without a mapping there is
-// nothing at the host's address.
-func mapMemory(b *hooked.Backend) {
+// hideMemory makes a backend's memory such that the host reaches it through copies alone, as integrated GPUs with OpenCL 1.2 have it.
+func hideMemory(b *hooked.Backend) {
 	described := b.Info
 	b.Info = func(i driver.Info) driver.Info {
 		if described != nil {
 			i = described(i)
 		}
-		i.SharesHostMemory = true // which is not taken at its word
-		i.Caps |= driver.CapMustMap
-		i.Caps &^= driver.CapAddress | driver.CapShared | driver.CapConcurrentShared | driver.CapImport | driver.CapStreamAlloc
+		i.SharesHostMemory = false
+		i.Caps &^= driver.CapAddress | driver.CapShared | driver.CapConcurrentShared | driver.CapImport | driver.CapStreamAlloc | driver.CapRegister
 		return i
 	}
-	b.NeedsMap = func(*hooked.Memory) bool { return true }
 	b.HostPointer = func(*hooked.Memory) unsafe.Pointer { return nil }
 }
 
-func newMapped() *hooked.Backend {
-	b := &hooked.Backend{Backend: host.New(host.Options{Name: "mapped", Discrete: 1})}
+func newHidden() *hooked.Backend {
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "hidden", Discrete: 1})}
 	b.PeerAccess = func(*hooked.Device, *hooked.Device) driver.PeerAccess { return 0 }
-	mapMemory(b)
+	hideMemory(b)
 	return b
 }
 
-// A device whose memory the host has to map has a replica of its own, and host and device use parts of a buffer at the same time.
-func TestMappedMemoryIsTheDevices(t *testing.T) {
-	s := newStream(t, fixture.Device(t, newMapped(), 1))
+// A device whose memory the host cannot access has a replica of its own, and host and device use parts of a buffer at the same time.
+func TestHiddenMemoryIsTheDevices(t *testing.T) {
+	s := newStream(t, fixture.Device(t, newHidden(), 1))
 	for name, opts := range map[string][]buffer.Option{"ordinary": nil, "pinned": {buffer.WithPinnedHost(s.Device())}} {
 		t.Run(name, func(t *testing.T) {
 			b, err := buffer.From([]uint32{1, 1, 1, 1}, opts...)
@@ -58,9 +55,9 @@ func TestMappedMemoryIsTheDevices(t *testing.T) {
 	}
 }
 
-// Adopted memory that the host has to map is the device's replica, whatever its kind.
-func TestAdoptMappedMemory(t *testing.T) {
-	s := newStream(t, fixture.Device(t, newMapped(), 1))
+// Adopted memory that the host cannot access is the device's replica, whatever its kind.
+func TestAdoptHiddenMemory(t *testing.T) {
+	s := newStream(t, fixture.Device(t, newHidden(), 1))
 	for _, kind := range []hal.Kind{hal.KindDevice, hal.KindHost} {
 		m, err := s.Device().Alloc(kind, 16, 0)
 		require.NoError(t, err)
