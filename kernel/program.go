@@ -36,8 +36,8 @@ type Source struct {
 	Go Functions
 
 	// Indexes is written by the command "halyard kernels", together with Portable. Leave it nil in a source written by hand. It has the
-	// places in Go code, as file:line, whose indexes the text checks if the macro HALYARD_BOUNDS is defined, as it is with
-	// HALYARD_CHECK=bounds. The kernels then have one more parameter. [Kernel.Launch] passes it; launches by [Kernel.Of]
+	// places in Go code, as file:line, whose indexes, divisors and counts of shifts the text checks if the macro HALYARD_BOUNDS is
+	// defined, as it is with HALYARD_CHECK=bounds. The kernels then have one more parameter. [Kernel.Launch] passes it; launches by [Kernel.Of]
 	// and package hal do not, and fail.
 	Indexes []string
 
