@@ -31,7 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			rowsLaplace(t, p, q_, n, above, below)
 		}
 	}),
-}, Indexes: []string{"main.go:44", "main.go:46", "main.go:49", "main.go:52", "main.go:55", "main.go:57"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"main.go:40", "main.go:44", "main.go:46", "main.go:49", "main.go:52", "main.go:54", "main.go:55", "main.go:57"}, Kernels: map[string]kernel.Written{
 	"rowsLaplace": {Code: "k_rowsLaplace", Params: []string{"p", "len(p)", "q", "len(q)", "n", "above", "below"}, Dims: 2, DimsAt: "main.go:39",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: rowsLaplaceFootprint}},
 }, Format: 2, Sources: []string{
@@ -42,24 +42,24 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 KERNEL void k_rowsLaplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n, i64 h_above, i64 h_below GO_FAULTS) {
 	i64 h_j = (i64)INDEX(0);
 	i64 h_i = (i64)INDEX(1);
-	if (h_i >= go_div_i64(h_q_n, h_n) || h_j >= h_n) {
+	if (h_i >= go_div_i64(h_q_n, GO_BY(h_n, 0)) || h_j >= h_n) {
 		return;
 	}
 	i64 h_at = (i64)(((u64)h_i + (u64)h_above) * (u64)h_n + (u64)h_j);
-	f32 h_v = 4.0f * h_p[GO_AT(h_at, h_p_n, 0)];
+	f32 h_v = 4.0f * h_p[GO_AT(h_at, h_p_n, 1)];
 	if ((i64)((u64)h_i + (u64)h_above) > 0) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - (u64)h_n), h_p_n, 1)];
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - (u64)h_n), h_p_n, 2)];
 	}
 	if (h_j > 0) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - 1), h_p_n, 2)];
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - 1), h_p_n, 3)];
 	}
 	if (h_j < (i64)((u64)h_n - 1)) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + 1), h_p_n, 3)];
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + 1), h_p_n, 4)];
 	}
-	if ((i64)((u64)h_i + 1) < (i64)((u64)go_div_i64(h_q_n, h_n) + (u64)h_below)) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + (u64)h_n), h_p_n, 4)];
+	if ((i64)((u64)h_i + 1) < (i64)((u64)go_div_i64(h_q_n, GO_BY(h_n, 5)) + (u64)h_below)) {
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + (u64)h_n), h_p_n, 6)];
 	}
-	h_q[GO_AT((i64)((u64)h_i * (u64)h_n + (u64)h_j), h_q_n, 5)] = h_v;
+	h_q[GO_AT((i64)((u64)h_i * (u64)h_n + (u64)h_j), h_q_n, 7)] = h_v;
 }
 `})
 

@@ -222,7 +222,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
-}, Indexes: []string{"cg.go:24", "cg.go:27", "cg.go:30", "cg.go:33", "cg.go:35", "cg.go:45", "cg.go:47", "cg.go:51", "cg.go:53", "cg.go:58", "cg.go:60", "cg.go:67", "cg.go:68", "cg.go:75", "heat.go:18", "heat.go:21", "heat.go:23", "mandelbrot.go:22", "nbody.go:20", "nbody.go:22", "nbody.go:24", "nbody.go:27", "nbody.go:28", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44", "stream.go:55", "stream.go:57", "stream.go:61", "stream.go:63"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"cg.go:24", "cg.go:27", "cg.go:30", "cg.go:33", "cg.go:35", "cg.go:43", "cg.go:44", "cg.go:45", "cg.go:47", "cg.go:51", "cg.go:53", "cg.go:58", "cg.go:60", "cg.go:67", "cg.go:68", "cg.go:75", "heat.go:18", "heat.go:21", "heat.go:23", "mandelbrot.go:22", "nbody.go:20", "nbody.go:22", "nbody.go:24", "nbody.go:27", "nbody.go:28", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44", "stream.go:53", "stream.go:54", "stream.go:55", "stream.go:57", "stream.go:61", "stream.go:63"}, Kernels: map[string]kernel.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:18",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
 	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Rounds: [][]int{{1048576}}, RoundsAt: "cg.go:44",
@@ -310,27 +310,27 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 		}
 	}
 	i64 h_me = (i64)THREAD(0);
-	i64 h_end = go_div_i64((i64)((BLOCK(0) + 1) * (u64)h_a_n), (i64)BLOCKS(0));
+	i64 h_end = go_div_i64((i64)((BLOCK(0) + 1) * (u64)h_a_n), GO_BY((i64)BLOCKS(0), 5));
 	f32 h_mine = 0.0f;
 	if (GO_EACH) {
-		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), (i64)BLOCKS(0)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
-			h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 5)] * h_b[GO_AT(h_i, h_b_n, 5)];
+		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), GO_BY((i64)BLOCKS(0), 6)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
+			h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 7)] * h_b[GO_AT(h_i, h_b_n, 7)];
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) = h_mine;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = h_mine;
 	BARRIER();
 	if (h_me < 8) {
 		GO_ORDERED for (i64 h_k = (i64)((u64)h_me + 8); h_k < 64; h_k += 8) {
-			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]);
+			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 9)]);
 		}
-		GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = h_mine;
+		GO_ONCE(h_part.a[GO_AT(h_me, 64, 10)]) = h_mine;
 	}
 	BARRIER();
 	if (h_me == 0) {
 		GO_ORDERED for (i64 h_k_1 = 1; h_k_1 < 8; h_k_1++) {
-			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k_1, 64, 9)]);
+			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k_1, 64, 11)]);
 		}
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 10)] = h_mine;
+		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 12)] = h_mine;
 	}
 	GO_LOOPED
 }
@@ -338,13 +338,13 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
-		h_x[GO_AT(h_i, h_x_n, 11)] = h_x[GO_AT(h_i, h_x_n, 11)] + h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)] * h_p[GO_AT(h_i, h_p_n, 11)];
-		h_r[GO_AT(h_i, h_r_n, 12)] = h_r[GO_AT(h_i, h_r_n, 12)] - h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)] * h_q[GO_AT(h_i, h_q_n, 12)];
+		h_x[GO_AT(h_i, h_x_n, 13)] = h_x[GO_AT(h_i, h_x_n, 13)] + h_rr[GO_AT(0, h_rr_n, 13)] / h_pq[GO_AT(0, h_pq_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
+		h_r[GO_AT(h_i, h_r_n, 14)] = h_r[GO_AT(h_i, h_r_n, 14)] - h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)] * h_q[GO_AT(h_i, h_q_n, 14)];
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_x_n) {
-			h_x[GO_AT(h_i, h_x_n, 11)] = h_x[GO_AT(h_i, h_x_n, 11)] + h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)] * h_p[GO_AT(h_i, h_p_n, 11)];
-			h_r[GO_AT(h_i, h_r_n, 12)] = h_r[GO_AT(h_i, h_r_n, 12)] - h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)] * h_q[GO_AT(h_i, h_q_n, 12)];
+			h_x[GO_AT(h_i, h_x_n, 13)] = h_x[GO_AT(h_i, h_x_n, 13)] + h_rr[GO_AT(0, h_rr_n, 13)] / h_pq[GO_AT(0, h_pq_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
+			h_r[GO_AT(h_i, h_r_n, 14)] = h_r[GO_AT(h_i, h_r_n, 14)] - h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)] * h_q[GO_AT(h_i, h_q_n, 14)];
 		}
 	}
 }
@@ -352,11 +352,11 @@ KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, co
 KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
 	if (GO_WHOLE(h_p_n)) {
 		i64 h_i = (i64)INDEX(0);
-		h_p[GO_AT(h_i, h_p_n, 13)] = h_r[GO_AT(h_i, h_r_n, 13)] + h_now[GO_AT(0, h_now_n, 13)] / h_before[GO_AT(0, h_before_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
+		h_p[GO_AT(h_i, h_p_n, 15)] = h_r[GO_AT(h_i, h_r_n, 15)] + h_now[GO_AT(0, h_now_n, 15)] / h_before[GO_AT(0, h_before_n, 15)] * h_p[GO_AT(h_i, h_p_n, 15)];
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_p_n) {
-			h_p[GO_AT(h_i, h_p_n, 13)] = h_r[GO_AT(h_i, h_r_n, 13)] + h_now[GO_AT(0, h_now_n, 13)] / h_before[GO_AT(0, h_before_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
+			h_p[GO_AT(h_i, h_p_n, 15)] = h_r[GO_AT(h_i, h_r_n, 15)] + h_now[GO_AT(0, h_now_n, 15)] / h_before[GO_AT(0, h_before_n, 15)] * h_p[GO_AT(h_i, h_p_n, 15)];
 		}
 	}
 }
@@ -371,12 +371,12 @@ KERNEL void k_spread(i64 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
 	if (h_j > 0) {
-		h_left = h_from[GO_AT((i64)((u64)h_at - 1), h_from_n, 14)];
+		h_left = h_from[GO_AT((i64)((u64)h_at - 1), h_from_n, 16)];
 	}
 	if (h_j < (i64)((u64)h_n - 1)) {
-		h_right = h_from[GO_AT((i64)((u64)h_at + 1), h_from_n, 15)];
+		h_right = h_from[GO_AT((i64)((u64)h_at + 1), h_from_n, 17)];
 	}
-	h_to[GO_AT((i64)((u64)h_i * (u64)h_n + (u64)h_j), h_to_n, 16)] = h_from[GO_AT(h_at, h_from_n, 16)] + 0.1f * (h_from[GO_AT((i64)((u64)h_at - (u64)h_n), h_from_n, 16)] + h_from[GO_AT((i64)((u64)h_at + (u64)h_n), h_from_n, 16)] + h_left + h_right - 4.0f * h_from[GO_AT(h_at, h_from_n, 16)]);
+	h_to[GO_AT((i64)((u64)h_i * (u64)h_n + (u64)h_j), h_to_n, 18)] = h_from[GO_AT(h_at, h_from_n, 18)] + 0.1f * (h_from[GO_AT((i64)((u64)h_at - (u64)h_n), h_from_n, 18)] + h_from[GO_AT((i64)((u64)h_at + (u64)h_n), h_from_n, 18)] + h_left + h_right - 4.0f * h_from[GO_AT(h_at, h_from_n, 18)]);
 }
 
 KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
@@ -396,7 +396,7 @@ KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAU
 		h_y = v_3;
 		h_count = (i32)((u32)h_count + 1);
 	}
-	h_out[GO_AT((i64)(INDEX(1) * (u64)(i64)h_n + INDEX(0)), h_out_n, 17)] = (u16)h_count;
+	h_out[GO_AT((i64)(INDEX(1) * (u64)(i64)h_n + INDEX(0)), h_out_n, 19)] = (u16)h_count;
 	GO_LOOPED
 }
 
@@ -409,19 +409,19 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	if (h_i >= h_now_n / 4) {
 		return;
 	}
-	f32 h_x = h_old[GO_AT((i64)(4 * (u64)h_i), h_old_n, 18)];
-	f32 h_y = h_old[GO_AT((i64)(4 * (u64)h_i + 1), h_old_n, 18)];
-	f32 h_z = h_old[GO_AT((i64)(4 * (u64)h_i + 2), h_old_n, 18)];
+	f32 h_x = h_old[GO_AT((i64)(4 * (u64)h_i), h_old_n, 20)];
+	f32 h_y = h_old[GO_AT((i64)(4 * (u64)h_i + 1), h_old_n, 20)];
+	f32 h_z = h_old[GO_AT((i64)(4 * (u64)h_i + 2), h_old_n, 20)];
 	f32 h_ax = 0.0f;
 	f32 h_ay = 0.0f;
 	f32 h_az = 0.0f;
 	GO_ORDERED for (i64 h_k = 0; h_k < h_old_n; h_k += 4) {
-		f32 h_dx = h_old[GO_AT(h_k, h_old_n, 19)] - h_x;
-		f32 h_dy = h_old[GO_AT((i64)((u64)h_k + 1), h_old_n, 19)] - h_y;
-		f32 h_dz = h_old[GO_AT((i64)((u64)h_k + 2), h_old_n, 19)] - h_z;
+		f32 h_dx = h_old[GO_AT(h_k, h_old_n, 21)] - h_x;
+		f32 h_dy = h_old[GO_AT((i64)((u64)h_k + 1), h_old_n, 21)] - h_y;
+		f32 h_dz = h_old[GO_AT((i64)((u64)h_k + 2), h_old_n, 21)] - h_z;
 		f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
 		f32 v_2 = f_root(h_d);
-		f32 h_pull = h_old[GO_AT((i64)((u64)h_k + 3), h_old_n, 20)] / (h_d * v_2);
+		f32 h_pull = h_old[GO_AT((i64)((u64)h_k + 3), h_old_n, 22)] / (h_d * v_2);
 		f32 v_3 = h_ax + h_dx * h_pull;
 		f32 v_4 = h_ay + h_dy * h_pull;
 		f32 v_5 = h_az + h_dz * h_pull;
@@ -432,24 +432,24 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	i64 v_6 = (i64)(3 * (u64)h_i);
 	i64 v_7 = (i64)(3 * (u64)h_i + 1);
 	i64 v_8 = (i64)(3 * (u64)h_i + 2);
-	f32 v_9 = h_v[GO_AT((i64)(3 * (u64)h_i), h_v_n, 21)] + h_ax * h_dt;
-	f32 v_10 = h_v[GO_AT((i64)(3 * (u64)h_i + 1), h_v_n, 21)] + h_ay * h_dt;
-	f32 v_11 = h_v[GO_AT((i64)(3 * (u64)h_i + 2), h_v_n, 21)] + h_az * h_dt;
-	GO_ONCE(h_v[GO_AT(v_6, h_v_n, 21)]) = v_9;
-	GO_ONCE(h_v[GO_AT(v_7, h_v_n, 21)]) = v_10;
-	GO_ONCE(h_v[GO_AT(v_8, h_v_n, 21)]) = v_11;
+	f32 v_9 = h_v[GO_AT((i64)(3 * (u64)h_i), h_v_n, 23)] + h_ax * h_dt;
+	f32 v_10 = h_v[GO_AT((i64)(3 * (u64)h_i + 1), h_v_n, 23)] + h_ay * h_dt;
+	f32 v_11 = h_v[GO_AT((i64)(3 * (u64)h_i + 2), h_v_n, 23)] + h_az * h_dt;
+	GO_ONCE(h_v[GO_AT(v_6, h_v_n, 23)]) = v_9;
+	GO_ONCE(h_v[GO_AT(v_7, h_v_n, 23)]) = v_10;
+	GO_ONCE(h_v[GO_AT(v_8, h_v_n, 23)]) = v_11;
 	i64 v_12 = (i64)(4 * (u64)h_i);
 	i64 v_13 = (i64)(4 * (u64)h_i + 1);
 	i64 v_14 = (i64)(4 * (u64)h_i + 2);
 	i64 v_15 = (i64)(4 * (u64)h_i + 3);
-	f32 v_16 = h_x + h_v[GO_AT((i64)(3 * (u64)h_i), h_v_n, 22)] * h_dt;
-	f32 v_17 = h_y + h_v[GO_AT((i64)(3 * (u64)h_i + 1), h_v_n, 22)] * h_dt;
-	f32 v_18 = h_z + h_v[GO_AT((i64)(3 * (u64)h_i + 2), h_v_n, 22)] * h_dt;
-	f32 v_19 = h_old[GO_AT((i64)(4 * (u64)h_i + 3), h_old_n, 22)];
-	GO_ONCE(h_now[GO_AT(v_12, h_now_n, 22)]) = v_16;
-	GO_ONCE(h_now[GO_AT(v_13, h_now_n, 22)]) = v_17;
-	GO_ONCE(h_now[GO_AT(v_14, h_now_n, 22)]) = v_18;
-	GO_ONCE(h_now[GO_AT(v_15, h_now_n, 22)]) = v_19;
+	f32 v_16 = h_x + h_v[GO_AT((i64)(3 * (u64)h_i), h_v_n, 24)] * h_dt;
+	f32 v_17 = h_y + h_v[GO_AT((i64)(3 * (u64)h_i + 1), h_v_n, 24)] * h_dt;
+	f32 v_18 = h_z + h_v[GO_AT((i64)(3 * (u64)h_i + 2), h_v_n, 24)] * h_dt;
+	f32 v_19 = h_old[GO_AT((i64)(4 * (u64)h_i + 3), h_old_n, 24)];
+	GO_ONCE(h_now[GO_AT(v_12, h_now_n, 24)]) = v_16;
+	GO_ONCE(h_now[GO_AT(v_13, h_now_n, 24)]) = v_17;
+	GO_ONCE(h_now[GO_AT(v_14, h_now_n, 24)]) = v_18;
+	GO_ONCE(h_now[GO_AT(v_15, h_now_n, 24)]) = v_19;
 	GO_LOOPED
 }
 #ifdef HALYARD_FLOAT64
@@ -457,11 +457,11 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 KERNEL void k_copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_c_n)) {
 		i64 h_i = (i64)INDEX(0);
-		h_c[GO_AT(h_i, h_c_n, 23)] = h_a[GO_AT(h_i, h_a_n, 23)];
+		h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)];
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_c_n) {
-			h_c[GO_AT(h_i, h_c_n, 23)] = h_a[GO_AT(h_i, h_a_n, 23)];
+			h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)];
 		}
 	}
 }
@@ -469,11 +469,11 @@ KERNEL void k_copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_
 KERNEL void k_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_b_n)) {
 		i64 h_i = (i64)INDEX(0);
-		h_b[GO_AT(h_i, h_b_n, 24)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 24)];
+		h_b[GO_AT(h_i, h_b_n, 26)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_b_n) {
-			h_b[GO_AT(h_i, h_b_n, 24)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 24)];
+			h_b[GO_AT(h_i, h_b_n, 26)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
 		}
 	}
 }
@@ -481,11 +481,11 @@ KERNEL void k_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n G
 KERNEL void k_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_c_n)) {
 		i64 h_i = (i64)INDEX(0);
-		h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)] + h_b[GO_AT(h_i, h_b_n, 25)];
+		h_c[GO_AT(h_i, h_c_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + h_b[GO_AT(h_i, h_b_n, 27)];
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_c_n) {
-			h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)] + h_b[GO_AT(h_i, h_b_n, 25)];
+			h_c[GO_AT(h_i, h_c_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + h_b[GO_AT(h_i, h_b_n, 27)];
 		}
 	}
 }
@@ -493,11 +493,11 @@ KERNEL void k_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h
 KERNEL void k_triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_a_n)) {
 		i64 h_i = (i64)INDEX(0);
-		h_a[GO_AT(h_i, h_a_n, 26)] = h_b[GO_AT(h_i, h_b_n, 26)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
+		h_a[GO_AT(h_i, h_a_n, 28)] = h_b[GO_AT(h_i, h_b_n, 28)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 28)];
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_a_n) {
-			h_a[GO_AT(h_i, h_a_n, 26)] = h_b[GO_AT(h_i, h_b_n, 26)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
+			h_a[GO_AT(h_i, h_a_n, 28)] = h_b[GO_AT(h_i, h_b_n, 28)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 28)];
 		}
 	}
 }
@@ -505,11 +505,11 @@ KERNEL void k_triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n
 KERNEL void k_nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_a_n)) {
 		i64 h_i = (i64)INDEX(0);
-		h_a[GO_AT(h_i, h_a_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + (h_b[GO_AT(h_i, h_b_n, 27)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 27)]);
+		h_a[GO_AT(h_i, h_a_n, 29)] = h_a[GO_AT(h_i, h_a_n, 29)] + (h_b[GO_AT(h_i, h_b_n, 29)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 29)]);
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_a_n) {
-			h_a[GO_AT(h_i, h_a_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + (h_b[GO_AT(h_i, h_b_n, 27)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 27)]);
+			h_a[GO_AT(h_i, h_a_n, 29)] = h_a[GO_AT(h_i, h_a_n, 29)] + (h_b[GO_AT(h_i, h_b_n, 29)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 29)]);
 		}
 	}
 }
@@ -527,20 +527,20 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 		}
 	}
 	i64 h_me = (i64)THREAD(0);
-	i64 h_end = go_div_i64((i64)((BLOCK(0) + 1) * (u64)h_a_n), (i64)BLOCKS(0));
+	i64 h_end = go_div_i64((i64)((BLOCK(0) + 1) * (u64)h_a_n), GO_BY((i64)BLOCKS(0), 30));
 	f64 h_mine = 0.0;
 	if (GO_EACH) {
-		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), (i64)BLOCKS(0)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
-			h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 28)] * h_b[GO_AT(h_i, h_b_n, 28)];
+		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), GO_BY((i64)BLOCKS(0), 31)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
+			h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 32)] * h_b[GO_AT(h_i, h_b_n, 32)];
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 29)]) = h_mine;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 33)]) = h_mine;
 	BARRIER();
 	if (h_me == 0) {
 		GO_ORDERED for (i64 h_k = 1; h_k < 64; h_k++) {
-			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 30)]);
+			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 34)]);
 		}
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 31)] = h_mine;
+		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 35)] = h_mine;
 	}
 	GO_LOOPED
 }

@@ -418,11 +418,11 @@ KERNEL void k_dot(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h
 KERNEL void k_count(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL i32 *h_bins, i64 h_bins_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
-		ATOMIC_ADD(&h_bins[GO_AT(go_rem_i64(go_f32_i64(h_x[GO_AT(h_i, h_x_n, 24)]), h_bins_n), h_bins_n, 24)], 1);
+		ATOMIC_ADD(&h_bins[GO_AT(go_rem_i64(go_f32_i64(h_x[GO_AT(h_i, h_x_n, 24)]), GO_BY(h_bins_n, 24)), h_bins_n, 24)], 1);
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_x_n) {
-			ATOMIC_ADD(&h_bins[GO_AT(go_rem_i64(go_f32_i64(h_x[GO_AT(h_i, h_x_n, 24)]), h_bins_n), h_bins_n, 24)], 1);
+			ATOMIC_ADD(&h_bins[GO_AT(go_rem_i64(go_f32_i64(h_x[GO_AT(h_i, h_x_n, 24)]), GO_BY(h_bins_n, 24)), h_bins_n, 24)], 1);
 		}
 	}
 }

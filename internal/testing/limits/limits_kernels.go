@@ -170,7 +170,7 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			renewed(t, x, e)
 		}
 	}),
-}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:230", "limits.go:239", "limits.go:256"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:106", "limits.go:108", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:230", "limits.go:239", "limits.go:256"}, Kernels: map[string]kernel.Written{
 	"once": {Code: "k_once", Params: []string{"n", "x", "len(x)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:20",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: onceFootprint}},
 	"twice": {Code: "k_twice", Params: []string{"n", "m", "x", "len(x)"}, Rounds: [][]int{{1}, {2, 0}, {0, 1}, {1, 0, 1}}, RoundsAt: "limits.go:33",
@@ -361,13 +361,13 @@ KERNEL void k_neighbours(const GLOBAL f32 *h_vectors, i64 h_vectors_n, const GLO
 KERNEL void k_queens(i32 h_n, GLOBAL i32 *h_ways, i64 h_ways_n GO_FAULTS) {
 	if (GO_WHOLE(h_ways_n)) {
 		i64 h_i = (i64)INDEX(0);
-		i32 h_all = (i32)((u32)go_shl_i32((i32)1, (u64)h_n) - 1);
+		i32 h_all = (i32)((u32)go_shl_i32((i32)1, (u64)GO_SHIFT(h_n, 10)) - 1);
 		T_32_i32 h_columns = {0};
 		T_32_i32 h_left = {0};
 		T_32_i32 h_right = {0};
 		T_32_i32 h_free = {0};
-		i32 h_first = go_shl_i32((i32)1, (u64)go_div_i32((i32)h_i, h_n));
-		i32 h_second = go_shl_i32((i32)1, (u64)go_rem_i32((i32)h_i, h_n));
+		i32 h_first = go_shl_i32((i32)1, (u64)GO_SHIFT(go_div_i32((i32)h_i, GO_BY(h_n, 11)), 11));
+		i32 h_second = go_shl_i32((i32)1, (u64)GO_SHIFT(go_rem_i32((i32)h_i, GO_BY(h_n, 11)), 11));
 		h_columns.a[2] = h_first | h_second;
 		i32 v_1 = (i32)((u32)((i32)((u32)h_first << 1) | h_second) << 1);
 		i32 v_2 = ((h_first >> 1) | h_second) >> 1;
@@ -380,40 +380,40 @@ KERNEL void k_queens(i32 h_n, GLOBAL i32 *h_ways, i64 h_ways_n GO_FAULTS) {
 			h_row = 1;
 		}
 		GO_ORDERED for (; h_row >= 2; ) {
-			if (h_free.a[GO_AT(h_row, 32, 10)] == 0) {
+			if (h_free.a[GO_AT(h_row, 32, 12)] == 0) {
 				h_row = (i32)((u32)h_row - 1);
 				continue;
 			}
-			i32 h_queen = h_free.a[GO_AT(h_row, 32, 11)] & (i32)GO_MINUS(u32, h_free.a[GO_AT(h_row, 32, 11)]);
+			i32 h_queen = h_free.a[GO_AT(h_row, 32, 13)] & (i32)GO_MINUS(u32, h_free.a[GO_AT(h_row, 32, 13)]);
 			i32 v_4 = h_row;
-			h_free.a[GO_AT(v_4, 32, 12)] = h_free.a[GO_AT(v_4, 32, 12)] & GO_NOT(i32, h_queen);
+			h_free.a[GO_AT(v_4, 32, 14)] = h_free.a[GO_AT(v_4, 32, 14)] & GO_NOT(i32, h_queen);
 			if (h_row == (i32)((u32)h_n - 1)) {
 				h_count = (i32)((u32)h_count + 1);
 				continue;
 			}
-			h_columns.a[GO_AT((i32)((u32)h_row + 1), 32, 13)] = h_columns.a[GO_AT(h_row, 32, 13)] | h_queen;
+			h_columns.a[GO_AT((i32)((u32)h_row + 1), 32, 15)] = h_columns.a[GO_AT(h_row, 32, 15)] | h_queen;
 			i32 v_5 = (i32)((u32)h_row + 1);
 			i32 v_6 = (i32)((u32)h_row + 1);
-			i32 v_7 = (i32)((u32)(h_left.a[GO_AT(h_row, 32, 14)] | h_queen) << 1);
-			i32 v_8 = (h_right.a[GO_AT(h_row, 32, 14)] | h_queen) >> 1;
-			h_left.a[GO_AT(v_5, 32, 14)] = v_7;
-			h_right.a[GO_AT(v_6, 32, 14)] = v_8;
+			i32 v_7 = (i32)((u32)(h_left.a[GO_AT(h_row, 32, 16)] | h_queen) << 1);
+			i32 v_8 = (h_right.a[GO_AT(h_row, 32, 16)] | h_queen) >> 1;
+			h_left.a[GO_AT(v_5, 32, 16)] = v_7;
+			h_right.a[GO_AT(v_6, 32, 16)] = v_8;
 			h_row = (i32)((u32)h_row + 1);
-			h_free.a[GO_AT(h_row, 32, 15)] = h_all & GO_NOT(i32, h_columns.a[GO_AT(h_row, 32, 15)] | h_left.a[GO_AT(h_row, 32, 15)] | h_right.a[GO_AT(h_row, 32, 15)]);
+			h_free.a[GO_AT(h_row, 32, 17)] = h_all & GO_NOT(i32, h_columns.a[GO_AT(h_row, 32, 17)] | h_left.a[GO_AT(h_row, 32, 17)] | h_right.a[GO_AT(h_row, 32, 17)]);
 		}
-		h_ways[GO_AT(h_i, h_ways_n, 16)] = h_count;
+		h_ways[GO_AT(h_i, h_ways_n, 18)] = h_count;
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i >= h_ways_n) {
 			return;
 		}
-		i32 h_all = (i32)((u32)go_shl_i32((i32)1, (u64)h_n) - 1);
+		i32 h_all = (i32)((u32)go_shl_i32((i32)1, (u64)GO_SHIFT(h_n, 10)) - 1);
 		T_32_i32 h_columns = {0};
 		T_32_i32 h_left = {0};
 		T_32_i32 h_right = {0};
 		T_32_i32 h_free = {0};
-		i32 h_first = go_shl_i32((i32)1, (u64)go_div_i32((i32)h_i, h_n));
-		i32 h_second = go_shl_i32((i32)1, (u64)go_rem_i32((i32)h_i, h_n));
+		i32 h_first = go_shl_i32((i32)1, (u64)GO_SHIFT(go_div_i32((i32)h_i, GO_BY(h_n, 11)), 11));
+		i32 h_second = go_shl_i32((i32)1, (u64)GO_SHIFT(go_rem_i32((i32)h_i, GO_BY(h_n, 11)), 11));
 		h_columns.a[2] = h_first | h_second;
 		i32 v_1 = (i32)((u32)((i32)((u32)h_first << 1) | h_second) << 1);
 		i32 v_2 = ((h_first >> 1) | h_second) >> 1;
@@ -426,28 +426,28 @@ KERNEL void k_queens(i32 h_n, GLOBAL i32 *h_ways, i64 h_ways_n GO_FAULTS) {
 			h_row = 1;
 		}
 		GO_ORDERED for (; h_row >= 2; ) {
-			if (h_free.a[GO_AT(h_row, 32, 10)] == 0) {
+			if (h_free.a[GO_AT(h_row, 32, 12)] == 0) {
 				h_row = (i32)((u32)h_row - 1);
 				continue;
 			}
-			i32 h_queen = h_free.a[GO_AT(h_row, 32, 11)] & (i32)GO_MINUS(u32, h_free.a[GO_AT(h_row, 32, 11)]);
+			i32 h_queen = h_free.a[GO_AT(h_row, 32, 13)] & (i32)GO_MINUS(u32, h_free.a[GO_AT(h_row, 32, 13)]);
 			i32 v_4 = h_row;
-			h_free.a[GO_AT(v_4, 32, 12)] = h_free.a[GO_AT(v_4, 32, 12)] & GO_NOT(i32, h_queen);
+			h_free.a[GO_AT(v_4, 32, 14)] = h_free.a[GO_AT(v_4, 32, 14)] & GO_NOT(i32, h_queen);
 			if (h_row == (i32)((u32)h_n - 1)) {
 				h_count = (i32)((u32)h_count + 1);
 				continue;
 			}
-			h_columns.a[GO_AT((i32)((u32)h_row + 1), 32, 13)] = h_columns.a[GO_AT(h_row, 32, 13)] | h_queen;
+			h_columns.a[GO_AT((i32)((u32)h_row + 1), 32, 15)] = h_columns.a[GO_AT(h_row, 32, 15)] | h_queen;
 			i32 v_5 = (i32)((u32)h_row + 1);
 			i32 v_6 = (i32)((u32)h_row + 1);
-			i32 v_7 = (i32)((u32)(h_left.a[GO_AT(h_row, 32, 14)] | h_queen) << 1);
-			i32 v_8 = (h_right.a[GO_AT(h_row, 32, 14)] | h_queen) >> 1;
-			h_left.a[GO_AT(v_5, 32, 14)] = v_7;
-			h_right.a[GO_AT(v_6, 32, 14)] = v_8;
+			i32 v_7 = (i32)((u32)(h_left.a[GO_AT(h_row, 32, 16)] | h_queen) << 1);
+			i32 v_8 = (h_right.a[GO_AT(h_row, 32, 16)] | h_queen) >> 1;
+			h_left.a[GO_AT(v_5, 32, 16)] = v_7;
+			h_right.a[GO_AT(v_6, 32, 16)] = v_8;
 			h_row = (i32)((u32)h_row + 1);
-			h_free.a[GO_AT(h_row, 32, 15)] = h_all & GO_NOT(i32, h_columns.a[GO_AT(h_row, 32, 15)] | h_left.a[GO_AT(h_row, 32, 15)] | h_right.a[GO_AT(h_row, 32, 15)]);
+			h_free.a[GO_AT(h_row, 32, 17)] = h_all & GO_NOT(i32, h_columns.a[GO_AT(h_row, 32, 17)] | h_left.a[GO_AT(h_row, 32, 17)] | h_right.a[GO_AT(h_row, 32, 17)]);
 		}
-		h_ways[GO_AT(h_i, h_ways_n, 16)] = h_count;
+		h_ways[GO_AT(h_i, h_ways_n, 18)] = h_count;
 	}
 	GO_LOOPED
 }
@@ -466,7 +466,7 @@ KERNEL void k_inside(i32 h_n, GLOBAL u32 *h_hits, i64 h_hits_n GO_FAULTS) {
 				h_count = h_count + 1;
 			}
 		}
-		h_hits[GO_AT(h_i, h_hits_n, 17)] = h_count;
+		h_hits[GO_AT(h_i, h_hits_n, 19)] = h_count;
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i >= h_hits_n) {
@@ -483,7 +483,7 @@ KERNEL void k_inside(i32 h_n, GLOBAL u32 *h_hits, i64 h_hits_n GO_FAULTS) {
 				h_count = h_count + 1;
 			}
 		}
-		h_hits[GO_AT(h_i, h_hits_n, 17)] = h_count;
+		h_hits[GO_AT(h_i, h_hits_n, 19)] = h_count;
 	}
 	GO_LOOPED
 }
@@ -491,11 +491,11 @@ KERNEL void k_inside(i32 h_n, GLOBAL u32 *h_hits, i64 h_hits_n GO_FAULTS) {
 KERNEL void k_passed(T_numbers h_v, GLOBAL i64 *h_x, i64 h_x_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
-		h_x[GO_AT(h_i, h_x_n, 18)] = (i64)((u64)h_v.h_last - (u64)(i64)h_v.h_first + (u64)(i64)h_v.h_between.a[989]);
+		h_x[GO_AT(h_i, h_x_n, 20)] = (i64)((u64)h_v.h_last - (u64)(i64)h_v.h_first + (u64)(i64)h_v.h_between.a[989]);
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_x_n) {
-			h_x[GO_AT(h_i, h_x_n, 18)] = (i64)((u64)h_v.h_last - (u64)(i64)h_v.h_first + (u64)(i64)h_v.h_between.a[989]);
+			h_x[GO_AT(h_i, h_x_n, 20)] = (i64)((u64)h_v.h_last - (u64)(i64)h_v.h_first + (u64)(i64)h_v.h_between.a[989]);
 		}
 	}
 }
@@ -504,14 +504,14 @@ KERNEL void k_chosen(T_list GO_PASSED(h_v), GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS
 	GO_OWN(T_list, h_v)
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
-		if (h_x[GO_AT(h_i, h_x_n, 19)] > 0) {
-			h_x[GO_AT(h_i, h_x_n, 20)] = h_v.h_of.a[GO_AT(h_i & 7, 8, 20)];
+		if (h_x[GO_AT(h_i, h_x_n, 21)] > 0) {
+			h_x[GO_AT(h_i, h_x_n, 22)] = h_v.h_of.a[GO_AT(h_i & 7, 8, 22)];
 		}
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_x_n) {
-			if (h_x[GO_AT(h_i, h_x_n, 19)] > 0) {
-				h_x[GO_AT(h_i, h_x_n, 20)] = h_v.h_of.a[GO_AT(h_i & 7, 8, 20)];
+			if (h_x[GO_AT(h_i, h_x_n, 21)] > 0) {
+				h_x[GO_AT(h_i, h_x_n, 22)] = h_v.h_of.a[GO_AT(h_i & 7, 8, 22)];
 			}
 		}
 	}
@@ -521,7 +521,7 @@ KERNEL void k_copied(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL i64 *h_y, i64 h_y_
 	i64 h_i = (i64)INDEX(0);
 	u32 h_n = 0;
 	if (h_i < h_x_n) {
-		h_n = h_x[GO_AT(h_i, h_x_n, 21)];
+		h_n = h_x[GO_AT(h_i, h_x_n, 23)];
 	}
 	i64 h_last = 0;
 	i64 h_step = 0;
@@ -595,7 +595,7 @@ KERNEL void k_copied(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL i64 *h_y, i64 h_y_
 	}
 	BARRIER();
 	if (h_i < h_x_n) {
-		h_y[GO_AT(h_i, h_y_n, 22)] = (i64)((u64)h_last + 10 * (u64)h_step + 100 * (u64)h_small + 1000 * (u64)h_a + 10000 * (u64)h_b + 100000 * (u64)h_c + 1000000 * (u64)h_d + 10000000 * (u64)h_e + 100000000 * (u64)h_at + 1000000000 * (u64)h_sum);
+		h_y[GO_AT(h_i, h_y_n, 24)] = (i64)((u64)h_last + 10 * (u64)h_step + 100 * (u64)h_small + 1000 * (u64)h_a + 10000 * (u64)h_b + 100000 * (u64)h_c + 1000000 * (u64)h_d + 10000000 * (u64)h_e + 100000000 * (u64)h_at + 1000000000 * (u64)h_sum);
 	}
 	GO_LOOPED
 }
@@ -604,11 +604,11 @@ KERNEL void k_copied(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL i64 *h_y, i64 h_y_
 KERNEL void k_roots(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i = (i64)INDEX(0);
-		h_y[GO_AT(h_i, h_y_n, 23)] = (f32)fabs(sqrt((f64)h_x[GO_AT(h_i, h_x_n, 23)]));
+		h_y[GO_AT(h_i, h_y_n, 25)] = (f32)fabs(sqrt((f64)h_x[GO_AT(h_i, h_x_n, 25)]));
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_x_n) {
-			h_y[GO_AT(h_i, h_y_n, 23)] = (f32)fabs(sqrt((f64)h_x[GO_AT(h_i, h_x_n, 23)]));
+			h_y[GO_AT(h_i, h_y_n, 25)] = (f32)fabs(sqrt((f64)h_x[GO_AT(h_i, h_x_n, 25)]));
 		}
 	}
 }
@@ -617,16 +617,16 @@ KERNEL void k_renewed(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL T_record *h_e, i6
 	if (GO_WHOLE(h_e_n)) {
 		i64 h_i = (i64)INDEX(0);
 		T_record v_1 = {0};
-		v_1.h_is = (f64)GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)].h_was);
-		v_1.h_list.a[1] = h_x[GO_AT(h_i, h_x_n, 24)];
-		GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)]) = v_1;
+		v_1.h_is = (f64)GO_ONCE(h_e[GO_AT(h_i, h_e_n, 26)].h_was);
+		v_1.h_list.a[1] = h_x[GO_AT(h_i, h_x_n, 26)];
+		GO_ONCE(h_e[GO_AT(h_i, h_e_n, 26)]) = v_1;
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_e_n) {
 			T_record v_2 = {0};
-			v_2.h_is = (f64)GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)].h_was);
-			v_2.h_list.a[1] = h_x[GO_AT(h_i, h_x_n, 24)];
-			GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)]) = v_2;
+			v_2.h_is = (f64)GO_ONCE(h_e[GO_AT(h_i, h_e_n, 26)].h_was);
+			v_2.h_list.a[1] = h_x[GO_AT(h_i, h_x_n, 26)];
+			GO_ONCE(h_e[GO_AT(h_i, h_e_n, 26)]) = v_2;
 		}
 	}
 }

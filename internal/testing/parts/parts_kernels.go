@@ -208,7 +208,7 @@ KERNEL void k_turn(GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) {
 	i64 v_2 = GO_UPTO((i64)(4 * (u64)h_l), v_1, 10);
 	i64 v_3 = (i64)((u64)v_1 - (u64)v_2);
 	i64 v_4 = (i64)(64 - (u64)v_2);
-	i64 v_5 = GO_UPTO((i64)((u64)go_rem_i64((i64)((u64)h_l + 1), (i64)THREADS(0)) * 4), 64, 10);
+	i64 v_5 = GO_UPTO((i64)((u64)go_rem_i64((i64)((u64)h_l + 1), GO_BY((i64)THREADS(0), 10)) * 4), 64, 10);
 	(void)((i64)(64 - (u64)v_5));
 	i64 v_6 = (i64)(64 - (u64)v_5);
 	i64 v_7 = GO_UPTO(4, v_6, 10);
@@ -284,7 +284,7 @@ KERNEL void k_keep(GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) {
 	GO_ORDERED GO_UNROLL(2) for (i64 h_k_1 = 0; h_k_1 < 2; h_k_1++) {
 		GO_ONCE(h_own.a[GO_AT((i64)(1 + (u64)h_k_1), 4, 20)]) = 0.0f;
 	}
-	f32 h_next = GO_ONCE(h_s.a[GO_AT(go_rem_i64((i64)((u64)h_l + 1), (i64)THREADS(0)), 16, 21)]);
+	f32 h_next = GO_ONCE(h_s.a[GO_AT(go_rem_i64((i64)((u64)h_l + 1), GO_BY((i64)THREADS(0), 21)), 16, 21)]);
 	BARRIER();
 	GO_ONCE(h_own.a[0]) = GO_ONCE(h_own.a[0]) + h_next;
 	i64 v_7 = GO_UPTO((i64)(4 * (u64)h_i + 4), h_a_n, 22);

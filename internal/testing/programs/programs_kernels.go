@@ -93,7 +93,7 @@ KERNEL void k_fourier_complex64(i64 h_p, const GLOBAL go_complex64 *h_roots, i64
 		i64 h_i = (i64)INDEX(0);
 		i64 h_k = h_i & (i64)((u64)h_p - 1);
 		go_complex64 h_a = h_x[GO_AT(h_i, h_x_n, 0)];
-		go_complex64 h_b = go_complex64_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, h_p)), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
+		go_complex64 h_b = go_complex64_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, GO_BY(h_p, 0))), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
 		i64 v_1 = (i64)(2 * (u64)h_i - (u64)h_k);
 		i64 v_2 = (i64)(2 * (u64)h_i - (u64)h_k + (u64)h_p);
 		go_complex64 v_3 = go_complex64_add(h_a, h_b);
@@ -105,7 +105,7 @@ KERNEL void k_fourier_complex64(i64 h_p, const GLOBAL go_complex64 *h_roots, i64
 		if (h_i < h_roots_n) {
 			i64 h_k = h_i & (i64)((u64)h_p - 1);
 			go_complex64 h_a = h_x[GO_AT(h_i, h_x_n, 0)];
-			go_complex64 h_b = go_complex64_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, h_p)), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
+			go_complex64 h_b = go_complex64_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, GO_BY(h_p, 0))), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
 			i64 v_1 = (i64)(2 * (u64)h_i - (u64)h_k);
 			i64 v_2 = (i64)(2 * (u64)h_i - (u64)h_k + (u64)h_p);
 			go_complex64 v_3 = go_complex64_add(h_a, h_b);
@@ -123,7 +123,7 @@ KERNEL void k_fourier_complex128(i64 h_p, const GLOBAL go_complex128 *h_roots, i
 		i64 h_i = (i64)INDEX(0);
 		i64 h_k = h_i & (i64)((u64)h_p - 1);
 		go_complex128 h_a = h_x[GO_AT(h_i, h_x_n, 0)];
-		go_complex128 h_b = go_complex128_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, h_p)), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
+		go_complex128 h_b = go_complex128_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, GO_BY(h_p, 0))), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
 		i64 v_1 = (i64)(2 * (u64)h_i - (u64)h_k);
 		i64 v_2 = (i64)(2 * (u64)h_i - (u64)h_k + (u64)h_p);
 		go_complex128 v_3 = go_complex128_add(h_a, h_b);
@@ -135,7 +135,7 @@ KERNEL void k_fourier_complex128(i64 h_p, const GLOBAL go_complex128 *h_roots, i
 		if (h_i < h_roots_n) {
 			i64 h_k = h_i & (i64)((u64)h_p - 1);
 			go_complex128 h_a = h_x[GO_AT(h_i, h_x_n, 0)];
-			go_complex128 h_b = go_complex128_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, h_p)), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
+			go_complex128 h_b = go_complex128_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, GO_BY(h_p, 0))), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
 			i64 v_1 = (i64)(2 * (u64)h_i - (u64)h_k);
 			i64 v_2 = (i64)(2 * (u64)h_i - (u64)h_k + (u64)h_p);
 			go_complex128 v_3 = go_complex128_add(h_a, h_b);

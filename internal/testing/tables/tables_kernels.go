@@ -41,7 +41,7 @@ var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
 			look(t, rows, from, sums, floats)
 		}
 	}),
-}, Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:74", "tables.go:75", "tables.go:113", "tables.go:115", "tables.go:123", "tables.go:124", "tables.go:125", "tables.go:128", "tables.go:131", "tables.go:133", "tables.go:134", "tables.go:140"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:74", "tables.go:75", "tables.go:113", "tables.go:115", "tables.go:123", "tables.go:124", "tables.go:125", "tables.go:128", "tables.go:129", "tables.go:131", "tables.go:133", "tables.go:134", "tables.go:140"}, Kernels: map[string]kernel.Written{
 	"digest": {Code: "k_digest", Params: []string{"messages", "len(messages)", "sums", "len(sums)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: digestFootprint}},
 	"look": {Code: "k_look", Params: []string{"rows", "len(rows)", "from", "len(from)", "sums", "len(sums)", "floats", "len(floats)"},
@@ -266,30 +266,30 @@ FUNCTION R_f_looked f_looked(i64 h_i, const GLOBAL f64 *h_rows, i64 h_rows_n, i3
 	}
 	for (i64 h_j = 0; h_j < 3; h_j++) {
 		u16 h_s = t_short.a[GO_AT(h_j, 3, 13)];
-		h_sum = (i64)((u64)h_sum + (u64)go_shl_i64((i64)h_s, (u64)h_j));
+		h_sum = (i64)((u64)h_sum + (u64)go_shl_i64((i64)h_s, (u64)GO_SHIFT(h_j, 14)));
 	}
-	h_sum = (i64)((u64)h_sum + ((u64)(i64)t_bytes.a[GO_AT(h_i % 6, 6, 14)] + (u64)3 + (u64)(i64)(t_masks.a[GO_AT(h_i & 1, 2, 14)] >> 3)));
+	h_sum = (i64)((u64)h_sum + ((u64)(i64)t_bytes.a[GO_AT(h_i % 6, 6, 15)] + (u64)3 + (u64)(i64)(t_masks.a[GO_AT(h_i & 1, 2, 15)] >> 3)));
 	T_2_3_f64 h_all = t_grades;
-	go_complex128 h_z = go_complex128_mul(t_waves.a[GO_AT(h_i % 3, 3, 15)], t_waves.a[2]);
+	go_complex128 h_z = go_complex128_mul(t_waves.a[GO_AT(h_i % 3, 3, 16)], t_waves.a[2]);
 	f64 v_4 = f_graded(h_rows, h_rows_n, h_i GO_PASS);
 	R_f_looked v_5;
 	v_5.r0 = h_sum;
-	v_5.r1 = v_4 + h_all.a[GO_AT(h_i & 1, 2, 16)].a[1] + h_z.re - h_z.im * 0.5;
+	v_5.r1 = v_4 + h_all.a[GO_AT(h_i & 1, 2, 17)].a[1] + h_z.re - h_z.im * 0.5;
 	return v_5;
 }
 
 KERNEL void k_look(const GLOBAL f64 *h_rows, i64 h_rows_n, const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i64 *h_sums, i64 h_sums_n, GLOBAL f64 *h_floats, i64 h_floats_n GO_FAULTS) {
 	if (GO_WHOLE(h_sums_n)) {
 		i64 h_i = (i64)INDEX(0);
-		R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 17)] GO_PASS);
-		h_sums[GO_AT(h_i, h_sums_n, 17)] = v_1.r0;
-		h_floats[GO_AT(h_i, h_floats_n, 17)] = v_1.r1;
+		R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 18)] GO_PASS);
+		h_sums[GO_AT(h_i, h_sums_n, 18)] = v_1.r0;
+		h_floats[GO_AT(h_i, h_floats_n, 18)] = v_1.r1;
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_sums_n) {
-			R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 17)] GO_PASS);
-			h_sums[GO_AT(h_i, h_sums_n, 17)] = v_1.r0;
-			h_floats[GO_AT(h_i, h_floats_n, 17)] = v_1.r1;
+			R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 18)] GO_PASS);
+			h_sums[GO_AT(h_i, h_sums_n, 18)] = v_1.r0;
+			h_floats[GO_AT(h_i, h_floats_n, 18)] = v_1.r1;
 		}
 	}
 	GO_LOOPED
