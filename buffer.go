@@ -34,7 +34,8 @@ type owner struct {
 	cleanup runtime.Cleanup
 }
 
-// New makes a buffer of n elements that are zero.
+// New makes a buffer of n elements that are zero. It is an error of kind hal.ErrInvalidArgument if n is negative, or if buffers cannot have
+// elements of the type: see [buffer.Element].
 func New[T buffer.Element](q *Queue, n int, opts ...buffer.Option) *Buffer[T] {
 	return made(q, "New", n, func() (*buffer.Buffer[T], error) { return buffer.New[T](n, opts...) })
 }
@@ -106,7 +107,8 @@ func (x *Buffer[T]) values(op string) (values []T, ok bool) {
 	return values, ok
 }
 
-// At returns element i, 0 after an error. It waits for the work that writes it.
+// At returns element i, and the zero value after an error. It waits for the work that writes it. An i outside of the buffer is an error of
+// kind hal.ErrOutOfRange, as it is for Set.
 func (x *Buffer[T]) At(i int) (v T) {
 	if x.begin("At") {
 		defer x.end()
@@ -197,7 +199,8 @@ func View2[T, U buffer.Element](x *Buffer[T], y *Buffer[U], fn func([]T, []U)) {
 	x.View(func(s []T) { y.View(func(t []U) { fn(s, t) }) })
 }
 
-// Slice returns a view of the elements [i, j) of x.
+// Slice returns a view of the elements [i, j) of x: nothing is copied, and what is written to one is read from the other. It is an error of
+// kind hal.ErrOutOfRange if x does not have these elements.
 func (x *Buffer[T]) Slice(i, j int) *Buffer[T] {
 	part := &Buffer[T]{}
 	if x == nil {
@@ -265,7 +268,8 @@ func (m *Matrix[T]) Want(mode coherence.Mode) buffer.Want {
 // Element returns the zero value of the element type.
 func (m *Matrix[T]) Element() (zero T) { return zero }
 
-// As returns a view of the bytes of x as elements of another type.
+// As returns a view of the bytes of x as elements of another type: see [buffer.Reinterpret]. It is an error of kind hal.ErrInvalidArgument if
+// the bytes are no whole number of these elements.
 func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
 	y := &Buffer[U]{}
 	if x == nil {

@@ -50,7 +50,7 @@ func TestErrorsNameWhatTheProgramCalled(t *testing.T) {
 			func(q *halyard.Queue, x *halyard.Buffer[float32]) { small.Saxpy(q, 1, &halyard.Buffer[float32]{}, x) }},
 		{`host:0: launch: invalid argument: kernel saxpy: argument x is a nil buffer`, func(q *halyard.Queue, x *halyard.Buffer[float32]) { small.Saxpy(q, 1, nil, x) }},
 		{`CopyFrom: invalid argument: nil or zero buffer`, func(_ *halyard.Queue, x *halyard.Buffer[float32]) { x.CopyFrom(&halyard.Buffer[float32]{}) }},
-		{`host:0: launch: invalid argument: kernel paint: it uses dimension 1 \(small\.go:\d+\), and the grid has 1`,
+		{`host:0: launch: invalid argument: kernel paint: its threads have 2 dimensions \(small\.go:\d+\), and the grid has 1; give a number for each, as in Over\(width, height\)`,
 			func(q *halyard.Queue, _ *halyard.Buffer[float32]) {
 				small.Paint(q.Over(4), small.Frame{Width: 2, Height: 2}, halyard.New[int32](q, 4))
 			}},
@@ -140,8 +140,8 @@ func TestConflictNamesKernelParameterAndBuffer(t *testing.T) {
 	second := halyard.On(&ending{Context: t.Context()}, q.Stream())
 	y.Update(func([]float32) { small.Saxpy(second, 1, x, y) })
 	require.NoError(t, q.Err())
-	require.Regexp(t, `names_test\.go:\d+: Launch saxpy\(y\): not ready: buffer "points": ReadWrite of \[0, 1\) at host:0 \(.*names_test\.go:\d+\) excluded by `+
-		`ReadWrite of \[0, 1\) at host \(.*names_test\.go:\d+\): context canceled`, second.Close().Error())
+	require.Regexp(t, `names_test\.go:\d+: Launch saxpy\(y\): not ready: buffer "points": ReadWrite of \[0, 1\) at host:0 \(.*names_test\.go:\d+\) has to wait for `+
+		`ReadWrite of \[0, 1\) at host \(.*names_test\.go:\d+\)(, of this goroutine or of one that has ended)?: context canceled`, second.Close().Error())
 	<-halyard.Ended(second)
 }
 

@@ -461,7 +461,7 @@ func (q *Queue) Stream() *hal.Stream {
 	return nil
 }
 
-// String returns the device's name, "cuda:0", or those of several devices, "cuda:0+cuda:1".
+// String returns the device's name, "cuda:0", or those of several devices, "cuda:0+cuda:1", and says if the queue is closed.
 func (q *Queue) String() string {
 	d := q.Device()
 	if d == nil {
@@ -471,6 +471,12 @@ func (q *Queue) String() string {
 	for _, o := range q.c.others {
 		name += "+" + o.dev.Name()
 	}
+	c := q.core()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		name += " (closed)"
+	}
 	return name
 }
 
@@ -478,9 +484,11 @@ func (q *Queue) String() string {
 // data:
 //
 //	Blur(q.Over(width, height), image)
+//
+// The first number is for t.Global(0) of the kernel. With fewer numbers than the kernel uses dimensions, the launch fails.
 func (q *Queue) Over(n ...int) *Queue { return q.Grid(hal.Over(n...)) }
 
-// Grid returns the queue for launches with that grid.
+// Grid returns the queue for launches with that grid, such as hal.Blocks(64).Of(256): 64 blocks of 256 threads.
 func (q *Queue) Grid(grid hal.Grid) *Queue {
 	of := &Queue{c: q.core(), grid: grid, set: true}
 	if q != nil {

@@ -55,7 +55,9 @@ func TestGridComesFromTheData(t *testing.T) {
 	small.Number(q, out)
 	require.ErrorContains(t, q.Err(), "the data of kernel number do not say how many threads it needs; begin it with a condition such as i < len(x), or launch it on q.Over(n), with a number for each dimension")
 	require.ErrorIs(t, q.Err(), hal.ErrInvalidArgument)
+	require.Equal(t, "host:0", q.String())
 	require.Equal(t, q.Err(), q.Close())
+	require.Equal(t, "host:0 (closed)", q.String())
 }
 
 // After the first error, which names the program's line, calls do nothing and have values that a loop over them survives.

@@ -18,11 +18,12 @@ var ErrFrozen = errors.New("the buffer is frozen")
 func noStream(op string) error { return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream") }
 
 // interrupted is the error of a wait that ended because ctx ended. holder describes the access that it waited for, nil if that is not
-// known.
+// known; the storage is locked.
 func interrupted(op string, ctx context.Context, holder *ConflictError) error {
 	if holder == nil {
 		return layer.Interrupted(op, ctx)
 	}
+	holder.explain()
 	return gaveUp(op, ctx, holder.parties(), holder)
 }
 
@@ -66,6 +67,7 @@ type ConflictError struct {
 
 	op, buffer string  // the buffer's name may be ""
 	detail     string  // the reason if no other access excludes it; else ""
+	why        string  // why the access may never end: it is of the goroutine that waits for it; else ""
 	holder     *access // the access that Holder describes; use it only while the storage is locked
 }
 
@@ -99,7 +101,7 @@ func (e *ConflictError) accesses() string {
 	if e.detail != "" {
 		return fmt.Sprintf("%v: %s", e.Requested, e.detail)
 	}
-	return fmt.Sprintf("%v excluded by %v", e.Requested, e.Holder)
+	return fmt.Sprintf("%v has to wait for %v%s", e.Requested, e.Holder, e.why)
 }
 
 // Is reports whether target is coherence.ErrConflict, or hal.ErrBusy if another access excludes the requested one.
@@ -111,6 +113,20 @@ func (e *ConflictError) Is(target error) bool {
 func (s *storage) conflictError(op string, p part, place string, x *access) *ConflictError {
 	holder := s.party(x.Part, s.placeName(x.place, x.stream), &x.site)
 	return &ConflictError{op: op, buffer: s.name, Requested: s.requested(op, p, place), Holder: holder, holder: x}
+}
+
+// explain finds out why the calling goroutine, which waits for the other access, may wait for ever; the storage is locked.
+func (e *ConflictError) explain() {
+	var here callsite.Site
+	switch me := callsite.Here(&here); {
+	case !e.holder.IsOpen():
+	case e.Holder.Site != "" && e.holder.goroutine == me && me != 0:
+		e.why = ", of this goroutine or of one that has ended"
+	case e.Holder.Site == "" && e.holder.stream == nil: // a View may run the function that makes this call
+		if site := callsite.Around(packagePath); site != "" {
+			e.why = ", and this call is in a function that was passed at " + site
+		}
+	}
 }
 
 // staleError is the error of MarkModified for elements that are not current at the device.

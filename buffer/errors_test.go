@@ -45,7 +45,7 @@ func TestWaitsThatAreGivenUpSaySoOnce(t *testing.T) {
 		require.Contains(t, c.Requested.Site, "errors_test.go:", op)
 		require.Contains(t, c.Holder.Site, "errors_test.go:", op)
 		text := err.Error()
-		for _, once := range []string{op + ": ", "not ready", reason.Error(), "excluded by ReadWrite of [0, 4) at one:1"} {
+		for _, once := range []string{op + ": ", "not ready", reason.Error(), "has to wait for ReadWrite of [0, 4) at one:1"} {
 			require.Equal(t, 1, strings.Count(text, once), "%q in %s", once, text)
 		}
 		require.NotContains(t, text, "\n", op)
@@ -118,7 +118,7 @@ func TestMarkModifiedConflictsWithOneType(t *testing.T) {
 			l, err := b.TryAcquire(s, coherence.Read)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, l.Release()) })
-		}, "excluded by Read of [0, 4) at one:1", true},
+		}, "has to wait for Read of [0, 4) at one:1", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBuffer(t, make([]uint32, 4))

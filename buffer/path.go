@@ -2,8 +2,10 @@ package buffer
 
 import (
 	"context"
+	"fmt"
 	"runtime/trace"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
@@ -166,18 +168,42 @@ func (s *storage) newAccess(op string, own *owner, p part) *access {
 		x.copied = false
 	}
 	if p.Writes() || recordSites {
-		callsite.Here(&x.site)
+		x.goroutine = callsite.Here(&x.site)
 	} else if x.site[0] != 0 {
 		x.site[0] = 0
 	}
 	return x
 }
 
+// listener returns where users are told of what takes long, or nil.
+var listener = sync.OnceValue(debug.Listener)
+
+// patience is how long a wait lasts before a user who may look on is told of it.
+const patience = 2 * time.Second
+
+// tellOfItself tells a user that x, which waits on this goroutine, waits for an access of the same goroutine, if that is so.
+func (s *storage) tellOfItself(x *access) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.queue.Excluding(&x.Entry); other != nil {
+		e := x.conflictWith(other)
+		if e.explain(); e.why != "" {
+			fmt.Fprintf(listener(), "halyard: %s has waited for %v: %s\n", x.op, patience, e.parties())
+		}
+	}
+}
+
 // pause waits until x is opened, or, if it has not entered the queue, until other has ended. The storage is unlocked meanwhile.
 func (s *storage) pause(ctx context.Context, x *access, other *access) error {
 	defer trace.StartRegion(ctx, "halyard: wait").End()
 	begin := now()
-	err := s.queue.Wait(ctx, &x.Entry, &other.Entry, s.unlocked)
+	var late <-chan time.Time
+	if listener() != nil {
+		t := time.NewTimer(patience)
+		defer t.Stop()
+		late = t.C
+	}
+	err := s.queue.Wait(ctx, &x.Entry, &other.Entry, s.unlocked, late, func() { s.tellOfItself(x) })
 	s.waited(x.cause, "access", nil, x.Lo, x.Hi, begin)
 	return err
 }

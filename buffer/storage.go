@@ -230,6 +230,7 @@ type access struct {
 	copied       bool  // bytes were copied for it from another place
 	bad          error // why bytes that it only reads have turned out bad, nil if they have not
 	site         callsite.Site
+	goroutine    uintptr // that began it, if site is set: see callsite.Here
 }
 
 // owner is referred to by every Buffer, lease and open access of a storage. When it becomes unreachable, the program can no longer close

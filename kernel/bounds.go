@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
@@ -18,7 +17,8 @@ const boundsMacro = "#define HALYARD_BOUNDS 1\n"
 // there is one and the number of its place, as 32-bit words, then the index and the length, each as two words with the low one first.
 //
 // For an element of a matrix the first word is 2, and the row, the rows, the column and the columns follow. It is 3 if the device has ended
-// loops, and 4 for a bound of a slice, such as j in x[i:j]. The last word is 0.
+// loops, and 4 for a bound of a slice, such as j in x[i:j]. It is 5 for a divisor of 0, and 6 for a negative count of a shift, which follows.
+// The last word is 0.
 const faultBytes = 44
 
 // faults is the memory for what one launch reports.
@@ -78,19 +78,23 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 		ended.Kind = hal.ErrUnsupported
 		return ended, ended
 	}
-	at := "an index"
+	at := ""
 	if site := int(order.Uint32(b[4:])); site < len(f.d.sites) {
-		at = f.d.sites[site] + ": index"
+		at = f.d.sites[site] + ": "
 	}
 	wide := func(i int) int64 { return int64(uint64(order.Uint32(b[i:])) | uint64(order.Uint32(b[i+4:]))<<32) }
-	found := fmt.Sprintf("%s %d out of range with length %d", at, wide(8), wide(16))
+	found, of := fmt.Sprintf("index %d out of range with length %d", wide(8), wide(16)), hal.ErrOutOfRange
 	switch order.Uint32(b[:]) {
 	case 2:
-		found = fmt.Sprintf("%s %d, %d out of range with %d rows and %d columns", at, wide(8), wide(24), wide(16), wide(32))
+		found = fmt.Sprintf("index %d, %d out of range with %d rows and %d columns", wide(8), wide(24), wide(16), wide(32))
 	case 4:
-		found = fmt.Sprintf("%s: bound %d of a slice out of range with %d", strings.TrimSuffix(at, ": index"), wide(8), wide(16))
+		found = fmt.Sprintf("bound %d of a slice out of range with %d", wide(8), wide(16))
+	case 5:
+		found, of = "integer divide by zero", hal.ErrKernel
+	case 6:
+		found, of = fmt.Sprintf("negative shift amount %d", wide(8)), hal.ErrKernel
 	}
-	outside := f.d.refuse("launch", "%s", found).(*hal.Error)
-	outside.Kind = hal.ErrOutOfRange
-	return outside, outside // as on the host, what a kernel wrote that failed is lost
+	failed := f.d.refuse("launch", "%s%s", at, found).(*hal.Error)
+	failed.Kind = of
+	return failed, failed // as on the host, what a kernel wrote that failed is lost
 }

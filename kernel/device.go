@@ -160,8 +160,8 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 // covers returns an error if the grid has fewer dimensions than the kernel uses.
 func (d *onDevice) covers(grid hal.Grid) error {
 	if has := layer.Dimensions(grid); has > 0 && has < d.in.Dims {
-		return d.refuse("launch", "it uses dimension %d (%s), and the grid has %d; give Over or Blocks a number for each dimension",
-			d.in.Dims-1, d.in.DimsAt, has)
+		return d.refuse("launch", "its threads have %d dimensions (%s), and the grid has %d; give a number for each, as in Over(%s)",
+			d.in.Dims, d.in.DimsAt, has, [...]string{"n", "width, height", "width, height, depth"}[min(d.in.Dims, 3)-1])
 	}
 	return nil
 }

@@ -36,8 +36,8 @@ type Source struct {
 	Go Functions
 
 	// Indexes is written by the command "halyard kernels", together with Portable. Leave it nil in a source written by hand. It has the
-	// places in Go code, as file:line, whose indexes the text checks if the macro HALYARD_BOUNDS is defined, as it is with
-	// HALYARD_CHECK=bounds. The kernels then have one more parameter. [Kernel.Launch] passes it; launches by [Kernel.Of]
+	// places in Go code, as file:line, whose indexes, divisors and counts of shifts the text checks if the macro HALYARD_BOUNDS is
+	// defined, as it is with HALYARD_CHECK=bounds. The kernels then have one more parameter. [Kernel.Launch] passes it; launches by [Kernel.Of]
 	// and package hal do not, and fail.
 	Indexes []string
 
@@ -304,8 +304,9 @@ func (p *Program) buildAll(dev *hal.Device) (*hal.Module, error) {
 	case takes(hal.FormatOpenCLC):
 		return dev.Load(hal.Image{Format: hal.FormatOpenCLC, Data: []byte(text), Options: strings.Join(options, " ")})
 	}
-	return nil, p.failure("load", dev, hal.ErrUnavailable, "%s is text in %v, and the device's compiler is not installed", src.Name,
-		language)
+	compiler := map[hal.Language]string{hal.LanguageCUDA: ", NVRTC,", hal.LanguageHIP: ", hipRTC,"}[language]
+	return nil, p.failure("load", dev, hal.ErrUnavailable, "%s has to be compiled for the device, and the compiler of %v%s is not installed",
+		src.Name, language, compiler)
 }
 
 // text returns the source in a language, and the options to compile it with; "" if there is none.
@@ -337,7 +338,7 @@ func (s *Source) text(language hal.Language) (text string, options []string) {
 		if s.generic() {
 			text = fmt.Sprintf("#define GO_TYPES %d\n", s.list) + text
 		}
-		options = append(slices.Clone(exact[language]), options...)
+		options = append(slices.Clone(own[language]), options...)
 	}
 	return text, options
 }
@@ -370,10 +371,12 @@ func (s *Source) reports(dev *hal.Device) bool {
 	return s.OpenCL == ""
 }
 
-// exact are the options that make a compiler round after each operation. In OpenCL C a pragma in the prelude does that.
-var exact = map[hal.Language][]string{
-	hal.LanguageCUDA: {"--fmad=false"},
-	hal.LanguageHIP:  {"-ffp-contract=off"},
+// own are the options for text in the portable dialect. They make a compiler round after each operation; in OpenCL C a pragma in the prelude
+// does that. With -w there are no warnings: of these PoCL and hipRTC would print how many there are to the program's standard error.
+var own = map[hal.Language][]string{
+	hal.LanguageOpenCLC: {"-w"},
+	hal.LanguageCUDA:    {"--fmad=false"},
+	hal.LanguageHIP:     {"-ffp-contract=off", "-w"},
 }
 
 // lacks says which bodies a device takes, and which the source has.

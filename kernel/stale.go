@@ -83,8 +83,8 @@ func (w *written) compare(op string) error {
 		}
 		if sums[file][name] != sum {
 			return hal.Errorf(op, hal.ErrInvalidArgument,
-				"%s: %s has changed since %s was written; run go generate, or go tool halyard kernels, in that folder",
-				source, name, filepath.Base(w.file))
+				"%s has changed since %s was written from %s; run go generate, or go tool halyard kernels, in that folder",
+				name, filepath.Base(w.file), source)
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func TestErrorsHaveTheNamesOfGo(t *testing.T) {
 		{"saxpy", hal.Over(16), []kernel.Arg{a, kernel.In(nil), kernel.InOut(y), n}, hal.ErrInvalidArgument, "kernel saxpy: argument left is a nil buffer"},
 		{"saxpy", hal.Over(16), []kernel.Arg{a, kernel.InOut(x), kernel.InOut(y), n}, hal.ErrInvalidArgument, "argument left is passed for writing, but parameter 1 (left) is const"},
 		{"add", hal.Over(16), []kernel.Arg{kernel.In(x), kernel.Out(y)}, hal.ErrInvalidArgument,
-			"kernel add: it uses dimension 1 (add.go:7), and the grid has 1; give Over or Blocks a number for each dimension"},
+			"kernel add: its threads have 2 dimensions (add.go:7), and the grid has 1; give a number for each, as in Over(width, height)"},
 		{"add", hal.Over(16, 1), []kernel.Arg{kernel.In(x), kernel.Out(y)}, nil, ""},
 		{"add", hal.Blocks(1).Of(4, 4), []kernel.Arg{kernel.In(x), kernel.Out(y)}, nil, ""},
 	} {

@@ -13,6 +13,8 @@
 //	WriteTo, MarshalBinary     all elements
 //	ReadFrom, UnmarshalBinary  nothing
 //
+// [Pixels] is the other way round: it makes a buffer of the memory of an image.
+//
 // Raw bytes are in this machine's byte order and do not contain the type of the elements. MarshalBinary returns an .npy
 // file (see package npy), which contains the type and the byte order.
 package encode

@@ -288,7 +288,7 @@ func TestMistakeWithALease(t *testing.T) {
 }
 
 func leased(t *testing.T) string {
-	return line(t, again(t, "TestMistakeWithALease", "HALYARD_DEBUG="), "excluded by")
+	return line(t, again(t, "TestMistakeWithALease", "HALYARD_DEBUG="), "has to wait for")
 }
 
 // output is text that goroutines write.

@@ -82,7 +82,7 @@ def main():
     try:
         x.fill(0)
     except RuntimeError as e:
-        print("lent:", "excluded by" in str(e))
+        print("lent:", "has to wait for" in str(e))
     if a.flags.writeable:  # from NumPy 2.1 on
         a[0] = 1
     sum = float(a.sum())

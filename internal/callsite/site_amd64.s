@@ -1,7 +1,9 @@
 #include "textflag.h"
 
-// func Here(s *Site)
-TEXT ·Here(SB), NOSPLIT|NOFRAME, $0-8
+// func Here(s *Site) (goroutine uintptr)
+TEXT ·Here(SB), NOSPLIT|NOFRAME, $0-16
+	MOVQ (TLS), AX
+	MOVQ AX, goroutine+8(FP)
 	MOVQ s+0(FP), DI
 	MOVQ BP, AX
 	XORQ CX, CX

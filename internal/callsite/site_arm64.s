@@ -1,7 +1,8 @@
 #include "textflag.h"
 
-// func Here(s *Site)
-TEXT ·Here(SB), NOSPLIT|NOFRAME, $0-8
+// func Here(s *Site) (goroutine uintptr)
+TEXT ·Here(SB), NOSPLIT|NOFRAME, $0-16
+	MOVD g, goroutine+8(FP)
 	MOVD s+0(FP), R0
 	MOVD R29, R1
 	MOVD $8, R2

@@ -4,8 +4,10 @@ package callsite
 
 import "runtime"
 
-// Here sets s to the calls that led to its caller.
-func Here(s *Site) {
+// Here sets s to the calls that led to its caller. It returns a number that running goroutines do not share, or 0 if there is none on the
+// platform. A goroutine may have the number of one that has ended.
+func Here(s *Site) (goroutine uintptr) {
 	*s = Site{}
 	runtime.Callers(3, s[:])
+	return 0
 }

@@ -2,6 +2,7 @@ package callsite
 
 import (
 	"runtime"
+	"strconv"
 	"strings"
 )
 
@@ -18,6 +19,26 @@ func Beyond(s *Site, pkg string) {
 		}
 		if !more {
 			return
+		}
+	}
+}
+
+// Around returns file:line of a call of the package that passed it a function which is running on this goroutine, such as the function that
+// its caller gave to a View. It looks beyond the call of the package under way, and returns "" if there is no such function.
+func Around(pkg string) string {
+	var pcs [128]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for turns, was := 0, true; ; { // the call under way, the function, the call that runs it, its caller
+		f, more := frames.Next()
+		if within := Within(&f, pkg); within != was {
+			was = within
+			turns++
+		}
+		if turns == 3 && f.Function != "" {
+			return f.File + ":" + strconv.Itoa(f.Line)
+		}
+		if !more {
+			return ""
 		}
 	}
 }

@@ -84,6 +84,44 @@ func order(t grid.Thread, x, y []int32) {
 	clear(own[2*i : 1])
 	y[i] = own[0]
 }
+
+//halyard:kernel
+func divide(t grid.Thread, x, y []int32) {
+	y[t.Global(0)] = 8 / (x[t.Global(0)] - 4)
+}
+
+func remainder(v uint64, by int) uint64 {
+	v %= uint64(by)
+	return v
+}
+
+//halyard:kernel
+func rest(t grid.Thread, x, y []int32) {
+	y[t.Global(0)] = int32(remainder(9, t.Global(0)-2))
+}
+
+//halyard:kernel
+func shift(t grid.Thread, x, y []int32) {
+	y[t.Global(0)] <<= int8(x[t.Global(0)]) - 2
+}
+
+//halyard:kernel
+func count(t grid.Thread, x, y []int32) {
+	y[t.Global(0)] = 8 >> (t.Global(0) - 1)
+}
+
+//halyard:kernel
+func guarded(t grid.Thread, x, y []int32) {
+	i := t.Global(0)
+	n := x[i] - 4
+	if n >= 0 && 1<<n > 2 || n != 0 && 8/n > 1 || n > 100 && int64(n)%int64(n-n) > 0 {
+		y[i] = n / -1 % 3 << 1
+	}
+	switch {
+	case n > 9, n >= 0 && 1<<n > 7:
+		y[i] = 5
+	}
+}
 `
 
 const wrongRunner = `package main
@@ -115,7 +153,8 @@ func main() {
 			fmt.Println()
 		}
 		for name, launch := range map[string]func(context.Context, kernel.Target, hal.Grid, kernel.Vector[int32], kernel.Vector[int32]) error{
-			"write": WriteOn, "read": ReadOn, "helper": HelperOn, "shared": SharedOn, "update": UpdateOn, "right": RightOn, "none": NoneOn, "part": PartOn, "bound": BoundOn, "order": OrderOn} {
+			"write": WriteOn, "read": ReadOn, "helper": HelperOn, "shared": SharedOn, "update": UpdateOn, "right": RightOn, "none": NoneOn, "part": PartOn, "bound": BoundOn, "order": OrderOn,
+			"divide": DivideOn, "rest": RestOn, "shift": ShiftOn, "count": CountOn, "guarded": GuardedOn} {
 			x, all := must(buffer.From([]int32{1, 2, 3, 4, 5, 6, 7, 8})), must(buffer.New[int32](64))
 			must(0, all.Fill(ctx, 77))
 			y := must(all.Slice(16, 24))
@@ -149,7 +188,7 @@ func must[T any](v T, err error) T {
 }
 `
 
-// With HALYARD_CHECK=bounds an index out of range is an error that names it, and nothing outside is written.
+// With HALYARD_CHECK=bounds an index out of range is an error that names it, and nothing outside is written. So are a division by zero and a negative shift.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	dir := module(t, map[string]string{"kernels.go": wrongByOne, "main.go": wrongRunner})
@@ -184,17 +223,22 @@ func TestBounds(t *testing.T) {
 			"helper": "kernel helper: kernels.go:16: index -1 out of range with length 8", "shared": "kernel shared: kernels.go:29: index 8 out of range with length 8",
 			"update": "kernel update: kernels.go:34: index 8 out of range with length 8",
 			"part":   "kernel part: kernels.go:50: index 4 out of range with length 4", "bound": "kernel bound: kernels.go:63: bound 9 of a slice out of range with 8",
-			"order": "kernel order: kernels.go:71: bound 2 of a slice out of range with 1",
+			"order":  "kernel order: kernels.go:71: bound 2 of a slice out of range with 1",
+			"divide": "the program's code failed: kernel divide: kernels.go:77: integer divide by zero",
+			"rest":   "the program's code failed: kernel rest: kernels.go:81: integer divide by zero",
+			"shift":  "the program's code failed: kernel shift: kernels.go:92: negative shift amount -1",
+			"count":  "the program's code failed: kernel count: kernels.go:97: negative shift amount -1",
 		} {
+			kind := fmt.Sprint(!strings.Contains(want, "code failed"))
 			found := 0
 			for line := range strings.Lines(text) {
-				if strings.Contains(line, " "+name+": true ") && strings.HasSuffix(strings.TrimSpace(line), want) {
+				if strings.Contains(line, " "+name+": "+kind+" ") && strings.HasSuffix(strings.TrimSpace(line), want) {
 					found++
 				}
 			}
 			assert.Equal(t, seen, found, "%s on each device:\n%s", name, text)
 		}
-		for _, name := range []string{"right", "none"} {
+		for _, name := range []string{"right", "none", "guarded"} {
 			assert.Equal(t, seen, strings.Count(text, fmt.Sprintf(" %s: false <nil>\n", name)), text)
 		}
 	}

@@ -60,7 +60,7 @@
 //
 // # What differs from Go
 //
-// On devices four things differ from Go. Indexes are checked only with HALYARD_CHECK=bounds: otherwise an index out of range reads or writes
-// anywhere. Division by zero is 0. A shift by a negative count shifts everything out. If an integer cannot hold a converted float, the result is that
-// of Go on amd64.
+// On devices four things differ from Go. Only with HALYARD_CHECK=bounds are indexes, divisors and counts of shifts checked: otherwise an index out of range
+// reads or writes anywhere. Division by zero is 0. A shift by a negative count shifts everything out. If an integer cannot hold a converted float, the result
+// is that of Go on amd64.
 package translate

@@ -201,8 +201,11 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		}
 		if f.first == f {
 			for _, s := range facts.Races(f.made, f.effects) {
-				made.Warnings = append(made.Warnings, *p.ErrorAt(s.Pos, "every thread changes the same element, and changes of other threads are lost; use grid.AtomicAdd, "+
-					"or write if t.Global(0) == 0 before it"))
+				what := "every thread writes the same element, and only the value of one of them stays; give each thread an element"
+				if s.Reads {
+					what = "every thread changes the same element, and changes of other threads are lost; use grid.AtomicAdd"
+				}
+				made.Warnings = append(made.Warnings, *p.ErrorAt(s.Pos, "%s, or write if t.Global(0) == 0 before it", what))
 			}
 		}
 		at := p.Fset.Position(f.decl.Pos())

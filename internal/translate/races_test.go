@@ -60,18 +60,50 @@ func left(t grid.Thread, x []float32) {
 	}
 	x[t.Block(0)]++
 }
+
+//halyard:kernel
+func written(t grid.Thread, x, y []float32, n int) {
+	i := t.Global(0)
+	s := grid.Shared[[2]float32](t)
+	s[0] = float32(t.Block(0))
+	s[1] = y[t.Local(0)] // last
+	t.Barrier()
+	if i < len(y) {
+		x[n] = y[i] // last
+		x[1] = y[n]
+	}
+	if i < len(y) && y[i] > y[0] {
+		x[2] = y[i]
+	}
+	best := float32(0)
+	for j := range n {
+		best += y[i+j]
+		x[j] = float32(n)
+	}
+	x[3] = best // last
+	x[4] = float32(t.Block(0)) // last
+	x[5], x[i] = best, best // last
+	if y[i] > 7 {
+		return
+	}
+	x[6] = best
+}
 `
 	made, err := translated(t, src)
 	require.NoError(t, err)
 	var want, got []int
 	for i, line := range strings.Split(src, "\n") {
-		if strings.HasSuffix(line, "// lost") {
+		if strings.HasSuffix(line, "// lost") || strings.HasSuffix(line, "// last") {
 			want = append(want, i+1)
 		}
 	}
 	for _, w := range made.Warnings {
 		got = append(got, w.Pos.Line)
-		assert.Contains(t, w.Text, "use grid.AtomicAdd")
+		advice := "use grid.AtomicAdd"
+		if strings.HasSuffix(strings.Split(src, "\n")[w.Pos.Line-1], "// last") {
+			advice = "only the value of one of them stays"
+		}
+		assert.Contains(t, w.Text, advice)
 	}
 	assert.Equal(t, want, got)
 }

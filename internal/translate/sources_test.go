@@ -144,7 +144,7 @@ func twice(x float32) float32 { return x * 2 }
 	require.NoError(t, os.WriteFile(geo, []byte(strings.Replace(string(text), "near = 1", "near = 3", 1)), 0o600))
 	out, err = test()
 	require.Error(t, err)
-	assert.Contains(t, out, "geo.go: near has changed since p_kernels.go was written")
+	assert.Contains(t, out, "near has changed since p_kernels.go was written from ")
 }
 
 // So does a declaration that gives another meaning to a name that a kernel uses: one of Go itself, or a method of an embedded structure.

@@ -12,6 +12,16 @@
 // A thread is one run of the kernel. Threads are in blocks of the same size, and the blocks of one launch are its grid. The conversion
 // float32(a * x[i]) rounds the product, as devices do. Without it Go may compute product and sum by one instruction, which rounds only once.
 //
+// A grid of 10 elements with blocks of 4 threads has 3 blocks. The last one reaches beyond the end, so a kernel compares its index:
+//
+//	t.Block(0)     0               1               2
+//	t.Local(0)     0   1   2   3   0   1   2   3   0   1   2   3
+//	t.Global(0)    0   1   2   3   4   5   6   7   8   9   10  11
+//	i < len(y)     yes yes yes yes yes yes yes yes yes yes no  no
+//
+// Kernels use [Thread] and its methods, [Shared], the functions whose names begin with Atomic, [Out], [Matrix] and [OutMatrix]. The other
+// names are for files that "halyard kernels" writes.
+//
 // On the host a copy of the function runs, once for each thread of a grid. For devices `halyard kernels` translates it into C and SPIR-V, and writes a
 // function that launches either.
 //
@@ -36,7 +46,7 @@ type block struct {
 
 const dimension = "grid: a dimension is 0, 1 or 2"
 
-// Global returns the thread's place in the grid.
+// Global returns the thread's place in the grid along a dimension: from 0 up to Blocks(dim)*Size(dim)-1.
 func (t Thread) Global(dim int) int {
 	switch dim {
 	case 0:
@@ -49,10 +59,10 @@ func (t Thread) Global(dim int) int {
 	panic(dimension)
 }
 
-// Local returns the thread's place in its block.
+// Local returns the thread's place in its block: from 0 up to Size(dim)-1.
 func (t Thread) Local(dim int) int { return t.Global(dim) - t.Block(dim)*t.Size(dim) }
 
-// Block returns the place of the thread's block in the grid of blocks.
+// Block returns the place of the thread's block in the grid of blocks: from 0 up to Blocks(dim)-1.
 func (t Thread) Block(dim int) int { return int(t.in.Index[dim]) }
 
 // Size returns how many threads a block has.

@@ -49,7 +49,8 @@ func (m Matrix[T]) Span(i, n int) []T {
 	return unsafe.Slice(m.at(i, 0), n*m.cols)
 }
 
-// At returns the element in row i and column j.
+// At returns the element in row i and column j. An index outside of the matrix fails the launch on the host, and on devices with
+// HALYARD_CHECK=bounds. So it is with Set and Ref.
 func (m Matrix[T]) At(i, j int) T {
 	if uint(i) >= uint(m.rows) || uint(j) >= uint(m.cols) {
 		panic(outside{i, j, m.rows, m.cols})

@@ -24,7 +24,7 @@ typedef struct { u32 first[3], blocks[3]; } go_part_t;
 #define GO_PASS_PART_ALONE
 #endif
 /* What halyard kernels writes around indexes. With HALYARD_BOUNDS the first index out of range is written into the argument before that, and the
-   index is 0 instead: what is indexed has at least one element. With HALYARD_ROUNDS kernels look at their end whether the device still runs loops: a driver
+   index is 0 instead: what is indexed has at least one element. A divisor of 0 and a negative count of a shift are written there too. With HALYARD_ROUNDS kernels look at their end whether the device still runs loops: a driver
    that ends those of a thread after some number of rounds does not run one of two rounds either. No compiler knows that there are two. */
 #if defined(HALYARD_BOUNDS) || defined(HALYARD_ROUNDS)
 #define GO_FAULTS , GLOBAL u32 *go_faults GO_PART
@@ -57,6 +57,8 @@ FUNCTION void go_looped(GLOBAL u32 *faults) {
 #ifdef HALYARD_BOUNDS
 #define GO_AT(i, n, site) go_at((i64)(i), (i64)(n), site, go_faults)
 #define GO_UPTO(i, n, site) go_upto((i64)(i), (i64)(n), site, go_faults)
+#define GO_BY(y, site) go_by((i64)(y), site, go_faults)
+#define GO_SHIFT(n, site) go_shift((i64)(n), site, go_faults)
 #define GO_CELL(i, j, n, m, site) go_cell((i64)(i), (i64)(j), (i64)(n), (i64)(m), site, go_faults)
 FUNCTION void go_wide(GLOBAL u32 *at, i64 v) {
 	at[0] = (u32)v;
@@ -78,6 +80,12 @@ FUNCTION i64 go_upto(i64 i, i64 n, u32 site, GLOBAL u32 *faults) {
 	if ((u64)i <= (u64)n) return i;
 	return go_outside(i, n, 4u, site, faults);
 }
+FUNCTION i64 go_asked(i64 v, int bad, u32 kind, u32 site, GLOBAL u32 *faults) {
+	if (bad) go_outside(v, 0, kind, site, faults);
+	return v;
+}
+FUNCTION i64 go_by(i64 y, u32 site, GLOBAL u32 *faults) { return go_asked(y, y == 0, 5u, site, faults); }
+FUNCTION i64 go_shift(i64 n, u32 site, GLOBAL u32 *faults) { return go_asked(n, n < 0, 6u, site, faults); }
 FUNCTION i64 go_cell(i64 i, i64 j, i64 n, i64 m, u32 site, GLOBAL u32 *faults) {
 	if ((u64)i < (u64)n && (u64)j < (u64)m) return i * m + j;
 	if (ATOMIC_CAS(faults, 0u, 2u) == 0u) {
@@ -92,6 +100,8 @@ FUNCTION i64 go_cell(i64 i, i64 j, i64 n, i64 m, u32 site, GLOBAL u32 *faults) {
 #else
 #define GO_AT(i, n, site) (i)
 #define GO_UPTO(i, n, site) (i)
+#define GO_BY(y, site) (y)
+#define GO_SHIFT(n, site) (n)
 #define GO_CELL(i, j, n, m, site) ((i64)((u64)(i) * (u64)(m) + (u64)(j)))
 #endif
 #ifdef HALYARD_BOUNDS

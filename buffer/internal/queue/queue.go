@@ -7,6 +7,7 @@ package queue
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/span"
@@ -146,12 +147,20 @@ func (q *Queue[V]) excluding(e *Entry[V], seq uint64) *Entry[V] {
 }
 
 // Wait waits until e is opened, or, if e has not entered, until the other entry has ended; unlocked runs a function while other goroutines
-// may use the queue. If ctx ends first, Wait returns its error, and the caller ends e.
-func (q *Queue[V]) Wait(ctx context.Context, e, other *Entry[V], unlocked func(func())) error {
+// may use the queue. If late is ready first, Wait calls tell and goes on. If ctx ends first, Wait returns its error, and the caller ends e.
+func (q *Queue[V]) Wait(ctx context.Context, e, other *Entry[V], unlocked func(func()), late <-chan time.Time, tell func()) error {
 	admit, ended := make(chan struct{}), ctx.Done()
 	e.admit = admit
 	e.wait(other)
 	unlocked(func() {
+		select {
+		case <-admit:
+			return
+		case <-ended:
+			return
+		case <-late:
+			tell()
+		}
 		select {
 		case <-admit:
 		case <-ended:

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -317,25 +318,54 @@ func TestFeatures(t *testing.T) {
 	assert.Empty(t, m.features(table, string(text), rows))
 }
 
-func TestLinks(t *testing.T) {
-	m := module()
-	pages := 0
-	read := func(page string) {
-		text, err := fs.ReadFile(m, page)
-		require.NoError(t, err)
-		pages++
-		assert.Empty(t, m.links(page, string(text)))
+// pages calls fn with each page, and returns how many there are.
+func (t tree) pages(test *testing.T, fn func(name, text string)) (n int) {
+	read := func(name string) {
+		text, err := fs.ReadFile(t, name)
+		require.NoError(test, err)
+		n++
+		fn(name, string(text))
 	}
 	for _, page := range []string{"README.md", "RATIONALE.md", "CONTRIBUTING.md", "CHANGELOG.md", "scripts/README.md"} {
 		read(page)
 	}
-	require.NoError(t, fs.WalkDir(m, "docs", func(name string, d fs.DirEntry, err error) error {
+	require.NoError(test, fs.WalkDir(t, "docs", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && path.Ext(name) == ".md" {
 			read(name)
 		}
 		return err
 	}))
+	return n
+}
+
+func TestLinks(t *testing.T) {
+	m := module()
+	pages := m.pages(t, func(name, text string) { assert.Empty(t, m.links(name, text)) })
 	assert.Greater(t, pages, 5, "the documents are there")
+}
+
+// Lines of pages have at most 140 characters, apart from tables and code. Programs write some pages, and two are older than this rule.
+func TestLinesAreShort(t *testing.T) {
+	apart := []string{"docs/apps.md", "docs/nvidia.md", "docs/performance.md", "docs/torture.md", "CHANGELOG.md", "CONTRIBUTING.md"}
+	module().pages(t, func(name, text string) {
+		if !slices.Contains(apart, name) {
+			assert.Empty(t, longLines(text), name)
+		}
+	})
+	long := func(n int) string { return strings.Repeat("é", n) + "\n" }
+	assert.Equal(t, []int{2}, longLines(long(140)+long(141)+"| "+long(140)+"```\n"+long(141)+"```\n    "+long(140)))
+}
+
+// longLines returns the numbers of the long lines of a page.
+func longLines(text string) (found []int) {
+	fenced := false
+	for i, line := range strings.Split(text, "\n") {
+		fenced = fenced != strings.HasPrefix(strings.TrimSpace(line), "```")
+		if !fenced && utf8.RuneCountInString(line) > 140 && !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "    ") {
+			found = append(found, i+1)
+		}
+	}
+	return found
 }
 
 // Each row but the first has one mistake.

@@ -97,7 +97,7 @@ func (p *program) kernel(decl *ast.FuncDecl, args []types.Type) *function {
 	case decl.Type.Results != nil && len(decl.Type.Results.List) > 0:
 		refuse(decl.Type.Results.Pos(), "a kernel cannot have results; write them to a slice")
 	case len(decl.Type.Params.List) == 0:
-		refuse(decl.Name.Pos(), "the first parameter of a kernel, and only the first, must be a grid.Thread")
+		refuse(decl.Name.Pos(), "a kernel begins with one parameter of type grid.Thread, as in func double(t grid.Thread, x []float32)")
 	case name == "_" || name == "init" || name == "main":
 		refuse(decl.Name.Pos(), "a kernel cannot be called %s; rename it", name)
 	}

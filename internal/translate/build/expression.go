@@ -153,7 +153,9 @@ func (f *values) compared(op ir.Op, e *ast.BinaryExpr) *ir.Value {
 		t = f.typeOf(e.Y)
 	}
 	switch t.Underlying().(type) {
-	case *types.Pointer, *types.Slice, *types.Interface:
+	case *types.Slice:
+		refuse(e.Pos(), "a comparison of a slice with nil has no translation; compare its length with 0")
+	case *types.Pointer, *types.Interface:
 		refuseAs(e.Pos(), t)
 	}
 	if b, ok := t.(*types.Basic); ok && b.Kind() == types.UntypedNil {

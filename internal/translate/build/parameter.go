@@ -72,7 +72,7 @@ func (f *function) parameter(v *types.Var, i int) {
 // kernelParameter refuses parameters that a kernel cannot have.
 func (f *function) kernelParameter(v *types.Var, w *variable, first bool) {
 	if first != (w.kind == thread) {
-		refuse(v.Pos(), "the first parameter of a kernel, and only the first, must be a grid.Thread")
+		refuse(v.Pos(), "a kernel begins with one parameter of type grid.Thread, as in func double(t grid.Thread, x []float32)")
 	}
 	if w.kind == value {
 		f.wire(w.typ, v.Pos(), true)

@@ -157,7 +157,9 @@ func why(t types.Type) string {
 		switch {
 		case u.Info()&types.IsString != 0:
 			return "a string has no translation; use numbers"
-		case u.Kind() == types.Uintptr || u.Kind() == types.UnsafePointer:
+		case u.Kind() == types.Uintptr:
+			return "type uintptr has no translation; use an index for an address, and int(unsafe.Sizeof(x)) for a size"
+		case u.Kind() == types.UnsafePointer:
 			return "an address has no translation; use an index"
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"strings"
 
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -65,6 +66,15 @@ func (f *values) limited(v *ir.Value) text {
 	f.checks = true
 	macro := map[ir.Op]string{ir.Within: "GO_AT", ir.UpTo: "GO_UPTO"}[v.Op]
 	return called(macro, f.as(v.Args[0], f.narrow.Value(v)), f.value(v.Args[1]), atom(fmt.Sprint(f.site(v.Pos, v, v.Pos))))
+}
+
+// asked returns the second operand of v. If the text is compiled with checks, the macro reports an operand with which v panics in Go.
+func (f *values) asked(macro string, v *ir.Value, operand text) text {
+	if !facts.Panics(v) {
+		return operand
+	}
+	f.checks = true
+	return called(macro, operand, atom(fmt.Sprint(f.site(v.Pos, v, v.Pos))))
 }
 
 // call returns the text of a call or an atomic operation, and the type of its result.

@@ -16,8 +16,8 @@
 //     packages math and math/bits.
 //   - shared.go sets memory that threads share to zero.
 //
-// Four things differ from Go. Indexes are checked only with HALYARD_CHECK=bounds. Division by zero is 0. A shift by a negative count shifts everything out.
-// If an integer cannot hold a converted float, the result is that of Go on amd64.
+// Four things differ from Go. Only with HALYARD_CHECK=bounds does a kernel report where Go panics. Division by zero is 0. A shift by a negative count shifts
+// everything out. If an integer cannot hold a converted float, the result is that of Go on amd64.
 //
 // # Where things go
 //

@@ -224,7 +224,7 @@ func (f *values) integers(v *ir.Value) text {
 		if by := v.Args[1]; by.Op == ir.Const && !quirks.Constant(by, 0) && !quirks.Constant(by, -1) {
 			return binary(v.Op.String(), product, f.typed(v.Args[0], x), y)
 		}
-		return called(f.divide(v.Op, n), x, y)
+		return called(f.divide(v.Op, n), x, f.asked("GO_BY", v, y))
 	case ir.AndNot:
 		return binary("&", bitwise, x, called("GO_NOT", atom(n.c), f.whole(v.Args[1])))
 	}
@@ -278,7 +278,7 @@ func (f *values) shifted(v *ir.Value) text {
 	n := numbers[v.Type.Kind]
 	x := f.typed(v.Args[0], f.whole(v.Args[0]))
 	if v.Args[1].Op != ir.Const {
-		return called(f.shift(v.Op, n), x, cast("u64", f.value(v.Args[1])))
+		return called(f.shift(v.Op, n), x, cast("u64", f.asked("GO_SHIFT", v, f.value(v.Args[1]))))
 	}
 	c, ok := v.Args[1].Const.(uint64)
 	if s, signed := v.Args[1].Const.(int64); signed {

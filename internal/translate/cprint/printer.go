@@ -85,7 +85,7 @@ func (p *printer) supply(name, text string, needs need) string {
 	})
 }
 
-// site returns the number of the source line of a checked index v. If the position at is valid, that is its line. Otherwise it is the line of v, or the line of
+// site returns the number of the source line of a checked value v. If the position at is valid, that is its line. Otherwise it is the line of v, or the line of
 // the use if v is a variable or has no position.
 func (p *printer) site(at token.Pos, v *ir.Value, use token.Pos) int {
 	switch {

@@ -1,18 +1,30 @@
 package facts
 
-import "github.com/go-halyard/halyard/internal/translate/ir"
+import (
+	"slices"
 
-// Races returns the statements of a kernel that change one element and that every thread runs, such as x[0] += 1: all threads read the element before others have
-// written it. A condition that may be for one thread, such as t.Global(0) == 0, excludes what it is about; a condition such as i < len(x) does not.
-func Races(f *ir.Function, effects map[*ir.Function]*Effects) (found []*ir.Stmt) {
-	r := &races{VarianceOf(f, effects, nil), nil}
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// Races returns the statements of a kernel that write one element and that every thread runs. Some change the element, such as x[0] += 1: all threads read it
+// before others have written it. The others write a value that differs between the threads, such as x[0] = y[i]. A condition that may be for one thread, such as
+// t.Global(0) == 0, excludes what it is about; a condition such as i < len(x) does not. A condition that reads elements excludes only the second kind.
+func Races(f *ir.Function, effects map[*ir.Function]*Effects) (found []Race) {
+	r := &races{Variance: VarianceOf(f, effects, nil)}
 	r.region(f.Body)
 	return r.found
 }
 
+// Race is a statement that writes one element in every thread.
+type Race struct {
+	*ir.Stmt
+	Reads bool // it changes the element; otherwise the threads write different values
+}
+
 type races struct {
 	*Variance
-	found []*ir.Stmt
+	found  []Race
+	chosen bool // a condition that reads elements may have chosen a few threads
 }
 
 // region looks at the statements of a region, and reports whether all threads get to its end.
@@ -25,8 +37,9 @@ func (r *races) region(list *ir.Region) bool {
 		case ir.Return, ir.Break, ir.Continue:
 			return false
 		case ir.Store:
-			if r.common(s.Place) && reads(s.Value, s.Place) {
-				r.found = append(r.found, s)
+			most, ok := r.common(s.Place)
+			if changes := ok && reads(s.Value, s.Place); changes || ok && !r.chosen && r.differs(s.Value, most) {
+				r.found = append(r.found, Race{s, changes})
 			}
 		case ir.If:
 			if r.some(s.Value) {
@@ -35,10 +48,13 @@ func (r *races) region(list *ir.Region) bool {
 				}
 				continue
 			}
+			before := r.chosen
+			r.chosen = before || r.Values[s.Value.ID] > Block && asks(s.Value)
 			then, other := r.region(s.Then), r.region(s.Else)
 			if !then && !other {
 				return false
 			}
+			r.chosen = before || r.chosen && (!then || !other)
 		case ir.Loop:
 			if !r.region(s.Then) && !r.passes(s.Then) {
 				return false
@@ -68,21 +84,40 @@ func (r *races) some(cond *ir.Value) bool {
 	return cond.Args[0].Op == ir.Const || cond.Args[1].Op == ir.Const
 }
 
-// common reports whether a place is the same element for all threads: of a buffer, or of memory that a block shares.
-func (r *races) common(p *ir.Place) bool {
-	most := Nothing
+// common reports whether a place is the same element for all threads: of a buffer, or of memory that a block shares. These threads have the same values if the
+// values do not vary beyond most.
+func (r *races) common(p *ir.Place) (most Varies, ok bool) {
 	switch p.Space() {
 	case ir.Private, ir.Constant:
-		return false
+		return most, false
 	case ir.Shared:
 		most = Block
 	}
 	for _, i := range p.Indexes() {
 		if r.Values[i.ID] > most {
-			return false
+			return most, false
 		}
 	}
-	return true
+	return most, true
+}
+
+// differs reports whether a value varies beyond most because of where the threads are, and not only because memory changes between their reads.
+func (r *races) differs(v *ir.Value, most Varies) bool {
+	from := v.Args
+	switch memory := v.Op == ir.Load && v.Place.Space() != ir.Private; {
+	case r.Values[v.ID] <= most:
+		return false
+	case memory:
+		from = v.Place.Indexes()
+	case len(from) == 0 || v.Op == ir.Call || v.Op == ir.Atomic:
+		return true
+	}
+	return slices.ContainsFunc(from, func(x *ir.Value) bool { return r.differs(x, most) })
+}
+
+// asks reports whether a value is computed from what memory or variables have.
+func asks(v *ir.Value) bool {
+	return v.Op == ir.Load || v.Op == ir.Call || v.Op == ir.Atomic || slices.ContainsFunc(v.Args, asks)
 }
 
 // reads reports whether a value is computed from what a place has.

@@ -108,14 +108,6 @@ func Pure(v *ir.Value) bool {
 	switch v.Op {
 	case ir.Within, ir.UpTo, ir.Address, ir.Atomic, ir.Call:
 		return false
-	case ir.Div, ir.Rem:
-		if n, ok := Constant(v.Args[1]); v.Type.Integer() && (!ok || n == 0) {
-			return false
-		}
-	case ir.Shl, ir.Shr:
-		if n, ok := Constant(v.Args[1]); v.Args[1].Type.Signed() && (!ok || n < 0) {
-			return false
-		}
 	case ir.Load:
 		if len(v.Place.Indexes()) > 0 {
 			return false
@@ -125,7 +117,20 @@ func Pure(v *ir.Value) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(v.Operands(), func(a *ir.Value) bool { return !a.Bound && !Pure(a) })
+	return !Panics(v) && !slices.ContainsFunc(v.Operands(), func(a *ir.Value) bool { return !a.Bound && !Pure(a) })
+}
+
+// Panics reports whether a value is a quotient or remainder of integers whose divisor may be 0, or a shift whose count may be negative.
+func Panics(v *ir.Value) bool {
+	switch v.Op {
+	case ir.Div, ir.Rem:
+		n, ok := Constant(v.Args[1])
+		return v.Type.Integer() && (!ok || n == 0)
+	case ir.Shl, ir.Shr:
+		n, ok := Constant(v.Args[1])
+		return v.Args[1].Type.Signed() && (!ok || n < 0)
+	}
+	return false
 }
 
 // SamePlace reports whether two places are the same whenever both are used, because they are made of the same values: see [SameValue]. For places that are the

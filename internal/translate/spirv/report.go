@@ -8,6 +8,7 @@ import (
 
 	isa "github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -18,6 +19,8 @@ const (
 	cellOutOfRange
 	loopsEnded
 	boundOutOfRange
+	divisionByZero
+	negativeShift
 )
 
 // checked returns an index, extended to 64 bits unless integers are narrow, that selects one of n elements. A module that reports bounds reports an index out of range, and goes on with
@@ -50,6 +53,24 @@ func (f *values) limited(op ir.Op, x, n isa.ID, pos token.Pos) isa.ID {
 			return g.m.Const(64, 0)
 		}))
 	}, x, n, f.site(pos))
+}
+
+// asked prints code that reports the second operand of a division or a shift if Go panics at it, in a module that reports bounds. The
+// operand is compared in its own type: lavapipe 22.3 takes a number that is extended to 64 bits for one that is not negative.
+func (f *values) asked(v *ir.Value, operand isa.ID) {
+	if f.Reports != Bounds || !facts.Panics(v) {
+		return
+	}
+	name, op, kind := "divisor", ir.Eq, uint64(divisionByZero)
+	if v.Op == ir.Shl || v.Op == ir.Shr {
+		name, op, kind = "count", ir.Lt, negativeShift
+	}
+	t := v.Args[1].Type
+	bad := f.compare(op, t, operand, f.number(t, 0))
+	f.helper(name, f.emitter.value(nil), []isa.ID{f.m.Bool(), f.m.Int(64), f.m.Int(32)}, func(g *numbers, args []isa.ID) {
+		g.conditional(args[0], func() { g.report(kind, args[2], args[1]) }, nil)
+		g.c.Do(build.OpReturn)
+	}, bad, f.resized(operand, t, ir.Basic(ir.Int)), f.site(v.Pos))
 }
 
 // checkedIn is like checked, for an index of an array of n elements. Its result may have 32 bits.

@@ -237,7 +237,7 @@ func (f *function) nested(s *ir.Stmt) {
 		c := tests[i].clause
 		f.region(tests[i].Head)
 		cond, last := f.expr(tests[i].Cond), i+1
-		for ; last < len(tests) && tests[last].clause == c && harmlessTest(tests[last].Test); last++ {
+		for ; last < len(tests) && tests[last].clause == c && f.harmlessTest(tests[last].Test); last++ {
 			cond = f.c.Op(build.OpLogicalOr, f.m.Bool(), cond, f.expr(tests[last].Cond))
 		}
 		no := func() { from(last) }
@@ -250,8 +250,8 @@ func (f *function) nested(s *ir.Stmt) {
 }
 
 // harmlessTest reports whether a condition can be evaluated even where Go does not evaluate it.
-func harmlessTest(t ir.Test) bool {
-	return (t.Head == nil || len(t.Head.List) == 0) && harmless(t.Cond)
+func (f *function) harmlessTest(t ir.Test) bool {
+	return (t.Head == nil || len(t.Head.List) == 0) && f.harmless(t.Cond)
 }
 
 // flat prints a switch without nesting. Conditions one after the other find the number of the clause that runs, and then an OpSwitch jumps to that clause.

@@ -73,7 +73,7 @@ func (f *values) compute(v *ir.Value) isa.ID {
 		return f.limited(op, x, arg(1), v.Pos)
 	case op == ir.Shl || op == ir.Shr:
 		x := arg(0)
-		return f.shift(op, v.Type, x, v.Args[1])
+		return f.shift(v, x)
 	case op.Compares() && f.narrow.Exact(v.Args[0]) && f.narrow.Computed(v):
 		x := f.low(v.Args[0])
 		return f.compare(op, ir.Basic(ir.I32), x, f.low(v.Args[1]))
@@ -87,6 +87,7 @@ func (f *values) compute(v *ir.Value) isa.ID {
 			}
 		}
 		x, y := f.operands(v)
+		f.asked(v, y)
 		return f.binary(op, v.Type, x, y, v.Args[1])
 	case op == ir.Go:
 		return f.mathematics(v)[0]
@@ -136,7 +137,7 @@ func (f *values) both(v *ir.Value) isa.ID {
 	left := f.expr(v.Args[0])
 	right := func() isa.ID { return f.expr(v.Args[1]) }
 	and := v.Op == ir.Both
-	if harmless(v.Args[1]) {
+	if f.harmless(v.Args[1]) {
 		op := build.OpLogicalOr
 		if and {
 			op = build.OpLogicalAnd
@@ -150,7 +151,12 @@ func (f *values) both(v *ir.Value) isa.ID {
 	return f.either(left, f.m.Bool(), known, right)
 }
 
-// harmless reports whether a value can be evaluated even where Go does not evaluate it. Such a value reads no memory by an index, and costs little.
+// harmless reports whether a value can be evaluated even where Go does not evaluate it. Such a value reads no memory by an index, costs little, and reports
+// nothing.
+func (f *values) harmless(v *ir.Value) bool {
+	return harmless(v) && (f.Reports != Bounds || facts.Pure(v))
+}
+
 func harmless(v *ir.Value) bool {
 	if v.Bound {
 		return true
@@ -280,8 +286,9 @@ func (f *values) convert(v *ir.Value) isa.ID {
 	}
 }
 
-// shift prints a shift. The shift count may be as large as the width of the shifted integer, or larger.
-func (f *values) shift(op ir.Op, t *ir.Type, x isa.ID, count *ir.Value) isa.ID {
+// shift prints a shift of x. The shift count may be as large as the width of the shifted integer, or larger.
+func (f *values) shift(v *ir.Value, x isa.ID) isa.ID {
+	op, t, count := v.Op, v.Type, v.Args[1]
 	typ, bits, u32 := f.emitter.value(t), uint64(t.Bits()), ir.Basic(ir.U32)
 	code := build.OpShiftLeftLogical
 	switch {
@@ -304,6 +311,7 @@ func (f *values) shift(op ir.Op, t *ir.Type, x isa.ID, count *ir.Value) isa.ID {
 		return id
 	}
 	n := f.expr(count)
+	f.asked(v, n)
 	all := f.c.Op(build.OpULessThan, f.m.Bool(), n, f.number(count.Type, bits))
 	by := f.resized(n, count.Type, u32)
 	if code == build.OpShiftRightArithmetic {
