@@ -218,6 +218,7 @@ func (st *streamState) arguments(op string, l *launch, k *kernelState, args []Ar
 			"it is not known what the kernel takes; declare it in Image.Params, or make the grid Unchecked")
 	}
 	l.Shared, l.Args = 0, l.args[:0]
+	shared := uint64(0)
 	for i := range args {
 		a, n := &args[i], len(l.Args)
 		switch {
@@ -233,6 +234,7 @@ func (st *streamState) arguments(op string, l *launch, k *kernelState, args []Ar
 				return i, k.failure(op, ErrInvalidArgument, "argument %d is shared memory, of which a launch has one piece", i)
 			}
 			added, l.Shared = true, uint64(a.size)
+			shared += uint64(a.size)
 			continue
 		case info.Known && n >= len(info.Params):
 			return i, k.failure(op, ErrInvalidArgument, "more arguments than the %d that it takes", len(info.Params))
@@ -247,7 +249,9 @@ func (st *streamState) arguments(op string, l *launch, k *kernelState, args []Ar
 		d := &l.Args[n]
 		d.Kind, d.Size = a.kind, a.size
 		if a.kind != driver.ParamPointer {
-			d.Bits = a.bits
+			if d.Bits = a.bits; a.kind == driver.ParamShared {
+				shared += uint64(a.size)
+			}
 			if a.ptr != nil {
 				d.Ptr = a.ptr
 			}
@@ -266,7 +270,10 @@ func (st *streamState) arguments(op string, l *launch, k *kernelState, args []Ar
 	if info.Known && len(l.Args) < len(info.Params) {
 		return len(args), k.failure(op, ErrInvalidArgument, "%d arguments, it takes %d; %s", len(l.Args), len(info.Params), k.wants(len(l.Args)))
 	}
-	return len(args), k.room(op, l)
+	if shared > 0 {
+		err = k.room(op, shared)
+	}
+	return len(args), err
 }
 
 // foreignArgument begins the use of memory of another device, or says why the memory cannot be used.
@@ -288,13 +295,7 @@ func (st *streamState) foreignArgument(op string, a *Arg) (err error) {
 }
 
 // room returns an error if a launch has more shared memory than there is for the kernel.
-func (k *kernelState) room(op string, l *launch) error {
-	shared := l.Shared
-	for i := range l.Args {
-		if l.Args[i].Kind == driver.ParamShared {
-			shared += uint64(l.Args[i].Size)
-		}
-	}
+func (k *kernelState) room(op string, shared uint64) error {
 	most, limited := k.info.MaxShared, k.info.MaxShared != 0
 	if c := &k.of.dev.Info.Compute; !limited && c.Shared != 0 {
 		most, limited = c.Shared-min(c.Shared, k.info.StaticShared), true

@@ -78,6 +78,28 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 			}
 		}
 	}
+	d, err := k.load(ctx, dev, round)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		old := k.on.Load()
+		fresh := []*onDevice{d}
+		if old != nil {
+			for _, o := range *old {
+				if o.round == round && !o.dev.Same(dev) && !closed(o.kernel.Module()) {
+					fresh = append(fresh, o)
+				}
+			}
+		}
+		if k.on.CompareAndSwap(old, &fresh) {
+			return d, nil
+		}
+	}
+}
+
+// load finds the kernel in its program on a device, which compiles the program if that has not been done.
+func (k *Kernel) load(ctx context.Context, dev *hal.Device, round uint64) (*onDevice, error) {
 	name := k.name
 	in, written := k.p.src.Kernels[name]
 	m, err := k.p.module(ctx, "launch", dev)
@@ -91,16 +113,7 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	}
 	found, err := m.kernel(name)
 	if err != nil {
-		if src := &k.p.src; errors.Is(err, hal.ErrNotFound) && src.Indexes != nil && strings.Contains(src.Portable,
-			"KERNEL void "+name+"(") {
-			if in.Needs != "" {
-				return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s needs %s, and the device does not have that", k.name,
-					in.Needs)
-			}
-			return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s computes with float64, which the device does not have",
-				k.name)
-		}
-		return nil, err
+		return nil, k.lacking(dev, name, err)
 	}
 	if written {
 		names := slices.Clone(in.Params)
@@ -141,20 +154,20 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	case in.Rounds != nil:
 		d.rounds = c.LoopRounds
 	}
-	for {
-		old := k.on.Load()
-		fresh := []*onDevice{d}
-		if old != nil {
-			for _, o := range *old {
-				if o.round == round && !o.dev.Same(dev) && !closed(o.kernel.Module()) {
-					fresh = append(fresh, o)
-				}
-			}
-		}
-		if k.on.CompareAndSwap(old, &fresh) {
-			return d, nil
-		}
+	return d, nil
+}
+
+// lacking returns the error for a kernel that the program does not have on a device.
+func (k *Kernel) lacking(dev *hal.Device, name string, err error) error {
+	src := &k.p.src
+	needs := src.Kernels[k.name].Needs
+	switch {
+	case !errors.Is(err, hal.ErrNotFound) || src.Indexes == nil || !strings.Contains(src.Portable, "KERNEL void "+name+"("):
+		return err
+	case needs != "":
+		return k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s needs %s, and the device does not have that", k.name, needs)
 	}
+	return k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s computes with float64, which the device does not have", k.name)
 }
 
 // covers returns an error if the grid has fewer dimensions than the kernel uses.

@@ -17,14 +17,15 @@ var leastPart = 1024
 
 // division is what is known of a launch that is divided. Its slices keep their memory.
 type division struct {
-	wants  []buffer.Want // one for each buffer among the arguments, with all its elements; none if the launch is not divided
-	cover  buffer.Leases // on wants
-	on     []*onDevice   // of each device of the team
-	values []int64
-	blocks [3]uint32 // of the whole grid
-	block  [3]uint32 // threads
-	timed  bool      // the launch is to be timed: each device gets a block at least
-	trial  *trial    // nil if the launch is not timed
+	divided bool          // there is a part for each device; else one part has all threads
+	wants   []buffer.Want // one for each buffer among the arguments, with all its elements
+	cover   buffer.Leases // on wants
+	on      []*onDevice   // of each device of the team
+	values  []int64
+	blocks  [3]uint32 // of the whole grid
+	block   [3]uint32 // threads
+	timed   bool      // the launch is to be timed: each device gets a block at least
+	trial   *trial    // nil if the launch is not timed
 
 	// For launches among ranks (ranks.go):
 	one    team        // of a rank with one device
@@ -42,19 +43,14 @@ type slice struct {
 	first  []int   // of each buffer: the index of its first want
 }
 
-func (d *division) divided() bool { return len(d.wants) > 0 }
-
 func (d *division) clear() {
-	if len(d.on) == 0 {
-		return
-	}
 	clear(d.wants)
 	clear(d.on)
 	clear(d.one.streams)
 	for i := range d.uses {
 		d.uses[i] = parts.Use{By: d.uses[i].By}
 	}
-	d.wants, d.on, d.trial, d.cover, d.timed = d.wants[:0], d.on[:0], nil, buffer.Leases{}, false
+	d.wants, d.on, d.trial, d.cover, d.timed, d.divided = d.wants[:0], d.on[:0], nil, buffer.Leases{}, false, false
 }
 
 // divide cuts a launch into parts. divided is false if one device should run it, or say what is wrong with it.
@@ -86,7 +82,7 @@ func (d *launch) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid, 
 // read looks at the arguments, and finds the blocks of the grid.
 func (d *division) read(ctx context.Context, t *team, k *Kernel, grid hal.Grid, args []Arg) (err error) {
 	of := k.parts()
-	d.on = resized(d.on, len(t.streams))
+	d.divided, d.on = true, resized(d.on, len(t.streams))
 	for i, stream := range t.streams {
 		if d.on[i], err = of.within(ctx, stream.Device(), grid, args); err != nil {
 			return err

@@ -16,9 +16,8 @@ import (
 //	Kernel.Launch         on a stream: Kernel.launch. On a Split: Split.launch. On a Step: Step.launch, which records it. Among ranks:
 //	                      Kernel.launchAmong
 //	  Kernel.within       finds the kernel that was compiled for a device and fits the arguments (device.go, rounds.go)
-//	  launch.whole        makes one part of all threads; or
-//	  launch.divide       one for each device, from the kernel's footprint (divide.go); or
-//	  launch.share        one for this rank (ranks.go)
+//	  launch.divide       makes a part for each device, from the kernel's footprint (divide.go), and
+//	  launch.share        finds this rank's part (ranks.go); on a stream one part has all threads
 //	  launch.run          for all parts:
 //	    launch.await        waits for devices that cannot wait for each other (split.go)
 //	    parts.Cover         keeps other accesses away from the buffers of a launch that is divided
@@ -29,7 +28,7 @@ import (
 // Before anything is enqueued, an error changes nothing. After that the elements that a failed part should have written are lost.
 
 // Target is what a launch is made on: a [*hal.Stream], a [*Split], the [*Step] of a function of [Record], or what [Queue.On] returns.
-type Target = parts.Target
+type Target interface{ Device() *hal.Device }
 
 // launch is one launch. It is used again for later ones.
 type launch struct {
@@ -56,26 +55,25 @@ type part struct {
 	err      error // why what the part writes is lost, if that is known
 }
 
-var pooled = sync.Pool{New: func() any { return new(launch) }}
+var pooled = sync.Pool{New: func() any { return &launch{parts: make([]part, 1)} }}
 
+// give returns the launch to the pool, with one part.
 func (l *launch) give() {
-	l.division.clear()
-	l.parts = l.parts[:cap(l.parts)]
-	for i := range l.parts {
-		l.parts[i].clear()
+	for i := range l.parts[:cap(l.parts)] {
+		p := &l.parts[:cap(l.parts)][i]
+		if p.stream == nil {
+			continue
+		}
+		clear(p.wants)
+		clear(p.regions)
+		clear(p.args)
+		*p = part{wants: p.wants[:0], regions: p.regions[:0], args: p.args[:0], slice: slice{touch: p.touch, first: p.first[:0]}}
 	}
-	l.parts, l.failed, l.team = l.parts[:0], nil, nil
+	if len(l.on) > 0 {
+		l.division.clear()
+	}
+	l.parts, l.failed, l.team = l.parts[:1], nil, nil
 	pooled.Put(l)
-}
-
-func (p *part) clear() {
-	if p.stream == nil {
-		return
-	}
-	clear(p.wants)
-	clear(p.regions)
-	clear(p.args)
-	*p = part{wants: p.wants[:0], regions: p.regions[:0], args: p.args[:0], slice: slice{touch: p.touch, first: p.first[:0]}}
 }
 
 // Launch runs the kernel once for each thread of the grid, and does not wait for it. On a stream, it first takes leases on all buffers among
@@ -121,25 +119,18 @@ func (k *Kernel) launch(ctx context.Context, stream *hal.Stream, team []*hal.Str
 	l := pooled.Get().(*launch)
 	defer l.give()
 	l.failed, l.team = failed, team
-	p := l.whole(stream)
-	p.on, p.grid = on, grid
+	p := &l.parts[0]
+	p.stream, p.on, p.grid = stream, on, grid
 	if p.wants, err = on.wants(p.wants, args); err != nil {
 		return err
 	}
 	return l.run(ctx, args)
 }
 
-// whole makes a launch of one part, on a stream.
-func (l *launch) whole(stream *hal.Stream) *part {
-	l.parts = resized(l.parts, 1)
-	l.parts[0].stream = stream
-	return &l.parts[0]
-}
-
 // run takes the leases of all parts, enqueues the parts, and ends the leases.
 func (l *launch) run(ctx context.Context, args []Arg) (err error) {
 	l.await(ctx)
-	if l.divided() {
+	if len(l.wants) > 0 { // it is divided
 		if l.cover, err = parts.Cover(ctx, l.wants); err != nil {
 			return l.on[0].unleased("launch", err, args, l.wants)
 		}
@@ -163,9 +154,13 @@ func (l *launch) run(ctx context.Context, args []Arg) (err error) {
 		if err != nil && !enqueued {
 			break
 		}
-		l.trial.before(p)
+		if l.trial != nil {
+			l.trial.before(p)
+		}
 		err = cmp.Or(err, p.enqueue(ctx, l, args))
-		l.trial.after(p)
+		if l.trial != nil {
+			l.trial.after(p)
+		}
 		enqueued = enqueued || p.enqueued > 0
 	}
 	return err
@@ -174,7 +169,7 @@ func (l *launch) run(ctx context.Context, args []Arg) (err error) {
 // end ends the parts from i on, and then the cover. If an observer of a buffer panics, the others end all the same.
 func (l *launch) end(ctx context.Context, i int, enqueued bool) (err error) {
 	if i == len(l.parts) {
-		if l.divided() {
+		if len(l.wants) > 0 {
 			err = l.cover.Release()
 		}
 		return err
@@ -189,7 +184,7 @@ func (p *part) reserve(ctx context.Context, l *launch, args []Arg) (err error) {
 	switch {
 	case p.step != nil:
 		wants = p.step.wants
-	case l.divided():
+	case l.divided:
 		p.wantSlice(l.cover, args)
 		wants = p.wants
 	}
@@ -209,7 +204,7 @@ func (p *part) reserve(ctx context.Context, l *launch, args []Arg) (err error) {
 			continue
 		}
 		at := n
-		if l.divided() {
+		if l.divided {
 			at = p.first[n]
 		}
 		p.args = append(p.args, hal.At(p.regions[at]))
@@ -221,7 +216,7 @@ func (p *part) reserve(ctx context.Context, l *launch, args []Arg) (err error) {
 	if p.faults != nil {
 		p.args = append(p.args, hal.At(p.faults.mem.All()))
 	}
-	if l.divided() {
+	if l.divided {
 		p.args = append(p.args, hal.Struct(&p.origin))
 	}
 	return nil
@@ -241,7 +236,7 @@ func (p *part) enqueue(ctx context.Context, l *launch, args []Arg) error {
 	switch {
 	case p.step != nil:
 		p.enqueued, p.err = p.step.enqueue(ctx, p, how)
-	case checking.Load() && len(p.wants) > 0 && !l.divided() && !layer.Empty(p.grid):
+	case checking.Load() && len(p.wants) > 0 && !l.divided && !layer.Empty(p.grid):
 		return p.enqueueChecked(ctx, how, args)
 	default:
 		if p.err = layer.Launch(p.stream, p.on.kernel, p.grid, how, p.args); p.err == nil && !layer.Empty(p.grid) {

@@ -99,7 +99,15 @@ func Record(ctx context.Context, on Target, fn func(*Step) error) (*Step, error)
 	case ctx == nil:
 		return nil, layer.Ended(op, ctx)
 	}
-	switch err := s.record(fn); {
+	err := func() error {
+		defer func() {
+			s.mu.Lock()
+			s.recording = nil
+			s.mu.Unlock()
+		}()
+		return fn(s)
+	}()
+	switch {
 	case err != nil:
 		return nil, err
 	case s.refused:
@@ -108,16 +116,6 @@ func Record(ctx context.Context, on Target, fn func(*Step) error) (*Step, error)
 	l.combine()
 	s.state.Store(l)
 	return s, nil
-}
-
-// record calls the function of Record.
-func (s *Step) record(fn func(*Step) error) error {
-	defer func() {
-		s.mu.Lock()
-		s.recording = nil
-		s.mu.Unlock()
-	}()
-	return fn(s)
 }
 
 // Device returns the device of the stream, or of the first one.
@@ -130,13 +128,17 @@ func (s *Step) Device() *hal.Device {
 
 // launch records a launch.
 func (s *Step) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) error {
+	if s == nil {
+		return hal.Errorf("launch", hal.ErrInvalidArgument, "nil step")
+	}
 	one, err := s.checked(ctx, k, grid, args)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.recording
 	switch {
 	case l == nil:
-		return hal.Errorf("launch", hal.ErrInvalidArgument, "this is a step that was recorded before; launch on the stream or the queue itself, or call Run")
+		return hal.Errorf("launch", hal.ErrInvalidArgument,
+			"this is a step that was recorded before; launch on the stream or the queue itself, or call Run")
 	case err != nil:
 		s.refused = true
 		return err
@@ -228,8 +230,8 @@ func (s *Step) Run(ctx context.Context) (err error) {
 	all := pooled.Get().(*launch)
 	defer all.give()
 	all.failed = s.failed
-	p := all.whole(s.stream)
-	p.step = l
+	p := &all.parts[0]
+	p.stream, p.step = s.stream, l
 	if err = all.run(ctx, nil); len(l.wants) > 0 && p.leases == (buffer.Leases{}) && errors.Is(err, hal.ErrOutOfMemory) {
 		return l.each(ctx, s.on) // there may be room for the buffers of each
 	}

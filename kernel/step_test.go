@@ -419,6 +419,9 @@ func TestRecordRefusesBadArguments(t *testing.T) {
 		require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	}
 	require.ErrorIs(t, (*kernel.Step)(nil).Run(ctx), hal.ErrClosed)
+	for _, on := range []kernel.Target{(*kernel.Step)(nil), (*hal.Stream)(nil), nil, (*hal.Memory)(nil)} {
+		require.ErrorIs(t, program(t).Kernel("saxpy").Launch(ctx, on, hal.Over(1)), hal.ErrInvalidArgument)
+	}
 	require.NoError(t, (*kernel.Step)(nil).Close())
 	other := errors.New("of the function")
 	require.ErrorIs(t, second(kernel.Record(ctx, streams[0], func(*kernel.Step) error { return other })), other)

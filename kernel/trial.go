@@ -65,14 +65,12 @@ func (s *Split) timed(t *trial) {
 
 // before and after record events around a part's kernel. Without them there is no measurement, so their errors do not matter.
 func (t *trial) before(p *part) {
-	if t != nil {
-		t.times[p.device].part = p.size
-		t.times[p.device].from, _ = p.stream.Record(hal.WithTiming())
-	}
+	t.times[p.device].part = p.size
+	t.times[p.device].from, _ = p.stream.Record(hal.WithTiming())
 }
 
 func (t *trial) after(p *part) {
-	if t != nil && p.enqueued > 0 {
+	if p.enqueued > 0 {
 		t.times[p.device].to, _ = p.stream.Record(hal.WithTiming())
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Target is kernel.Target.
+// Target is as kernel.Target.
 type Target interface{ Device() *hal.Device }
 
 // OnQueue is the target of a queue's launches.
