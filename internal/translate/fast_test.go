@@ -39,6 +39,15 @@ type launch = func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[float32
 
 func main() {
 	ctx := context.Background()
+	if len(os.Args) > 1 { // a target of CUDA or HIP
+		language := map[byte]hal.Language{'c': hal.LanguageCUDA, 'g': hal.LanguageHIP}[os.Args[1][0]]
+		img, err := hal.CompileFor(ctx, os.Args[1], hal.Source{Name: "kernels.c", Text: kernel.Prelude(language) + string(must(os.ReadFile("kernels.c")))})
+		if !errors.Is(err, hal.ErrUnavailable) {
+			check(err)
+			os.Stdout.Write(img.Data)
+		}
+		return
+	}
 	var in [3][]float32
 	check(gob.NewDecoder(must(os.Open("in.gob"))).Decode(&in))
 	n := len(in[0])
@@ -79,10 +88,26 @@ func check(err error) {
 }
 `
 
+// fastHead is the head of a package of fast kernels.
+const fastHead = `//halyard:kernel fast
+
+package main
+
+import (
+	"math"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+type named float32
+
+func root(x float32) float32 { return float32(math.Sqrt(float64(x))) }
+`
+
 // fastOn runs fast kernels, each with expressions of x, y and w that it stores for each thread, on all devices of this machine.
 func fastOn(t *testing.T, kernels [][]string, in [3][]float32) map[string][][]float32 {
 	var text, table strings.Builder
-	text.WriteString("//halyard:kernel fast\n\npackage main\n\nimport (\n\t\"math\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\ntype named float32\n\nfunc root(x float32) float32 { return float32(math.Sqrt(float64(x))) }\n")
+	text.WriteString(fastHead)
 	var launchers, widths []string
 	for i, list := range kernels {
 		fmt.Fprintf(&text, "\n//halyard:kernel\nfunc k%d(t grid.Thread, xs, ys, ws, z []float32) {\n\tif i := t.Global(0); i < len(xs) {\n\t\tx, y, w := xs[i], ys[i], ws[i]\n\t\t_, _, _ = x, y, w\n", i)
@@ -95,17 +120,26 @@ func fastOn(t *testing.T, kernels [][]string, in [3][]float32) map[string][][]fl
 	fmt.Fprintf(&table, "package main\n\nvar (\n\tkernelsOf = []launch{%s}\n\twidths = []int{%s}\n)\n", strings.Join(launchers, ", "), strings.Join(widths, ", "))
 	dir := module(t, map[string]string{"kernels.go": text.String(), "main.go": fastRunner, "table.go": table.String()})
 	made := generated(t, dir)
-	for name, src := range map[string][]byte{"main_kernels.go": made.Go, "main_kernels_vulkan.go": made.Vulkan} {
+	for name, src := range map[string][]byte{"main_kernels.go": made.Go, "main_kernels_vulkan.go": made.Vulkan, "kernels.c": []byte(made.C)} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), src, 0o600))
 	}
 	f, err := os.Create(filepath.Join(dir, "in.gob"))
 	require.NoError(t, err)
 	require.NoError(t, gob.NewEncoder(f).Encode(in))
 	require.NoError(t, f.Close())
-	build := exec.Command("go", "build", "-mod=mod", "-ldflags", "-s -w", "-tags", "opencl vulkan", "-o", "kernels", ".")
+	build := exec.Command("go", "build", "-mod=mod", "-ldflags", "-s -w", "-tags", "cuda hip opencl vulkan", "-o", "kernels", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	for _, target := range []string{"compute_75", "gfx906"} {
+		run := exec.Command("./kernels", target)
+		run.Dir, run.Env = dir, append(os.Environ(), "HALYARD_KERNEL_CACHE=off")
+		out, err := run.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		if t.Logf("%s: %d bytes", target, len(out)); target[0] == 'c' && len(out) > 0 {
+			assert.Contains(t, string(out), "approx.ftz.f32")
+		}
+	}
 	all := map[string][][]float32{}
 	for _, without := range []string{"", "roundedDivision"} {
 		run := exec.Command("./kernels")

@@ -40,35 +40,49 @@ func (f *values) approximate(name string) string {
 	return f.supply(name, approximations[name], needs)
 }
 
-// approximations are the functions of fast kernels. The guide has the bounds of their errors. OpenCL bounds its own quotients and roots, which processors
-// compute exactly; there a fused operation that the processor lacks would take many times as long as the two operations.
+// approximations are the functions of fast kernels. The guide has the bounds of their errors. OpenCL bounds its own quotients and roots,
+// which processors compute exactly; there a fused operation that the processor lacks would take many times as long as the two operations.
 var approximations = map[string]string{
-	"go_mad_f32": `#if defined(HALYARD_OPENCL) && !defined(FP_FAST_FMAF) && !defined(__FMA__) && !defined(__INTEL_LLVM_COMPILER) || defined(GO_RUSTICL)
+	"go_mad_f32": `#if defined(GO_RUSTICL) || \
+	defined(HALYARD_OPENCL) && !defined(FP_FAST_FMAF) && !defined(__FMA__) && !defined(__INTEL_LLVM_COMPILER)
 FUNCTION f32 go_mad_f32(f32 x, f32 y, f32 z) { return x * y + z; }
 #else
 FUNCTION f32 go_mad_f32(f32 x, f32 y, f32 z) { return fma(x, y, z); }
 #endif`,
-	"go_mad_f64": `#if defined(HALYARD_OPENCL) && !defined(FP_FAST_FMA) && !defined(__FMA__) && !defined(__INTEL_LLVM_COMPILER) || defined(GO_RUSTICL)
+	"go_mad_f64": `#if defined(GO_RUSTICL) || \
+	defined(HALYARD_OPENCL) && !defined(FP_FAST_FMA) && !defined(__FMA__) && !defined(__INTEL_LLVM_COMPILER)
 FUNCTION f64 go_mad_f64(f64 x, f64 y, f64 z) { return x * y + z; }
 #else
 FUNCTION f64 go_mad_f64(f64 x, f64 y, f64 z) { return fma(x, y, z); }
 #endif`,
 	"go_quotient": `#ifdef HALYARD_CUDA
-FUNCTION f32 go_quotient(f32 x, f32 y) { f32 r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(y)); return x * r; }
+FUNCTION f32 go_quotient(f32 x, f32 y) {
+	f32 r;
+	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(y));
+	return x * r;
+}
 #elif defined(HALYARD_HIP)
 FUNCTION f32 go_quotient(f32 x, f32 y) { return x * __builtin_amdgcn_rcpf(y); }
 #else
 FUNCTION f32 go_quotient(f32 x, f32 y) { return x / y; }
 #endif`,
 	"go_root": `#ifdef HALYARD_CUDA
-FUNCTION f32 go_root(f32 x) { f32 r; asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+FUNCTION f32 go_root(f32 x) {
+	f32 r;
+	asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+	return r;
+}
 #elif defined(HALYARD_HIP)
 FUNCTION f32 go_root(f32 x) { return __builtin_amdgcn_sqrtf(x); }
 #else
 FUNCTION f32 go_root(f32 x) { return sqrt(x); }
 #endif`,
 	"go_by_root": `#ifdef HALYARD_CUDA
-FUNCTION f32 go_by_root(f32 x, f32 y) { f32 r; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(y)); return x * r; }
+FUNCTION f32 go_by_root(f32 x, f32 y) {
+	f32 r;
+	asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(y));
+	return x * r;
+}
 #elif defined(HALYARD_HIP)
 FUNCTION f32 go_by_root(f32 x, f32 y) { return x * __builtin_amdgcn_rsqf(y); }
 #elif defined(POCL_DEVICE_ADDRESS_BITS) || defined(__INTEL_LLVM_COMPILER) || defined(GO_RUSTICL)

@@ -6,8 +6,9 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Fused returns the product in a sum or difference if the function is fast and may compute both by one fused operation, and the operand beside the product. A
-// product that Go code converts explicitly is not one of these: it is the operand of an [ir.Round]. If there is no such product, Fused returns nil.
+// Fused returns the product in a sum or difference if the function is fast and may compute both by one fused operation, and the operand
+// beside the product. A product that Go code converts explicitly is not one of these: it is the operand of an [ir.Round]. If there is no
+// such product, Fused returns nil.
 func Fused(f *ir.Function, v *ir.Value) (product, other *ir.Value) {
 	if f.Fast && v.Type.Float() && (v.Op == ir.Add || v.Op == ir.Sub) {
 		for i, a := range v.Args {
@@ -19,8 +20,8 @@ func Fused(f *ir.Function, v *ir.Value) (product, other *ir.Value) {
 	return nil, nil
 }
 
-// Approximate reports whether the function is fast and may approximate a quotient of float32. A quotient by a constant is a product with the factor by; for
-// others, by is 0. If the divisor is a root, of is what the root is taken of; otherwise it is nil.
+// Approximate reports whether the function is fast and may approximate a quotient of float32. A quotient by a constant is a product with
+// the factor by; for others, by is 0. If the divisor is a root, of is what the root is taken of; otherwise it is nil.
 func Approximate(f *ir.Function, v *ir.Value) (of *ir.Value, by float64, ok bool) {
 	if !f.Fast || v.Op != ir.Div || v.Type.Kind != ir.F32 {
 		return nil, 0, false

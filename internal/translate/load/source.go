@@ -71,7 +71,8 @@ func (p *Package) Instances(kernel *ast.FuncDecl) (all [][]types.Type, why *Erro
 		for _, name := range strings.Split(word, ",") {
 			t, err := types.Eval(p.Fset, p.Types, mark.Pos(), name)
 			if err != nil || !t.IsType() {
-				return nil, p.ErrorAt(mark.Pos(), "%q is no type; write %s TYPE TYPE, or %[2]s TYPE,TYPE for two type parameters, with the word fast before the types if floats may be computed approximately", name, Marker)
+				return nil, p.ErrorAt(mark.Pos(), "%q is no type; write %s TYPE TYPE, or %[2]s TYPE,TYPE for two type parameters, "+
+					"with the word fast before the types if floats may be computed approximately", name, Marker)
 			}
 			list = append(list, t.Type)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// fast prints an operation on floats in the form that fast functions have for it. If there is none, it returns 0. Vulkan bounds the errors of its own quotients
-// and roots.
+// fast prints an operation on floats in the form that fast functions have for it. If there is none, it returns 0. Vulkan bounds the errors
+// of its own quotients and roots.
 func (f *values) fast(v *ir.Value) isa.ID {
 	typ := f.emitter.value(v.Type)
 	if product, other := facts.Fused(f.frame.f, v); product != nil {

@@ -2,9 +2,9 @@ package vulkan
 
 import "math"
 
-// This file computes quotients and roots of float32 on devices that do not round them correctly. In this package, quotients and roots of float32 are computed
-// by the driver. These are estimates, which may be off by 30 units in the last place. If the driver's product and sum is fused and the numbers are not extreme,
-// what remains of it corrects them; otherwise integer arithmetic does.
+// This file computes quotients and roots of float32 on devices that do not round them correctly. In this package, quotients and roots of
+// float32 are computed by the driver. These are estimates, which may be off by 30 units in the last place. If the driver's product and sum
+// is fused and the numbers are not extreme, what remains of it corrects them; otherwise integer arithmetic does.
 
 // fma32 is the driver's operation, which may round the product.
 func fma32(x, y, z float32) float32 { return float32(math.FMA(float64(x), float64(y), float64(z))) }
@@ -26,8 +26,9 @@ func Quotient32(x, y float32) float32 {
 	a, b := math.Float32bits(x)&0x7fffffff, math.Float32bits(y)&0x7fffffff
 	sign := (math.Float32bits(x) ^ math.Float32bits(y)) & 0x80000000
 	e := int32(a>>23) - int32(b>>23) + 127
-	// If neither 1/y nor the quotient is near overflow or underflow, z comes within one unit in the last place of the quotient, and what then remains of x is
-	// exact. It is more than y times half a unit if z is one unit too small or too large. No quotient lies halfway between two numbers.
+	// If neither 1/y nor the quotient is near overflow or underflow, z comes within one unit in the last place of the quotient, and what
+	// then remains of x is exact. It is more than y times half a unit if z is one unit too small or too large. No quotient lies halfway
+	// between two numbers.
 	if a-0x18800000 < 0x67000000 && b-0x800000 < 0x7e000000 && uint32(e-27) < 227 && fuses() {
 		u, v := math.Float32frombits(a), math.Float32frombits(b)
 		by := 1 / v
@@ -93,8 +94,8 @@ func Quotient32(x, y float32) float32 {
 // Root32 returns the square root of x.
 func Root32(x float32) float32 {
 	a := math.Float32bits(x)
-	// A root is corrected as a quotient is. If z is a power of 2, the root may be below it, where a unit in the last place is half as large: so the unit comes
-	// from the exponent of x.
+	// A root is corrected as a quotient is. If z is a power of 2, the root may be below it, where a unit in the last place is half as
+	// large: so the unit comes from the exponent of x.
 	if a-0x18800000 < 0x67000000 && fuses() {
 		z := float32(math.Sqrt(float64(x)))
 		z = fma32(fma32(-z, z, x), 1/(z+z), z)
