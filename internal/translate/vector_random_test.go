@@ -47,7 +47,22 @@ func laneKernel(seed uint64, id int) string {
 	if g.wide {
 		g.f, g.i, g.u = "float64", "int64", "uint64"
 	}
+	if k := seed % 20; k < uint64(len(laneForms)) {
+		g.head()
+		form := strings.NewReplacer("FLOAT", g.f, "SIZE", g.f[5:]).Replace(laneForms[k])
+		g.b.WriteString("\ti := t.Global(0)\n\tif i >= n {\n\t\treturn\n\t}\n\t" + form + "\n}\n\n")
+		return g.b.String()
+	}
 	return g.kernel()
+}
+
+// laneForms are kernels that random ones are seldom like, and that always have vectors. FLOAT is a type, and SIZE its bits.
+var laneForms = []string{
+	"y[i] = x[max(i-1, 0)] - x[min(i+1, n-1)] + x[max(i-3, 0)]*FLOAT(a)",
+	"if n-i > 3 && i-n < -5 || 7-i == 2 {\n\t\ty[i] = a + x[i]\n\t}",
+	"e[i] = tripleSIZE{e[i].c, FLOAT(e[i].a * a), e[i].b}",
+	"y[i] = FLOAT(math.Exp(float64(x[i]))) + FLOAT(math.Floor(float64(FLOAT(x[i]*a))))",
+	"y[i], z[i] = x[i]+a, z[i]\n\tif x[i] > a {\n\t\tx[i] = y[i] + 1\n\t}",
 }
 
 type laneGenerator struct {
@@ -81,11 +96,16 @@ func (g *laneGenerator) line(format string, args ...any) {
 
 func (g *laneGenerator) one(all ...string) string { return all[g.IntN(len(all))] }
 
+// head writes the head of the kernel.
+func (g *laneGenerator) head() {
+	fmt.Fprintf(&g.b, "//halyard:kernel\nfunc k%d(t grid.Thread, n int, a %s, m %s, c %s, x, y []%[2]s, z []%[3]s, u []%[4]s, w []uint16, s []int8, p []float32, q []int32, v [][4]%[2]s, o [][3][4]%[2]s, e []triple%[5]s) {\n", g.id, g.f, g.i, g.u, g.f[5:])
+}
+
 func (g *laneGenerator) kernel() string {
 	for range g.IntN(3) {
 		g.helper()
 	}
-	fmt.Fprintf(&g.b, "//halyard:kernel\nfunc k%d(t grid.Thread, n int, a %s, m %s, c %s, x, y []%[2]s, z []%[3]s, u []%[4]s, w []uint16, s []int8, p []float32, q []int32, v [][4]%[2]s, o [][3][4]%[2]s, e []triple%[5]s) {\n", g.id, g.f, g.i, g.u, g.f[5:])
+	g.head()
 	g.vars = []laneName{{"a", g.f, g.IntN(4) > 0}, {"m", g.i, g.IntN(4) > 0}, {"c", g.u, g.IntN(4) > 0}}
 	switch g.IntN(3) {
 	case 0:
