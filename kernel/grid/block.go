@@ -24,11 +24,13 @@ func (t Thread) rank() int { return (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) 
 func GroupLane(t Thread) int { return t.rank() % groupSize }
 
 // BlockSum returns the sum of the values of all threads of the block. All threads of a block must come to the same call, as to
-// [Thread.Barrier], and all have the result. This holds for every function here whose name begins with Block or Group.
+// [Thread.Barrier], and all have the result. The call is a statement of its own, such as v := grid.BlockSum(t, x[i]), and a block has at most
+// 1024 threads. This holds for every function here whose name begins with Block or Group, but for [GroupLane].
 //
-// The order is fixed, so that floats have the same bits on every device. Threads are numbered from 0, along dimension 0 first, then along 1,
-// then along 2. For d = 1, 2, 4 and so on, the value of each thread n that is a multiple of 2*d becomes the sum of its value and that of thread
-// n+d. If there is no thread n+d, the value stays. The result is the value of thread 0. All functions that combine values have this order.
+// The order is fixed, so that floats have the same bits on every device. Threads are numbered from 0, along dimension 0 first, then along
+// 1, then along 2. For d = 1, 2, 4 and so on, the value of each thread n that is a multiple of 2*d becomes the sum of its value and that of
+// thread n+d. If there is no thread n+d, the value stays. The result is the value of thread 0. All functions that combine values have this
+// order.
 func BlockSum[T Arithmetic](t Thread, v T) T { return all(t, v, add) }
 
 // BlockMin returns the least value, as Go's min does.
@@ -43,8 +45,9 @@ func BlockAnd[T Whole](t Thread, v T) T { return all(t, v, and) }
 // BlockOr returns the bits that are set in any value.
 func BlockOr[T Whole](t Thread, v T) T { return all(t, v, or) }
 
-// BlockReduce combines the values by a function that the package of the kernel declares, in the order of [BlockSum]: f's first argument is the
-// value of the threads with the lower numbers. So it works for structures as well, such as a value with its place, and for numbers of 16 bits.
+// BlockReduce combines the values by a function that the package of the kernel declares, in the order of [BlockSum]: f's first argument is
+// the value of the threads with the lower numbers. So it works for structures as well, such as a value with its place, and for numbers of
+// 16 bits.
 func BlockReduce[T any](t Thread, v T, f func(T, T) T) T { return all(t, v, f) }
 
 // BlockAny reports whether a condition is true for a thread of the block.
@@ -56,12 +59,12 @@ func BlockAll(t Thread, condition bool) bool { return all(t, condition, both) }
 // BlockCount returns for how many threads of the block a condition is true.
 func BlockCount(t Thread, condition bool) int { return all(t, number(condition), add) }
 
-// BlockScan returns the sum of the values of the threads up to this one. It is what [BlockSum] would return if the block had no threads after
-// this one.
+// BlockScan returns the sum of the values of the threads up to this one. It is what [BlockSum] would return if the block had no threads
+// after this one.
 func BlockScan[T Arithmetic](t Thread, v T) T { return upTo(t, v, 0) }
 
-// BlockExclusiveScan returns the sum of the values of the threads before this one, which is what [BlockScan] returns to the thread before. For
-// thread 0 it is 0.
+// BlockExclusiveScan returns the sum of the values of the threads before this one, which is what [BlockScan] returns to the thread before.
+// For thread 0 it is 0.
 func BlockExclusiveScan[T Arithmetic](t Thread, v T) T { return before(t, v, 0) }
 
 // BlockBroadcast returns the value of the thread with the number from, which must be less than the number of threads. It may differ between
@@ -106,8 +109,8 @@ func GroupScan[T Arithmetic](t Thread, v T) T { return upTo(t, v, t.rank()-Group
 // GroupExclusiveScan returns the sum of the values of the lanes before this one. For lane 0 it is 0.
 func GroupExclusiveScan[T Arithmetic](t Thread, v T) T { return before(t, v, t.rank()-GroupLane(t)) }
 
-// GroupShuffle returns the value of a lane of the group. Only the lowest 5 bits of the lane's number count. If the group has no such thread, it
-// returns the thread's own value.
+// GroupShuffle returns the value of a lane of the group. Only the lowest 5 bits of the lane's number count. If the group has no such
+// thread, it returns the thread's own value.
 func GroupShuffle[T any](t Thread, v T, lane int) T {
 	values, at := together(t, v), t.rank()-GroupLane(t)+lane&(groupSize-1)
 	if at >= len(values) {

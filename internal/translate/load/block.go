@@ -9,14 +9,17 @@ import (
 	"strings"
 )
 
-// This file replaces the calls of package grid's operations of blocks and groups by statements that do the same. Each thread puts its value into memory that
-// the block shares, and the threads combine the values there, in rounds with a barrier after each: grid.BlockSum has the order. A comment before the rounds has
-// the loop that the host runs instead of them, once for the block.
+// This file replaces the calls of package grid's operations of blocks and groups by statements that do the same. Each thread puts its value
+// into memory that the block shares, and the threads combine the values there, in rounds with a barrier after each: grid.BlockSum has the
+// order. A comment before the rounds has the loop that the host runs instead of them, once for the block.
 
-// operations has the operations, without Block or Group: what combines two values (the third argument is that of Reduce), or "" if nothing does.
-var operations = map[string]string{"Sum": "%[1]s + %[2]s", "Min": "min(%[1]s, %[2]s)", "Max": "max(%[1]s, %[2]s)", "And": "%[1]s & %[2]s", "Or": "%[1]s | %[2]s",
+// operations has the operations, without Block or Group: what combines two values (the third argument is that of Reduce), or "" if nothing
+// does.
+var operations = map[string]string{
+	"Sum": "%[1]s + %[2]s", "Min": "min(%[1]s, %[2]s)", "Max": "max(%[1]s, %[2]s)", "And": "%[1]s & %[2]s", "Or": "%[1]s | %[2]s",
 	"Any": "%[1]s || %[2]s", "All": "%[1]s && %[2]s", "Count": "%[1]s + %[2]s", "Ballot": "%[1]s | %[2]s", "Reduce": "%[3]s(%[1]s, %[2]s)",
-	"Scan": "%[1]s + %[2]s", "ExclusiveScan": "%[1]s + %[2]s", "Broadcast": "", "Shuffle": "", "ShuffleXor": ""}
+	"Scan": "%[1]s + %[2]s", "ExclusiveScan": "%[1]s + %[2]s", "Broadcast": "", "Shuffle": "", "ShuffleXor": "",
+}
 
 // positions matches comments that give text a position.
 var positions = regexp.MustCompile(`/\*line [^*]*\*/`)
@@ -94,7 +97,8 @@ func (x *expander) lane(from *copied, n ast.Node) []edit {
 	}
 	x.calls = append(x.calls, c)
 	defer func() { x.calls = x.calls[:len(x.calls)-1] }()
-	return []edit{{c.Pos(), c.End(), fmt.Sprintf("(%s & %d)", x.numbered(positions.ReplaceAllString(from.cut(c.Args[0].Pos(), c.Args[0].End(), nil), "")), groupSize-1)}}
+	t := positions.ReplaceAllString(from.cut(c.Args[0].Pos(), c.Args[0].End(), nil), "")
+	return []edit{{c.Pos(), c.End(), fmt.Sprintf("(%s & %d)", x.numbered(t), groupSize-1)}}
 }
 
 // combined returns the statements of an operation, and the text of its result.
@@ -122,7 +126,8 @@ func (x *expander) combined(from *copied, c *ast.CallExpr) (text, result string,
 	default:
 		t := x.p.Info.TypeOf(c.Fun).(*types.Signature).Params().At(1).Type()
 		if n := x.localIn(t); n != nil {
-			x.refuse(c.Pos(), "grid.%s takes no values of type %s, which the kernel declares; declare it outside of the kernel", x.p.called(c).Name(), n.Name())
+			x.refuse(c.Pos(), "grid.%s takes no values of type %s, which the kernel declares; declare it outside of the kernel",
+				x.p.called(c).Name(), n.Name())
 			return "", "", false
 		}
 		elem = from.typeName(t)
@@ -134,7 +139,8 @@ func (x *expander) combined(from *copied, c *ast.CallExpr) (text, result string,
 		threads = x.declare(&x.shares.threads, "threads", "%s.Size(0) * %[1]s.Size(1) * %[1]s.Size(2)", t)
 	}
 	memory := x.shares.memory[elem]
-	x.shares.memory[elem] = x.declare(&memory, "values", "%s.Shared[[%d]%s](%s)", x.imported(x.p.called(c).Pkg(), "grid"), MostTogether, elem, t)
+	pkg := x.imported(x.p.called(c).Pkg(), "grid")
+	x.shares.memory[elem] = x.declare(&memory, "values", "%s.Shared[[%d]%s](%s)", pkg, MostTogether, elem, t)
 	barrier := from.at(c.Pos()) + t + ".Barrier()"
 	if x.shares.read[elem] || x.shares.loops > 0 {
 		text = barrier + "; "
@@ -194,7 +200,8 @@ func (x *expander) rounds(name string, group bool, barrier string, of func(to, i
 	host := fmt.Sprintf("for %s := 0; %[1]s < %[2]s-%[3]s; %[1]s += 2*%[3]s { %s }", i, threads, d, of(i, i, i+"+"+d))
 	one := fmt.Sprintf("if %s & (2*%s-1) == 0 && %[1]s < %[3]s-%[2]s { %[4]s }", rank, d, threads, of(rank, rank, rank+"+"+d))
 	if strings.HasSuffix(name, "Scan") {
-		host = fmt.Sprintf("for %s := %s; %[1]s < %[3]s; %[1]s += 2*%[2]s { for %[4]s := %[1]s; %[4]s < min(%[1]s+%[2]s, %[3]s); %[4]s++ { %[5]s } }",
+		host = fmt.Sprintf("for %s := %s; %[1]s < %[3]s; %[1]s += 2*%[2]s { "+
+			"for %[4]s := %[1]s; %[4]s < min(%[1]s+%[2]s, %[3]s); %[4]s++ { %[5]s } }",
 			i, d, threads, j, of(j, i+"-1", j))
 		one = fmt.Sprintf("if %s & %s != 0 { %s }", rank, d, of(rank, fmt.Sprintf("%s&^(%s-1)-1", rank, d), rank))
 	}
