@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type compiling struct {
 	last     driver.Source
 	refuses  string // a binary that Load refuses
 	gate     chan struct{}
+	language driver.Language // OpenCL C if it is not set
 }
 
 type compilingDevice struct {
@@ -39,7 +41,7 @@ func (b *compiling) Devices(ctx context.Context) ([]driver.Info, error) {
 	infos, err := b.Backend.Devices(ctx)
 	for i := range infos {
 		infos[i].Caps |= driver.CapCompile
-		infos[i].Compute.Language = driver.LanguageOpenCLC
+		infos[i].Compute.Language = cmp.Or(b.language, driver.LanguageOpenCLC)
 	}
 	return infos, err
 }
@@ -52,7 +54,7 @@ func (b *compiling) Open(ctx context.Context, n int) (driver.Device, error) {
 func (d *compilingDevice) Info() driver.Info {
 	i := d.Device.Info()
 	i.Caps |= driver.CapCompile
-	i.Compute.Language = driver.LanguageOpenCLC
+	i.Compute.Language = cmp.Or(d.b.language, driver.LanguageOpenCLC)
 	return i
 }
 

@@ -138,7 +138,7 @@ func (k *Kernel) load(ctx context.Context, dev *hal.Device, round uint64) (*onDe
 	}
 	d := &onDevice{in: in, call: k.call, calls: calls, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round,
 		passes: dev.Info().Compute.SharedByParam}
-	if d.alone = m.each != nil; !k.p.src.runsGo(dev) && !k.p.src.allWide(d.alone) {
+	if d.alone = m.each != nil; k.p.src.narrow(dev, d.alone) {
 		d.most = in.Most
 	}
 	c := dev.Info().Compute

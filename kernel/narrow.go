@@ -9,9 +9,9 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// On devices kernels that the command "halyard kernels" translated keep indexes and counters in 32 bits, for launches of at most Written.Most.
-// For larger ones the text is compiled once more, with integers of 64 bits. There is no text for devices of Vulkan, so these launches are
-// refused there.
+// On CUDA, HIP and Vulkan, kernels that the command "halyard kernels" translated keep indexes and counters in 32 bits, for launches of at most
+// Written.Most. For larger ones the text is compiled once more, with integers of 64 bits. There is no text for devices of Vulkan, so these
+// launches are refused there.
 
 // wideMacro makes the translation of a Go kernel compute all integers of 64 bits in 64 bits.
 const wideMacro = "#define HALYARD_WIDE 1\n"

@@ -6,13 +6,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/kernel"
 )
 
 // A launch that is larger than the code with integers of 32 bits takes runs a text with integers of 64 bits, which is compiled once, and only then.
 func TestLargeLaunchesRunTheWideText(t *testing.T) {
-	b, _, s := openCompiling(t)
+	t.Setenv("HALYARD_KERNEL_CACHE", t.TempDir())
+	b := &compiling{Backend: host.New(host.Options{Name: "compiling", Discrete: 1}), id: "compiler 1", language: driver.LanguageCUDA}
+	s := fixture.Stream(t, fixture.Device(t, b, 1))
 	p := kernel.New(kernel.Source{Portable: "text", Indexes: []string{}, Kernels: map[string]kernel.Written{
 		"add": {Code: "add", Params: []string{"x", "y", "n", "m"}, Most: 1 << 20, Sizes: [][]int{{2}, {2, 3}}}}})
 	x, y := made[uint32](t, 1), made[uint32](t, 0)

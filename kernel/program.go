@@ -348,9 +348,12 @@ func (s *Source) runsGo(dev *hal.Device) bool {
 	return len(s.Go) > 0 && slices.Contains(dev.Formats(), hal.FormatGo)
 }
 
-// allWide reports whether kernels on a device compute with integers of 64 bits: in text also those that report something.
-func (s *Source) allWide(vulkan bool) bool {
-	return s.wide || s.Indexes != nil && checkingBounds.Load() || s.watched && !vulkan
+// narrow reports whether kernels on a device, as modules for Vulkan or as text, keep integers in 32 bits: see GO_INT in prelude/bounds.h.
+func (s *Source) narrow(dev *hal.Device, vulkan bool) bool {
+	if s.runsGo(dev) || s.Indexes != nil && checkingBounds.Load() {
+		return false
+	}
+	return vulkan || !s.wide && !s.watched && dev.Info().Compute.Language != hal.LanguageOpenCLC
 }
 
 // reports reports whether kernels on a device check their indexes, or the rounds of their loops, and so have the parameter that

@@ -124,7 +124,12 @@ func main() {
 			Written map[string]kernel.Written
 		}
 		check(gob.NewDecoder(must(os.Open("vulkan.gob"))).Decode(&code))
-		p := kernel.New(kernel.Source{Name: "kernels", Portable: c, Indexes: sites, Kernels: code.Written})
+		src := kernel.Source{Name: "kernels", Portable: c, Indexes: sites, Kernels: code.Written}
+		narrow := works[0].seed/25%2 == 0 && strings.HasPrefix(os.Args[2], "opencl") // else only CUDA and HIP have integers of 32 bits in C
+		if narrow {
+			src.Options = map[hal.Language][]string{hal.LanguageOpenCLC: {"-DGO_NARROW"}}
+		}
+		p := kernel.New(src)
 		p.Compiled(code.Sum, code.Kernels)
 		if os.Args[2] == "host:0" {
 			p = nil
@@ -136,8 +141,12 @@ func main() {
 		for _, word := range os.Args[4:] {
 			k := must(strconv.Atoi(word))
 			fmt.Printf("BEGIN %d\n", k)
+			large := max(works[k].number(), -works[k].number()) > 1<<30
+			if sizes := code.Written["k_"+works[k].name].Sizes; narrow && large && len(sizes) > 0 && sizes[0][0] == 0 {
+				continue // the launch does not keep the limit
+			}
 			got := works[k].on(ctx, s, p, c)
-			if strings.Contains(got.Error, "integers of 32 bits") && max(works[k].number(), -works[k].number()) > 1<<30 {
+			if strings.Contains(got.Error, "integers of 32 bits") && large {
 				got = want[k] // a device of Vulkan refuses the launch
 			}
 			if d := differ(got, want[k]); d != "" {

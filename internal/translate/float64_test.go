@@ -84,9 +84,9 @@ func single(t grid.Thread, x []float32) { grid.AtomicMin(&x[0], 1) }
 	}
 	assert.NotContains(t, left, "go_atomic_add_i64(")
 	assert.NotContains(t, left, "go_atomic_min_f64(")
-	assert.Contains(t, string(made.Go), `{Code: "k_whole", Params: []string{"x", "len(x)"}, Needs: "atomic operations of 64 bits (k.go:5)",`)
+	assert.Contains(t, string(made.Go), `{Code: "k_whole", Params: []string{"x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{1}}, Needs: "atomic operations of 64 bits (k.go:5)",`)
 	assert.Contains(t, string(made.Go), `Needs: "float64, and atomic operations of 64 bits (k.go:11)",`)
-	assert.Contains(t, string(made.Go), "{Code: \"k_single\", Params: []string{\"x\", \"len(x)\"},\n\t\tFootprint:")
+	assert.Contains(t, string(made.Go), "{Code: \"k_single\", Params: []string{\"x\", \"len(x)\"}, Most: 2147418112, Sizes: [][]int{{1}},\n\t\tFootprint:")
 }
 
 // For a device of Vulkan the generated file says what each kernel uses that the device may lack, with the line.

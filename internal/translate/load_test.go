@@ -337,8 +337,8 @@ func k(t grid.Thread, x []float32) {
 	require.Len(t, packages, 1)
 	made, err := packages[0].Translate()
 	require.NoError(t, err)
-	assert.Regexp(t, `FUNCTION T_Rand f_New(_1)?\(u64 h_seed, i64 h_stream\)`, made.C)
-	assert.Regexp(t, `FUNCTION T_Rand f_New(_1)?\(u64 h_seed\)`, made.C)
+	assert.Regexp(t, `FUNCTION T_Rand f_New(_1)?\(GO_UINT h_seed, GO_INT h_stream\)`, made.C)
+	assert.Regexp(t, `FUNCTION T_Rand f_New(_1)?\(GO_UINT h_seed\)`, made.C)
 	assert.Equal(t, 1, strings.Count(made.C, "FUNCTION f32 f_Float32("))
 }
 
