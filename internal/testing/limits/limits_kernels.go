@@ -317,7 +317,7 @@ KERNEL void k_neighbours(const GLOBAL f32 *h_vectors, i64 h_vectors_n, const GLO
 	}
 	T_10_f32 h_near = {0};
 	T_10_i32 h_who = {0};
-	GO_ORDERED for (i64 h_k = 0; h_k < 10; h_k++) {
+	GO_ORDERED GO_UNROLL(10) for (i64 h_k = 0; h_k < 10; h_k++) {
 		f32 v_2 = h_best[GO_AT((i64)((u64)h_q * 10 + (u64)h_k), h_best_n, 4)];
 		i32 v_3 = h_at[GO_AT((i64)((u64)h_q * 10 + (u64)h_k), h_at_n, 4)];
 		h_near.a[GO_AT(h_k, 10, 4)] = v_2;
@@ -347,7 +347,7 @@ KERNEL void k_neighbours(const GLOBAL f32 *h_vectors, i64 h_vectors_n, const GLO
 		h_near.a[GO_AT(v_11, 10, 8)] = v_13;
 		h_who.a[GO_AT(v_12, 10, 8)] = h_v;
 	}
-	GO_ORDERED for (i64 h_k_2 = 0; h_k_2 < 10; h_k_2++) {
+	GO_ORDERED GO_UNROLL(10) for (i64 h_k_2 = 0; h_k_2 < 10; h_k_2++) {
 		i64 v_15 = (i64)((u64)h_q * 10 + (u64)h_k_2);
 		i64 v_16 = (i64)((u64)h_q * 10 + (u64)h_k_2);
 		f32 v_17 = h_near.a[GO_AT(h_k_2, 10, 9)];

@@ -7,7 +7,7 @@ package limits
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("ac4f16119f6f33c8", map[string]kernel.Code{
+	kernels.Compiled("9384c394d5084f8d", map[string]kernel.Code{
 		"apart": {Words: `
 KVURAgERAuMpEQILDgPkKQEPCAUI676Fgwfh5NEDDx0jEAYIEQEBAQUEChZRRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBHAw0CRwQQ
 BgRHAxECSAURACMARwQdCxpHBCMLGxUEASAAMgQBAgEyBAEDBAXIAQQBFwQFAQMzBgUGAgMEEwIHIQMKByAEC+UpARUEDEAAHgUNAQsMIAQOCQ07BA4PCR0D

@@ -67,7 +67,7 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 			fade(t, by, a)
 		}
 	}),
-}, Indexes: []string{"parts.go:10", "parts.go:11", "parts.go:23", "parts.go:24", "parts.go:25", "parts.go:37", "parts.go:40", "parts.go:41", "parts.go:42", "parts.go:45", "parts.go:54", "parts.go:55", "parts.go:56", "parts.go:58", "parts.go:59", "parts.go:60", "parts.go:63", "parts.go:65", "parts.go:75", "parts.go:76", "parts.go:78", "parts.go:79", "parts.go:82", "parts.go:97"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"parts.go:10", "parts.go:11", "parts.go:23", "parts.go:24", "parts.go:25", "parts.go:37", "parts.go:40", "parts.go:41", "parts.go:42", "parts.go:45", "parts.go:54", "parts.go:55", "parts.go:56", "parts.go:58", "parts.go:59", "parts.go:60", "parts.go:63", "parts.go:65", "parts.go:75", "parts.go:76", "parts.go:78", "parts.go:79", "parts.go:82", "parts.go:94", "parts.go:97"}, Kernels: map[string]kernel.Written{
 	"eliminate": {Code: "k_eliminate", Params: []string{"n", "k", "a", "len(a)"}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
 		Footprint: kernel.Footprint{Why: "parts.go:24: the index of a does not follow t.Global(0)", Of: eliminateFootprint}},
 	"small": {Code: "k_small", Params: []string{"a", "len(a)"}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
@@ -281,7 +281,7 @@ KERNEL void k_keep(GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) {
 	}
 	GO_ONCE(h_s.a[GO_AT(h_l, 16, 19)]) = GO_ONCE(h_own.a[0]);
 	BARRIER();
-	GO_ORDERED for (i64 h_k_1 = 0; h_k_1 < 2; h_k_1++) {
+	GO_ORDERED GO_UNROLL(2) for (i64 h_k_1 = 0; h_k_1 < 2; h_k_1++) {
 		GO_ONCE(h_own.a[GO_AT((i64)(1 + (u64)h_k_1), 4, 20)]) = 0.0f;
 	}
 	f32 h_next = GO_ONCE(h_s.a[GO_AT(go_rem_i64((i64)((u64)h_l + 1), (i64)THREADS(0)), 16, 21)]);
@@ -305,18 +305,15 @@ KERNEL void k_fade(T_4_f32 h_by, GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) {
 		return;
 	}
 	if (h_i % 4 == 0) {
-		h_by_1.a[1] = 0.0f;
-		h_by_1.a[2] = 0.0f;
-		h_by_1.a[3] = 0.0f;
+		GO_ORDERED GO_UNROLL(3) for (i64 h_k = 0; h_k < 3; h_k++) {
+			h_by_1.a[GO_AT((i64)(1 + (u64)h_k), 4, 23)] = 0.0f;
+		}
 	}
-	i64 v_1 = (i64)(4 * (u64)h_i + 0);
-	h_a[GO_AT(v_1, h_a_n, 23)] = h_a[GO_AT(v_1, h_a_n, 23)] * h_by_1.a[0];
-	i64 v_2 = (i64)(4 * (u64)h_i + 1);
-	h_a[GO_AT(v_2, h_a_n, 23)] = h_a[GO_AT(v_2, h_a_n, 23)] * h_by_1.a[1];
-	i64 v_3 = (i64)(4 * (u64)h_i + 2);
-	h_a[GO_AT(v_3, h_a_n, 23)] = h_a[GO_AT(v_3, h_a_n, 23)] * h_by_1.a[2];
-	i64 v_4 = (i64)(4 * (u64)h_i + 3);
-	h_a[GO_AT(v_4, h_a_n, 23)] = h_a[GO_AT(v_4, h_a_n, 23)] * h_by_1.a[3];
+	GO_ORDERED GO_UNROLL(4) for (i64 h_j = 0; h_j < 4; h_j++) {
+		i64 v_3 = (i64)(4 * (u64)h_i + (u64)h_j);
+		h_a[GO_AT(v_3, h_a_n, 24)] = h_a[GO_AT(v_3, h_a_n, 24)] * h_by_1.a[GO_AT(h_j, 4, 24)];
+	}
+	GO_LOOPED
 }
 `})
 
@@ -467,7 +464,7 @@ threads:
 		row, pivot := a[i*n:(i+1)*n], a[k*n:(k+1)*n]
 		row[k] /= pivot[k]
 		subtract(row[k+1:], pivot[k+1:], row[k])
-//line parts_kernels.go:471
+//line parts_kernels.go:468
 	}
 }
 
@@ -493,7 +490,7 @@ threads:
 			}
 		}
 		copy(a[16*i:16*i+16], own[:])
-//line parts_kernels.go:497
+//line parts_kernels.go:494
 	}
 }
 
@@ -513,7 +510,7 @@ func turnPhases(b *kernel.Block, a []float32) {
 				row := a[4*(firstX+tx):][:4]
 //line parts.go:56
 				copy(mine, row)
-//line parts_kernels.go:517
+//line parts_kernels.go:514
 			}
 		}
 	}
@@ -529,7 +526,7 @@ func turnPhases(b *kernel.Block, a []float32) {
 				copy(row, row[1:])
 				row[3] = first
 				subtract(row, next, -1)
-//line parts_kernels.go:533
+//line parts_kernels.go:530
 			}
 		}
 	}
@@ -541,7 +538,7 @@ func turnPhases(b *kernel.Block, a []float32) {
 				mine := s[4*l : 4*l+4]
 //line parts.go:63
 				clear(mine[1:3])
-//line parts_kernels.go:545
+//line parts_kernels.go:542
 			}
 		}
 	}
@@ -554,7 +551,7 @@ func turnPhases(b *kernel.Block, a []float32) {
 				row := a[4*(firstX+tx):][:4]
 //line parts.go:65
 				row[1] += next[1] + next[3]
-//line parts_kernels.go:558
+//line parts_kernels.go:555
 			}
 		}
 	}
@@ -596,7 +593,7 @@ func keepPhases(b *kernel.Block, a []float32) {
 				var own [4]float32
 				copy(own[:], a[4*i:4*i+4])
 				s[l] = own[0]
-//line parts_kernels.go:600
+//line parts_kernels.go:597
 				owns[tx] = own
 			}
 		}
@@ -614,7 +611,7 @@ func keepPhases(b *kernel.Block, a []float32) {
 //line parts.go:78
 				clear(own[1:3])
 				next := s[(l+1)%int(b.Size[0])]
-//line parts_kernels.go:618
+//line parts_kernels.go:615
 				owns[tx] = own
 				nexts[tx] = next
 			}
@@ -635,7 +632,7 @@ func keepPhases(b *kernel.Block, a []float32) {
 //line parts.go:81
 				own[0] += next
 				copy(a[4*i:4*i+4], own[:])
-//line parts_kernels.go:639
+//line parts_kernels.go:636
 			}
 		}
 	}
@@ -662,6 +659,6 @@ threads:
 		for j := range by {
 			a[4*i+j] *= by[j]
 		}
-//line parts_kernels.go:666
+//line parts_kernels.go:663
 	}
 }

@@ -70,7 +70,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 			estimate(t, seed, points, inside)
 		}
 	}),
-}, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:42", "random.go:55"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:41", "random.go:42", "random.go:55"}, Kernels: map[string]kernel.Written{
 	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"}, Rounds: [][]int{{1048576}}, RoundsAt: "random.go:17",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: numbersFootprint}},
 	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "rand.go:82",
@@ -319,14 +319,10 @@ KERNEL void k_philox(const GLOBAL u32 *h_in, i64 h_in_n, GLOBAL u32 *h_out, i64 
 		v_2.a[0] = h_in[GO_AT((i64)(6 * (u64)h_i + 4), h_in_n, 5)];
 		v_2.a[1] = h_in[GO_AT((i64)(6 * (u64)h_i + 5), h_in_n, 5)];
 		T_4_u32 h_x = f_Philox(v_1, v_2);
-		u32 h_v = h_x.a[0];
-		h_out[GO_AT((i64)(4 * (u64)h_i + 0), h_out_n, 6)] = h_v;
-		u32 h_v_1 = h_x.a[1];
-		h_out[GO_AT((i64)(4 * (u64)h_i + 1), h_out_n, 6)] = h_v_1;
-		u32 h_v_2 = h_x.a[2];
-		h_out[GO_AT((i64)(4 * (u64)h_i + 2), h_out_n, 6)] = h_v_2;
-		u32 h_v_3 = h_x.a[3];
-		h_out[GO_AT((i64)(4 * (u64)h_i + 3), h_out_n, 6)] = h_v_3;
+		GO_ORDERED GO_UNROLL(4) for (i64 h_j = 0; h_j < 4; h_j++) {
+			u32 h_v = h_x.a[GO_AT(h_j, 4, 6)];
+			h_out[GO_AT((i64)(4 * (u64)h_i + (u64)h_j), h_out_n, 7)] = h_v;
+		}
 	}
 	GO_LOOPED
 }
@@ -340,7 +336,7 @@ KERNEL void k_estimate(u64 h_seed, i32 h_points, GLOBAL u32 *h_inside, i64 h_ins
 			f32 h_x = f_Float32(&h_r);
 			f32 h_y = f_Float32(&h_r);
 			if (h_x * h_x + h_y * h_y < 1.0f) {
-				h_inside[GO_AT(h_i, h_inside_n, 7)] = h_inside[GO_AT(h_i, h_inside_n, 7)] + 1;
+				h_inside[GO_AT(h_i, h_inside_n, 8)] = h_inside[GO_AT(h_i, h_inside_n, 8)] + 1;
 			}
 		}
 	} else {
@@ -352,7 +348,7 @@ KERNEL void k_estimate(u64 h_seed, i32 h_points, GLOBAL u32 *h_inside, i64 h_ins
 				f32 h_x = f_Float32(&h_r);
 				f32 h_y = f_Float32(&h_r);
 				if (h_x * h_x + h_y * h_y < 1.0f) {
-					h_inside[GO_AT(h_i, h_inside_n, 7)] = h_inside[GO_AT(h_i, h_inside_n, 7)] + 1;
+					h_inside[GO_AT(h_i, h_inside_n, 8)] = h_inside[GO_AT(h_i, h_inside_n, 8)] + 1;
 				}
 			}
 		}
@@ -478,7 +474,7 @@ func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64
 			singles[i] = r.Float32()
 			doubles[i] = r.Float64()
 		}
-//line random_kernels.go:482
+//line random_kernels.go:478
 	}
 }
 
@@ -504,7 +500,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 					r := rand.New(seed, i)
 					x0[grid.At(at, i)] = r.NormFloat64()
 				}
-//line random_kernels.go:508
+//line random_kernels.go:504
 			}
 			x_ = to - 1
 			continue
@@ -514,7 +510,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 			r := rand.New(seed, i)
 			x[i] = r.NormFloat64()
 		}
-//line random_kernels.go:518
+//line random_kernels.go:514
 	}
 }
 
@@ -568,7 +564,7 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:572
+//line random_kernels.go:568
 	}
 }
 
@@ -587,6 +583,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:591
+//line random_kernels.go:587
 	}
 }

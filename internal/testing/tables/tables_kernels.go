@@ -41,7 +41,7 @@ var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
 			look(t, rows, from, sums, floats)
 		}
 	}),
-}, Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:75", "tables.go:113", "tables.go:115", "tables.go:123", "tables.go:124", "tables.go:125", "tables.go:128", "tables.go:131", "tables.go:133", "tables.go:134", "tables.go:140"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:74", "tables.go:75", "tables.go:113", "tables.go:115", "tables.go:123", "tables.go:124", "tables.go:125", "tables.go:128", "tables.go:131", "tables.go:133", "tables.go:134", "tables.go:140"}, Kernels: map[string]kernel.Written{
 	"digest": {Code: "k_digest", Params: []string{"messages", "len(messages)", "sums", "len(sums)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: digestFootprint}},
 	"look": {Code: "k_look", Params: []string{"rows", "len(rows)", "from", "len(from)", "sums", "len(sums)", "floats", "len(floats)"},
@@ -181,22 +181,10 @@ KERNEL void k_digest(const GLOBAL T_Message *h_messages, i64 h_messages_n, GLOBA
 			h_h.a[1] = v_11;
 			h_h.a[0] = v_12;
 		}
-		u32 h_x_1 = t_initial.a[0];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[0] = h_h.a[0] + h_x_1;
-		u32 h_x_2 = t_initial.a[1];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[1] = h_h.a[1] + h_x_2;
-		u32 h_x_3 = t_initial.a[2];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[2] = h_h.a[2] + h_x_3;
-		u32 h_x_4 = t_initial.a[3];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[3] = h_h.a[3] + h_x_4;
-		u32 h_x_5 = t_initial.a[4];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[4] = h_h.a[4] + h_x_5;
-		u32 h_x_6 = t_initial.a[5];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[5] = h_h.a[5] + h_x_6;
-		u32 h_x_7 = t_initial.a[6];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[6] = h_h.a[6] + h_x_7;
-		u32 h_x_8 = t_initial.a[7];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[7] = h_h.a[7] + h_x_8;
+		GO_ORDERED GO_UNROLL(8) for (i64 h_j_3 = 0; h_j_3 < 8; h_j_3++) {
+			u32 h_x_1 = t_initial.a[GO_AT(h_j_3, 8, 6)];
+			h_sums[GO_AT(h_i, h_sums_n, 7)].a[GO_AT(h_j_3, 8, 7)] = h_h.a[GO_AT(h_j_3, 8, 7)] + h_x_1;
+		}
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i >= h_sums_n) {
@@ -238,22 +226,10 @@ KERNEL void k_digest(const GLOBAL T_Message *h_messages, i64 h_messages_n, GLOBA
 			h_h.a[1] = v_11;
 			h_h.a[0] = v_12;
 		}
-		u32 h_x_1 = t_initial.a[0];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[0] = h_h.a[0] + h_x_1;
-		u32 h_x_2 = t_initial.a[1];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[1] = h_h.a[1] + h_x_2;
-		u32 h_x_3 = t_initial.a[2];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[2] = h_h.a[2] + h_x_3;
-		u32 h_x_4 = t_initial.a[3];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[3] = h_h.a[3] + h_x_4;
-		u32 h_x_5 = t_initial.a[4];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[4] = h_h.a[4] + h_x_5;
-		u32 h_x_6 = t_initial.a[5];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[5] = h_h.a[5] + h_x_6;
-		u32 h_x_7 = t_initial.a[6];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[6] = h_h.a[6] + h_x_7;
-		u32 h_x_8 = t_initial.a[7];
-		h_sums[GO_AT(h_i, h_sums_n, 6)].a[7] = h_h.a[7] + h_x_8;
+		GO_ORDERED GO_UNROLL(8) for (i64 h_j_3 = 0; h_j_3 < 8; h_j_3++) {
+			u32 h_x_1 = t_initial.a[GO_AT(h_j_3, 8, 6)];
+			h_sums[GO_AT(h_i, h_sums_n, 7)].a[GO_AT(h_j_3, 8, 7)] = h_h.a[GO_AT(h_j_3, 8, 7)] + h_x_1;
+		}
 	}
 	GO_LOOPED
 }
@@ -270,50 +246,50 @@ FUNCTION i64 f_total(T_cell h_c) {
 FUNCTION f64 f_graded(const GLOBAL f64 *h_row, i64 h_row_n, i64 h_i GO_FAULTS) {
 	f64 h_sum = 0.0;
 	GO_ORDERED for (i64 h_j = 0; h_j < 3; h_j++) {
-		h_sum = h_sum + h_row[GO_AT(h_j, h_row_n, 7)] * t_grades.a[GO_AT(h_i & 1, 2, 7)].a[GO_AT(h_j, 3, 7)];
+		h_sum = h_sum + h_row[GO_AT(h_j, h_row_n, 8)] * t_grades.a[GO_AT(h_i & 1, 2, 8)].a[GO_AT(h_j, 3, 8)];
 	}
 	i64 v_2 = (i64)((u64)h_i + 1) & 1;
 	GO_ORDERED for (i64 h__ = 0; h__ < 3; h__++) {
-		f64 h_g = t_grades.a[GO_AT(v_2, 2, 8)].a[GO_AT(h__, 3, 8)];
+		f64 h_g = t_grades.a[GO_AT(v_2, 2, 9)].a[GO_AT(h__, 3, 9)];
 		h_sum = h_sum - h_g;
 	}
 	return h_sum;
 }
 
 FUNCTION R_f_looked f_looked(i64 h_i, const GLOBAL f64 *h_rows, i64 h_rows_n, i32 h_from GO_FAULTS) {
-	T_cell h_c = t_cells.a[GO_AT((i64)h_from % 6, 6, 9)];
+	T_cell h_c = t_cells.a[GO_AT((i64)h_from % 6, 6, 10)];
 	i64 v_1 = f_total(h_c);
-	i64 v_2 = f_total(t_cells.a[GO_AT(h_i % 6, 6, 10)]);
+	i64 v_2 = f_total(t_cells.a[GO_AT(h_i % 6, 6, 11)]);
 	i64 h_sum = (i64)((u64)v_1 + (u64)v_2);
-	if (0 < ((i64)t_steps.a[GO_AT(h_i & 1, 2, 11)] & -1)) {
+	if (0 < ((i64)t_steps.a[GO_AT(h_i & 1, 2, 12)] & -1)) {
 		h_sum = (i64)((u64)h_sum + 3);
 	}
 	for (i64 h_j = 0; h_j < 3; h_j++) {
-		u16 h_s = t_short.a[GO_AT(h_j, 3, 12)];
+		u16 h_s = t_short.a[GO_AT(h_j, 3, 13)];
 		h_sum = (i64)((u64)h_sum + (u64)go_shl_i64((i64)h_s, (u64)h_j));
 	}
-	h_sum = (i64)((u64)h_sum + ((u64)(i64)t_bytes.a[GO_AT(h_i % 6, 6, 13)] + (u64)3 + (u64)(i64)(t_masks.a[GO_AT(h_i & 1, 2, 13)] >> 3)));
+	h_sum = (i64)((u64)h_sum + ((u64)(i64)t_bytes.a[GO_AT(h_i % 6, 6, 14)] + (u64)3 + (u64)(i64)(t_masks.a[GO_AT(h_i & 1, 2, 14)] >> 3)));
 	T_2_3_f64 h_all = t_grades;
-	go_complex128 h_z = go_complex128_mul(t_waves.a[GO_AT(h_i % 3, 3, 14)], t_waves.a[2]);
+	go_complex128 h_z = go_complex128_mul(t_waves.a[GO_AT(h_i % 3, 3, 15)], t_waves.a[2]);
 	f64 v_4 = f_graded(h_rows, h_rows_n, h_i GO_PASS);
 	R_f_looked v_5;
 	v_5.r0 = h_sum;
-	v_5.r1 = v_4 + h_all.a[GO_AT(h_i & 1, 2, 15)].a[1] + h_z.re - h_z.im * 0.5;
+	v_5.r1 = v_4 + h_all.a[GO_AT(h_i & 1, 2, 16)].a[1] + h_z.re - h_z.im * 0.5;
 	return v_5;
 }
 
 KERNEL void k_look(const GLOBAL f64 *h_rows, i64 h_rows_n, const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i64 *h_sums, i64 h_sums_n, GLOBAL f64 *h_floats, i64 h_floats_n GO_FAULTS) {
 	if (GO_WHOLE(h_sums_n)) {
 		i64 h_i = (i64)INDEX(0);
-		R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 16)] GO_PASS);
-		h_sums[GO_AT(h_i, h_sums_n, 16)] = v_1.r0;
-		h_floats[GO_AT(h_i, h_floats_n, 16)] = v_1.r1;
+		R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 17)] GO_PASS);
+		h_sums[GO_AT(h_i, h_sums_n, 17)] = v_1.r0;
+		h_floats[GO_AT(h_i, h_floats_n, 17)] = v_1.r1;
 	} else {
 		i64 h_i = (i64)INDEX(0);
 		if (h_i < h_sums_n) {
-			R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 16)] GO_PASS);
-			h_sums[GO_AT(h_i, h_sums_n, 16)] = v_1.r0;
-			h_floats[GO_AT(h_i, h_floats_n, 16)] = v_1.r1;
+			R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 17)] GO_PASS);
+			h_sums[GO_AT(h_i, h_sums_n, 17)] = v_1.r0;
+			h_floats[GO_AT(h_i, h_floats_n, 17)] = v_1.r1;
 		}
 	}
 	GO_LOOPED
@@ -478,7 +454,7 @@ threads:
 				}
 			}
 		}
-//line tables_kernels.go:482
+//line tables_kernels.go:458
 	}
 }
 
@@ -509,7 +485,7 @@ func lookRow(r grid.Row, rows []float64, from []int32, sums grid.Out[int64], flo
 					if i := x; true || i < len(sums) {
 						sums0[grid.At(at, i)], floats1[grid.At(at, i)] = looked(i, rows, from2[grid.At(at, i)])
 					}
-//line tables_kernels.go:513
+//line tables_kernels.go:489
 				}
 				{
 					at := at + 1
@@ -519,7 +495,7 @@ func lookRow(r grid.Row, rows []float64, from []int32, sums grid.Out[int64], flo
 					if i := x; true || i < len(sums) {
 						sums0[grid.At(at, i)], floats1[grid.At(at, i)] = looked(i, rows, from2[grid.At(at, i)])
 					}
-//line tables_kernels.go:523
+//line tables_kernels.go:499
 				}
 			}
 			if at < count {
@@ -529,7 +505,7 @@ func lookRow(r grid.Row, rows []float64, from []int32, sums grid.Out[int64], flo
 				if i := x; true || i < len(sums) {
 					sums0[grid.At(at, i)], floats1[grid.At(at, i)] = looked(i, rows, from2[grid.At(at, i)])
 				}
-//line tables_kernels.go:533
+//line tables_kernels.go:509
 			}
 			x = to - 1
 			continue
@@ -538,6 +514,6 @@ func lookRow(r grid.Row, rows []float64, from []int32, sums grid.Out[int64], flo
 		if i := x; i < len(sums) {
 			sums[i], floats[i] = looked(i, rows, from[i])
 		}
-//line tables_kernels.go:542
+//line tables_kernels.go:518
 	}
 }
