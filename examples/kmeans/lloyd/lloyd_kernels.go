@@ -73,55 +73,24 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 				T_8_f32 v_2 = h_points[GO_AT(h_p, h_points_n, 0)];
 				GO_ORDERED for (i64 h_c = 0; h_c < 32; h_c++) {
 					f32 h_away = 0.0f;
-					f32 h_x = v_2.a[0];
-					h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[0]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[0]);
-					f32 h_x_1 = v_2.a[1];
-					h_away = h_away + (h_x_1 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[1]) * (h_x_1 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[1]);
-					f32 h_x_2 = v_2.a[2];
-					h_away = h_away + (h_x_2 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[2]) * (h_x_2 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[2]);
-					f32 h_x_3 = v_2.a[3];
-					h_away = h_away + (h_x_3 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[3]) * (h_x_3 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[3]);
-					f32 h_x_4 = v_2.a[4];
-					h_away = h_away + (h_x_4 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[4]) * (h_x_4 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[4]);
-					f32 h_x_5 = v_2.a[5];
-					h_away = h_away + (h_x_5 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[5]) * (h_x_5 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[5]);
-					f32 h_x_6 = v_2.a[6];
-					h_away = h_away + (h_x_6 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[6]) * (h_x_6 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[6]);
-					f32 h_x_7 = v_2.a[7];
-					h_away = h_away + (h_x_7 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[7]) * (h_x_7 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[7]);
+					GO_ORDERED GO_UNROLL(8) for (i64 h_d = 0; h_d < 8; h_d++) {
+						f32 h_x = v_2.a[GO_AT(h_d, 8, 0)];
+						h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]);
+					}
 					if (h_away < h_least) {
-						f32 v_4 = h_away;
+						f32 v_5 = h_away;
 						h_best = h_c;
-						h_least = v_4;
+						h_least = v_5;
 					}
 				}
-				T_8_f32 v_5 = h_points[GO_AT(h_p, h_points_n, 2)];
-				f32 h_x_8 = v_5.a[0];
-				i64 v_6 = h_best;
-				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_6, 32, 3)].a[0]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_6, 32, 3)].a[0] + h_x_8;
-				f32 h_x_9 = v_5.a[1];
-				i64 v_7 = h_best;
-				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_7, 32, 3)].a[1]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_7, 32, 3)].a[1] + h_x_9;
-				f32 h_x_10 = v_5.a[2];
-				i64 v_8 = h_best;
-				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[2]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[2] + h_x_10;
-				f32 h_x_11 = v_5.a[3];
+				T_8_f32 v_6 = h_points[GO_AT(h_p, h_points_n, 2)];
+				GO_ORDERED GO_UNROLL(8) for (i64 h_d_1 = 0; h_d_1 < 8; h_d_1++) {
+					f32 h_x_1 = v_6.a[GO_AT(h_d_1, 8, 2)];
+					i64 v_8 = h_best;
+					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;
+				}
 				i64 v_9 = h_best;
-				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_9, 32, 3)].a[3]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_9, 32, 3)].a[3] + h_x_11;
-				f32 h_x_12 = v_5.a[4];
-				i64 v_10 = h_best;
-				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_10, 32, 3)].a[4]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_10, 32, 3)].a[4] + h_x_12;
-				f32 h_x_13 = v_5.a[5];
-				i64 v_11 = h_best;
-				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_11, 32, 3)].a[5]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_11, 32, 3)].a[5] + h_x_13;
-				f32 h_x_14 = v_5.a[6];
-				i64 v_12 = h_best;
-				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_12, 32, 3)].a[6]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_12, 32, 3)].a[6] + h_x_14;
-				f32 h_x_15 = v_5.a[7];
-				i64 v_13 = h_best;
-				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_13, 32, 3)].a[7]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_13, 32, 3)].a[7] + h_x_15;
-				i64 v_14 = h_best;
-				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_14, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_14, 32, 4)].a[8] + 1.0f;
+				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8] + 1.0f;
 			}
 		}
 	} else {
@@ -135,55 +104,24 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 					T_8_f32 v_2 = h_points[GO_AT(h_p, h_points_n, 0)];
 					GO_ORDERED for (i64 h_c = 0; h_c < 32; h_c++) {
 						f32 h_away = 0.0f;
-						f32 h_x = v_2.a[0];
-						h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[0]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[0]);
-						f32 h_x_1 = v_2.a[1];
-						h_away = h_away + (h_x_1 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[1]) * (h_x_1 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[1]);
-						f32 h_x_2 = v_2.a[2];
-						h_away = h_away + (h_x_2 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[2]) * (h_x_2 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[2]);
-						f32 h_x_3 = v_2.a[3];
-						h_away = h_away + (h_x_3 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[3]) * (h_x_3 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[3]);
-						f32 h_x_4 = v_2.a[4];
-						h_away = h_away + (h_x_4 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[4]) * (h_x_4 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[4]);
-						f32 h_x_5 = v_2.a[5];
-						h_away = h_away + (h_x_5 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[5]) * (h_x_5 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[5]);
-						f32 h_x_6 = v_2.a[6];
-						h_away = h_away + (h_x_6 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[6]) * (h_x_6 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[6]);
-						f32 h_x_7 = v_2.a[7];
-						h_away = h_away + (h_x_7 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[7]) * (h_x_7 - h_centres[GO_AT(h_c, h_centres_n, 1)].a[7]);
+						GO_ORDERED GO_UNROLL(8) for (i64 h_d = 0; h_d < 8; h_d++) {
+							f32 h_x = v_2.a[GO_AT(h_d, 8, 0)];
+							h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]);
+						}
 						if (h_away < h_least) {
-							f32 v_4 = h_away;
+							f32 v_5 = h_away;
 							h_best = h_c;
-							h_least = v_4;
+							h_least = v_5;
 						}
 					}
-					T_8_f32 v_5 = h_points[GO_AT(h_p, h_points_n, 2)];
-					f32 h_x_8 = v_5.a[0];
-					i64 v_6 = h_best;
-					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_6, 32, 3)].a[0]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_6, 32, 3)].a[0] + h_x_8;
-					f32 h_x_9 = v_5.a[1];
-					i64 v_7 = h_best;
-					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_7, 32, 3)].a[1]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_7, 32, 3)].a[1] + h_x_9;
-					f32 h_x_10 = v_5.a[2];
-					i64 v_8 = h_best;
-					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[2]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[2] + h_x_10;
-					f32 h_x_11 = v_5.a[3];
+					T_8_f32 v_6 = h_points[GO_AT(h_p, h_points_n, 2)];
+					GO_ORDERED GO_UNROLL(8) for (i64 h_d_1 = 0; h_d_1 < 8; h_d_1++) {
+						f32 h_x_1 = v_6.a[GO_AT(h_d_1, 8, 2)];
+						i64 v_8 = h_best;
+						GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;
+					}
 					i64 v_9 = h_best;
-					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_9, 32, 3)].a[3]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_9, 32, 3)].a[3] + h_x_11;
-					f32 h_x_12 = v_5.a[4];
-					i64 v_10 = h_best;
-					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_10, 32, 3)].a[4]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_10, 32, 3)].a[4] + h_x_12;
-					f32 h_x_13 = v_5.a[5];
-					i64 v_11 = h_best;
-					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_11, 32, 3)].a[5]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_11, 32, 3)].a[5] + h_x_13;
-					f32 h_x_14 = v_5.a[6];
-					i64 v_12 = h_best;
-					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_12, 32, 3)].a[6]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_12, 32, 3)].a[6] + h_x_14;
-					f32 h_x_15 = v_5.a[7];
-					i64 v_13 = h_best;
-					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_13, 32, 3)].a[7]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_13, 32, 3)].a[7] + h_x_15;
-					i64 v_14 = h_best;
-					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_14, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_14, 32, 4)].a[8] + 1.0f;
+					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8] + 1.0f;
 				}
 			}
 		}
@@ -432,7 +370,7 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 				sums[part][best][8]++
 			}
 		}
-//line lloyd_kernels.go:436
+//line lloyd_kernels.go:374
 	}
 }
 
@@ -454,7 +392,7 @@ func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 			}
 			centres[c][d] = sum / max(points, 1)
 		}
-//line lloyd_kernels.go:458
+//line lloyd_kernels.go:396
 	}
 }
 
