@@ -2,7 +2,6 @@ package translate
 
 import (
 	"regexp"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -82,36 +81,33 @@ func TestStepsOfCountedLoops(t *testing.T) {
 	}
 }
 
-// A short loop over an array of the thread's own is written out, so that the array is in registers.
+// A short loop over an array of the thread's own may be unrolled, so that the array is in registers.
 func TestUnrolledLoops(t *testing.T) {
 	t.Parallel()
-	constant := regexp.MustCompile(`h_(\w) [<>]=? \d+; `)
-	for body, left := range map[string][]string{
-		"for _, s := range v[0] {\n y[0] += s\n}":                                             nil,
-		"p := v[0]\nfor d := range p {\n y[d] += p[d]\n}":                                     nil,
-		"p := v[0]\nfor d := range 7 {\n y[0] += p[d+1]\n}":                                   nil,
-		"var p pair\nfor d := 3; d >= 0; d-- {\n p.list[d] = a\n}\ny[0] = p.list[1]":          nil,
-		"var p pair\nfor d := 3; d >= 0; d-- {\n p.list[d] = a\n}\ny[0] = p.list[n&3]":        {"d"}, // it stays in memory
-		"for d := 0; d < 8; d += 2 {\n y[d] = big[d/2]\n}":                                    nil,
-		"var q [3][3]float32\nfor i := range 3 {\n for j := range 3 {\n  q[i][j] += a\n }\n}": nil,
-		"for i := range x {\n for _, s := range v[i] {\n  y[i] += s\n }\n}":                   nil,
-		"for i, s := range w[0] {\n y[i] += s\n}":                                             {"i"}, // too many
-		"for d := range v[0] {\n y[d] += v[0][d]\n}":                                          {"d"}, // not the thread's own
-		"for d := range 8 {\n y[d] = a\n}":                                                    {"d"}, // no array
-		"p := v[0]\nfor d := range 8 {\n y[d] += p[n&7]\n}":                                   {"d"}, // one element
-		"p := v[0]\nfor d := range 8 {\n if d < 7 {\n  y[0] += p[d+1]\n }\n}":                 {"d"}, // no element 8
-		"s := grid.Shared[[8]float32](t)\nfor d := range 8 {\n s[d] = a\n}":                   {"d"},
-		"for i, s := range v[0] {\n for k := range x {\n  y[k] += s\n }\n y[i]++\n}":          {"i"}, // long
-		"for i, s := range v[0] {\n y[i] += s / a\n if s > a {\n  break\n }\n}":               {"i"},
-		"for i, s := range v[0] {\n if s > a {\n  continue\n }\n y[i] += s / a\n}":            {"i"},
-		"for i, s := range v[0] {\n y[i] += s / a\n if s > a {\n  return\n }\n}":              {"i"},
+	unrolled := regexp.MustCompile(`GO_UNROLL\((\d+)\)`)
+	for body, rounds := range map[string][]string{
+		"for _, s := range v[0] {\n y[0] += s\n}":                                             {"8"},
+		"p := v[0]\nfor d := range p {\n y[d] += p[d]\n}":                                     {"8"},
+		"p := v[0]\nfor d := range 7 {\n y[0] += p[d+1]\n}":                                   {"7"},
+		"var p pair\nfor d := 3; d >= 0; d-- {\n p.list[d] = a\n}\ny[0] = p.list[n&3]":        {"4"},
+		"for d := 0; d < 8; d += 2 {\n y[d] = big[d/2]\n}":                                    {"4"},
+		"var q [3][3]float32\nfor i := range 3 {\n for j := range 3 {\n  q[i][j] += a\n }\n}": {"3", "3"},
+		"for i := range x {\n for _, s := range v[i] {\n  y[i] += s\n }\n}":                   {"8"},
+		"for _, s := range w[0] {\n y[0] += s\n}":                                             nil, // too many
+		"for d := range v[0] {\n y[d] += v[0][d]\n}":                                          nil, // not the thread's own
+		"var p pair\np.set(a)\ny[0] = p.list[n&3]":                                            nil,
+		"for d := range 8 {\n y[d] = a\n}":                                                    nil, // no array
+		"p := v[0]\nfor range 8 {\n y[0] += p[n&7]\n}":                                        nil, // one element
+		"p := v[0]\nfor d := range int(n) {\n y[0] += p[d&7]\n}":                              nil, // not known how many
+		"s := grid.Shared[[8]float32](t)\nfor d := range 8 {\n s[d] = a\n}":                   nil,
+		"for _, s := range v[0] {\n for k := range x {\n  y[k] += s\n }\n}":                   nil, // long
+		"for _, s := range v[0] {\n for range 100 {\n  y[0] += s\n }\n}":                      nil,
+		"for _, s := range v[0] {\n y[0] += s / a\n if s > a {\n  break\n }\n}":               {"8"},
 	} {
 		var got []string
-		for _, found := range constant.FindAllStringSubmatch(texts(t, body), -1) {
-			if !slices.Contains(got, found[1]) {
-				got = append(got, found[1])
-			}
+		for _, found := range unrolled.FindAllStringSubmatch(texts(t, body), -1) {
+			got = append(got, found[1])
 		}
-		assert.Equal(t, left, got, body)
+		assert.Equal(t, rounds, got, body)
 	}
 }

@@ -77,23 +77,3 @@ func TestStoresThroughIndexesInMemory(t *testing.T) {
 		assert.Equal(t, once, strings.Count(c, "\tGO_ONCE(h_y["), "%s:\n%s", other, c)
 	}
 }
-
-// Elements whose indexes differ by a constant are apart, unless a loop changes the rest of the index.
-func TestStoresToElementsApart(t *testing.T) {
-	t.Parallel()
-	for body, once := range map[string]int{
-		"y[4*i+1] = 5\n\ty[4*i+2] = 7":                           0,
-		"y[4*i+1] += 5\n\ty[4*i+2] += 7":                         0, // the indexes are lets
-		"y[4*i+1] = 5\n\ty[4*n+2] = 7":                           2,
-		"for k := range n {\n\ty[k+1] = 5\n\ty[k+2] = 7\n\t}":    2,
-		"for i < 9 {\n\ty[i+1] = 5\n\ty[i+2] = 7\n\ti += n\n\t}": 2,
-	} {
-		p, err := translate.Checked("package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n" +
-			"//halyard:kernel\nfunc k(t grid.Thread, n int, y []int32) {\n\ti := t.Global(0)\n\t" + body + "\n\t_ = i\n}\n")
-		require.NoError(t, err, body)
-		program, err := build.Program(p.Package)
-		require.NoError(t, err, body)
-		c := cprint.Print(program, facts.NarrowOf(program)).C
-		assert.Equal(t, once, strings.Count(c, "\tGO_ONCE(h_y["), "%s:\n%s", body, c)
-	}
-}

@@ -50,6 +50,7 @@ FUNCTION u64 halyard_blocks(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDi
 #define GO_APART 1
 #define GO_EACH 1
 #define GO_ORDERED
+#define GO_UNROLL(n)
 #define GO_COUNT(n) (n)
 #define GO_CUT(T, x) ((T)(x))
 #define GO_F32(x) ((f32)(x))

@@ -120,6 +120,13 @@
 #else
 #define GO_ORDERED
 #endif
+/* GO_UNROLL comes before loops of n rounds over a small array of the thread's own. PoCL leaves the array in memory if it does not unroll the loop at once;
+   Rusticl gains nothing. */
+#if defined(POCL_DEVICE_ADDRESS_BITS) || defined(__INTEL_LLVM_COMPILER)
+#define GO_UNROLL(n) __attribute__((opencl_unroll_hint(n)))
+#else
+#define GO_UNROLL(n)
+#endif
 /* PoCL 7.1 reads memory again where a value that was read before a barrier is needed after it (pocl/pocl#2269). PoCL 3.1 and 7.1 move stores past other
    uses of the same element by the same thread. */
 #ifdef POCL_DEVICE_ADDRESS_BITS

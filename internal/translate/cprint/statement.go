@@ -259,6 +259,9 @@ func (f *function) loop(s *ir.Stmt) {
 	if f.Ordered[s] {
 		order = "GO_ORDERED "
 	}
+	if n := f.Unroll[s]; n > 0 {
+		order += fmt.Sprintf("GO_UNROLL(%d) ", n)
+	}
 	j := f.enter(s)
 	if s.Count != nil {
 		f.line("%s%s {", order, f.count(s.Count, f.Steady[s]))

@@ -4,15 +4,14 @@
 // [Devices] copies a program and applies all passes to the copy. Packages cprint and spirv print the copy. The loops for the host are cut
 // from the text of the author, so they keep the program as package build made it.
 //
-//   - unroll.go: loops with few rounds over a small array of the thread's own are written out, so that the indexes are constants.
 //   - hoist.go: loads whose result is the same in all rounds of a loop are moved in front of the loop.
 //
 // # Where things go
 //
 // A new pass: a function like hoist in a file of its own, and its name in the list All. A pass changes statements only as far as it must,
 // because the rules of package quirks were found for the statements that authors write. It never moves a value into a loop. It stays only
-// if a measurement shows that it gains. The test beside this file compares the interpreter's results with and without passes on random
-// kernels.
+// if a measurement shows that it gains. TestInterpreterEqualsGo of package translate compares results after the passes with those of Go
+// on random kernels.
 package passes
 
 import (
@@ -32,7 +31,7 @@ type Pass struct {
 }
 
 // All are the passes, in the order in which they run.
-var All = []Pass{{"unroll", unroll}, {"hoist", hoist}}
+var All = []Pass{{"hoist", hoist}}
 
 // Run changes a program that [Copy] has made.
 func (p Pass) Run(program *ir.Program) {
@@ -85,11 +84,10 @@ type copier struct {
 	values map[*ir.Value]*ir.Value // what replaces bound values
 	stmts  map[*ir.Stmt]*ir.Stmt   // the copies of loops and switches
 	calls  map[*ir.Function]*ir.Function
-	folds  bool // constants are computed
 }
 
 func newCopier(b *ir.Builder, calls map[*ir.Function]*ir.Function) *copier {
-	return &copier{b, map[*ir.Value]*ir.Value{}, map[*ir.Stmt]*ir.Stmt{}, calls, false}
+	return &copier{b, map[*ir.Value]*ir.Value{}, map[*ir.Stmt]*ir.Stmt{}, calls}
 }
 
 func (c *copier) region(r *ir.Region) *ir.Region {
@@ -161,9 +159,6 @@ func (c *copier) computed(v *ir.Value) *ir.Value {
 	made.Place, made.Args = c.place(v.Place), c.list(v.Args)
 	if g := c.calls[v.Call]; g != nil {
 		made.Call = g
-	}
-	if c.folds {
-		fold(&made)
 	}
 	return &made
 }

@@ -7,6 +7,93 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
+const (
+	mostUnrolled = 16   // rounds
+	mostInRounds = 1024 // statements in all rounds
+	smallArray   = 16 * 8
+)
+
+// unrolled returns the number of rounds of a short loop over a small private array, or 0 for another loop. PoCL leaves the array in memory if it does not
+// unroll the loop at once.
+func (q *pass) unrolled(loop *ir.Stmt) int {
+	n := rounds(loop)
+	if n < 2 || n > mostUnrolled || statements(loop) > mostInRounds {
+		return 0
+	}
+	own := false
+	array := func(t *ir.Type, index *ir.Value) {
+		own = own || index != nil && t.Kind == ir.Array && t.Size() <= smallArray && counts(index, loop.Count.Index)
+	}
+	place := func(p *ir.Place) {
+		if p == nil || p.Local == nil || p.Local.Space != ir.Private {
+			return
+		}
+		t := p.Local.Type
+		for _, s := range p.Path {
+			array(t, s.Index)
+			t = t.Inner(s.Field)
+		}
+	}
+	loop.Then.Visit(func(s *ir.Stmt) { place(s.Place) }, func(v *ir.Value) {
+		place(v.Place)
+		if v.Op == ir.Extract && len(v.Args) == 2 {
+			array(v.Args[0].Type, v.Args[1])
+		}
+	})
+	if !own {
+		return 0
+	}
+	return n
+}
+
+// counts reports whether a value is computed from the index of a loop.
+func counts(v, index *ir.Value) bool {
+	if v == index {
+		return true
+	}
+	for _, a := range v.Operands() {
+		if counts(a, index) {
+			return true
+		}
+	}
+	return false
+}
+
+// rounds returns how many rounds a loop takes at most, or math.MaxInt32 if this number is not a known constant.
+func rounds(loop *ir.Stmt) int {
+	if n, ok := facts.ConstantRounds(loop); ok && loop.Count != nil && loop.Count.Index.Type.Signed() {
+		return int(n)
+	}
+	return math.MaxInt32
+}
+
+// statements returns how many statements a loop runs at most, capped at math.MaxInt32.
+func statements(loop *ir.Stmt) int64 {
+	n := int64(1)
+	for _, r := range loop.Regions() {
+		n += inRegion(r)
+	}
+	return min(n*int64(rounds(loop)), math.MaxInt32)
+}
+
+func inRegion(r *ir.Region) (n int64) {
+	for _, s := range r.List {
+		switch {
+		case s.Do == ir.Loop:
+			n += statements(s)
+			continue
+		case s.Do == ir.Let && s.Value.Op == ir.Call:
+			n += inRegion(s.Value.Call.Body)
+		}
+		n++
+		for _, in := range s.Regions() {
+			n += inRegion(in)
+		}
+		n = min(n, math.MaxInt32)
+	}
+	return n
+}
+
 // steady reports whether the step of a loop that counts up never overflows its type. Then the step can be a signed sum, which must not overflow in C. Since it
 // does not overflow, compilers can compute the number of rounds, and NVIDIA's compiler needs fewer instructions.
 func (q *pass) steady(loop *ir.Stmt) bool {

@@ -8,7 +8,7 @@
 //   - memory.go: PoCL repeats a read after a barrier, and moves a store past other uses of the same element; Rusticl crashes if a thread indexes an array argument by a variable.
 //   - loops.go: PoCL keeps threads together in loops that some of the threads leave; Intel's compiler assumes that rounds of a loop are independent; Mesa's
 //     drivers end loops after some number of rounds; compilers for processors vectorize threads only if there are no conditions.
-//   - counted.go: NVIDIA's compiler counts rounds only if sums do not wrap around.
+//   - counted.go: PoCL leaves small arrays in memory if it does not unroll loops over them; NVIDIA's compiler counts rounds only if sums do not wrap around.
 //   - numbers.go: operations on numbers that Intel's compiler or Mesa's compiler gets wrong.
 //
 // # Where things go

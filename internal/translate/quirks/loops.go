@@ -15,7 +15,7 @@ func (q *pass) loops() {
 		case ir.Loop:
 			has = true
 			q.Apart[s], q.Ordered[s] = q.apart(s), q.ordered(s)
-			q.Steady[s] = q.steady(s)
+			q.Unroll[s], q.Steady[s] = q.unrolled(s), q.steady(s)
 		case ir.Return:
 			q.Looped[s] = q.f.Kernel && has
 		}

@@ -141,26 +141,11 @@ func (q *pass) overlap(x, y []ir.Part) bool {
 			return false
 		case a.Index != nil && a.Index.Op == ir.Const && b.Index.Op == ir.Const && a.Index.Const != b.Index.Const && a.Col == nil:
 			return false
-		case a.Index != nil && a.Col == nil && q.distinct(a.Index, b.Index):
-			return false
 		case a.Index != nil && !facts.SameValue(a.Index, b.Index, q.onlyRead) || a.Col != nil && !facts.SameValue(a.Col, b.Col, q.onlyRead):
 			return true
 		}
 	}
 	return len(x) != len(y)
-}
-
-// distinct reports whether two indexes differ by a constant in all rounds of all loops, like i+1 and i+2 if no loop changes i.
-func (q *pass) distinct(a, b *ir.Value) bool {
-	offset := func(v *ir.Value) (*ir.Value, any) {
-		if v.Op == ir.Add && v.Args[1].Op == ir.Const {
-			return v.Args[0], v.Args[1].Const
-		}
-		return v, nil
-	}
-	x, n := offset(a)
-	y, m := offset(b)
-	return n != nil && m != nil && n != m && !q.changes(x) && facts.SameValue(x, y, q.onlyRead)
 }
 
 // recurs reports whether an index that differs between the rounds of a loop may be the same number in two of the rounds, like k&3.

@@ -9,7 +9,7 @@ import (
 func Of(f *ir.Function, waits bool, effects map[*ir.Function]*facts.Effects) *Table {
 	q := &pass{f: f, effects: effects, inLoops: map[*ir.Value]bool{}, Table: &Table{Waits: waits, Again: map[*ir.Value]bool{}, Stored: map[*ir.Stmt]bool{},
 		Settled: map[any]bool{}, Own: map[*ir.Param]bool{}, Apart: map[*ir.Stmt]string{}, Ordered: map[*ir.Stmt]bool{},
-		Steady: map[*ir.Stmt]bool{}, Looped: map[*ir.Stmt]bool{}}}
+		Unroll: map[*ir.Stmt]int{}, Steady: map[*ir.Stmt]bool{}, Looped: map[*ir.Stmt]bool{}}}
 	q.memory()
 	q.loops()
 	if f.Kernel {

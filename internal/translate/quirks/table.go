@@ -14,6 +14,7 @@ type Table struct {
 	Own     map[*ir.Param]bool  // arguments that a kernel copies first
 	Apart   map[*ir.Stmt]string // the macros for loops that each thread runs by itself
 	Ordered map[*ir.Stmt]bool   // loops whose rounds run one after the other
+	Unroll  map[*ir.Stmt]int    // the number of rounds of loops that the compiler is told to unroll
 	Steady  map[*ir.Stmt]bool   // loops whose step never wraps around
 	Looped  map[*ir.Stmt]bool   // returns of a kernel that first check whether the device still runs loops
 	Loops   bool                // the kernel makes this check at its end
