@@ -33,5 +33,6 @@ func treeSumPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, values
 		lanes.Store(lanes.Load[simd.Float32s](&x0[at]), &values1[at])
 //line main_kernels_simd.go:35
 	}
+	lanes.ClearUpper()
 	return true
 }

@@ -58,7 +58,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { luInner(t, at, a) })
 	}),
 	"fftStage": kernel.Bounded([]uint32{129}, func(blk *kernel.Block) {
-		s_ := int(kernel.Number[int64](blk, 0))
+		s := int(kernel.Number[int64](blk, 0))
 		wr := kernel.Slice[float32](blk, 1)
 		wi := kernel.Slice[float32](blk, 3)
 		xr := kernel.Slice[float32](blk, 5)
@@ -68,20 +68,20 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if fftStageVectors != nil {
-					if row = fftStageVectors(row, s_, wr, wi, xr, xi, yr, yi); row.First() >= row.End {
+					if row = fftStageVectors(row, s, wr, wi, xr, xi, yr, yi); row.First() >= row.End {
 						continue
 					}
 				}
-				fftStageRow(row, s_, wr, wi, xr, xi, yr, yi)
+				fftStageRow(row, s, wr, wi, xr, xi, yr, yi)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			fftStage(t, s_, wr, wi, xr, xi, yr, yi)
+			fftStage(t, s, wr, wi, xr, xi, yr, yi)
 		}
 	}),
 	"fftShort": kernel.Bounded([]uint32{120}, func(blk *kernel.Block) {
-		s_ := int(kernel.Number[int64](blk, 0))
+		s := int(kernel.Number[int64](blk, 0))
 		wr := kernel.Slice[float32](blk, 1)
 		wi := kernel.Slice[float32](blk, 3)
 		xr := kernel.Slice[float32](blk, 5)
@@ -90,12 +90,12 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		yi := kernel.Slice[float32](blk, 11)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				fftShortRow(row, s_, wr, wi, xr, xi, yr, yi)
+				fftShortRow(row, s, wr, wi, xr, xi, yr, yi)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			fftShort(t, s_, wr, wi, xr, xi, yr, yi)
+			fftShort(t, s, wr, wi, xr, xi, yr, yi)
 		}
 	}),
 	"align": kernel.Bounded(grid.Steps(16853), func(blk *kernel.Block) {
@@ -301,44 +301,44 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			bfs(t, level, starts, ends, from, to)
 		}
 	}),
-}, Indexes: []string{"kernels.go:21", "kernels.go:26", "kernels.go:27", "kernels.go:29", "kernels.go:34", "kernels.go:47", "kernels.go:49", "kernels.go:51", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:80", "kernels.go:81", "kernels.go:83", "kernels.go:85", "kernels.go:87", "kernels.go:99", "kernels.go:100", "kernels.go:101", "kernels.go:102", "kernels.go:114", "kernels.go:115", "kernels.go:116", "kernels.go:117", "kernels.go:135", "kernels.go:138", "kernels.go:151", "kernels.go:155", "kernels.go:157", "kernels.go:161", "kernels.go:163", "kernels.go:184", "kernels.go:187", "kernels.go:192", "kernels.go:194", "kernels.go:202", "kernels.go:231", "kernels.go:213", "kernels.go:215", "kernels.go:216", "kernels.go:217", "kernels.go:218", "kernels.go:221", "kernels.go:222", "kernels.go:223", "kernels.go:224", "kernels.go:225", "kernels.go:226", "kernels.go:242", "kernels.go:243", "kernels.go:244", "kernels.go:250", "kernels.go:251", "kernels.go:252", "kernels.go:253", "kernels.go:254", "kernels.go:265", "kernels.go:266", "kernels.go:267", "kernels.go:268", "kernels.go:279", "kernels.go:290", "kernels.go:291", "kernels.go:292", "kernels.go:294", "kernels.go:316", "kernels.go:320", "kernels.go:321", "kernels.go:326", "kernels.go:328", "kernels.go:331", "kernels.go:343", "kernels.go:345", "kernels.go:347", "kernels.go:361", "kernels.go:366", "kernels.go:368", "kernels.go:370", "kernels.go:376", "kernels.go:388", "kernels.go:390", "kernels.go:391", "kernels.go:392", "kernels.go:398"}, Kernels: map[string]kernel.Written{
-	"luDiagonal": {Code: "k_luDiagonal", Params: []string{"at", "a", "a.Rows()", "a.Cols()"},
+}, Indexes: []string{"kernels.go:21", "kernels.go:26", "kernels.go:27", "kernels.go:29", "kernels.go:34", "kernels.go:47", "kernels.go:49", "kernels.go:51", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:80", "kernels.go:81", "kernels.go:83", "kernels.go:85", "kernels.go:87", "kernels.go:99", "kernels.go:100", "kernels.go:101", "kernels.go:102", "kernels.go:114", "kernels.go:115", "kernels.go:116", "kernels.go:117", "kernels.go:135", "kernels.go:138", "kernels.go:151", "kernels.go:155", "kernels.go:157", "kernels.go:161", "kernels.go:163", "kernels.go:184", "kernels.go:187", "kernels.go:192", "kernels.go:194", "kernels.go:202", "kernels.go:231", "kernels.go:213", "kernels.go:215", "kernels.go:216", "kernels.go:217", "kernels.go:218", "kernels.go:221", "kernels.go:222", "kernels.go:223", "kernels.go:224", "kernels.go:225", "kernels.go:226", "kernels.go:242", "kernels.go:243", "kernels.go:244", "kernels.go:250", "kernels.go:251", "kernels.go:252", "kernels.go:253", "kernels.go:254", "kernels.go:265", "kernels.go:266", "kernels.go:267", "kernels.go:268", "kernels.go:279", "kernels.go:290", "kernels.go:291", "kernels.go:292", "kernels.go:294", "kernels.go:310", "kernels.go:316", "kernels.go:320", "kernels.go:321", "kernels.go:326", "kernels.go:328", "kernels.go:331", "kernels.go:343", "kernels.go:345", "kernels.go:347", "kernels.go:361", "kernels.go:366", "kernels.go:368", "kernels.go:370", "kernels.go:376", "kernels.go:388", "kernels.go:390", "kernels.go:391", "kernels.go:392", "kernels.go:398"}, Kernels: map[string]kernel.Written{
+	"luDiagonal": {Code: "k_luDiagonal", Params: []string{"at", "a", "a.Rows()", "a.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}},
 		Footprint: kernel.Footprint{Why: "kernels.go:21: the index of a does not follow t.Global(0)", Of: luDiagonalFootprint}},
-	"luRight": {Code: "k_luRight", Params: []string{"at", "a", "a.Rows()", "a.Cols()"},
+	"luRight": {Code: "k_luRight", Params: []string{"at", "a", "a.Rows()", "a.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}},
 		Footprint: kernel.Footprint{Why: "kernels.go:47: the index of a does not follow t.Global(0)", Of: luRightFootprint}},
-	"luBelow": {Code: "k_luBelow", Params: []string{"at", "a", "a.Rows()", "a.Cols()"},
+	"luBelow": {Code: "k_luBelow", Params: []string{"at", "a", "a.Rows()", "a.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}},
 		Footprint: kernel.Footprint{Why: "kernels.go:66: the index of a does not follow t.Global(0)", Of: luBelowFootprint}},
-	"luInner": {Code: "k_luInner", Params: []string{"at", "a", "a.Rows()", "a.Cols()"}, Dims: 2, DimsAt: "kernels.go:78",
+	"luInner": {Code: "k_luInner", Params: []string{"at", "a", "a.Rows()", "a.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}}, Dims: 2, DimsAt: "kernels.go:78",
 		Footprint: kernel.Footprint{Why: "kernels.go:80: the index of a does not follow t.Global(0)", Of: luInnerFootprint}},
-	"fftStage": {Code: "k_fftStage", Params: []string{"s", "wr", "len(wr)", "wi", "len(wi)", "xr", "len(xr)", "xi", "len(xi)", "yr", "len(yr)", "yi", "len(yi)"}, Dims: 2, DimsAt: "kernels.go:94",
+	"fftStage": {Code: "k_fftStage", Params: []string{"s", "wr", "len(wr)", "wi", "len(wi)", "xr", "len(xr)", "xi", "len(xi)", "yr", "len(yr)", "yi", "len(yi)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}, {8}, {10}, {12}}, Dims: 2, DimsAt: "kernels.go:94",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: fftStageFootprint}},
-	"fftShort": {Code: "k_fftShort", Params: []string{"s", "wr", "len(wr)", "wi", "len(wi)", "xr", "len(xr)", "xi", "len(xi)", "yr", "len(yr)", "yi", "len(yi)"},
+	"fftShort": {Code: "k_fftShort", Params: []string{"s", "wr", "len(wr)", "wi", "len(wi)", "xr", "len(xr)", "xi", "len(xi)", "yr", "len(yr)", "yi", "len(yi)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}, {10}, {12}},
 		Footprint: kernel.Footprint{Why: "kernels.go:115: threads may write elements of yr that threads of another t.Global(0) use", Of: fftShortFootprint}},
-	"align": {Code: "k_align", Params: []string{"tiles", "first", "a", "len(a)", "back", "len(back)", "score", "len(score)"},
+	"align": {Code: "k_align", Params: []string{"tiles", "first", "a", "len(a)", "back", "len(back)", "score", "len(score)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}},
 		Footprint: kernel.Footprint{Why: "kernels.go:138: the index of score does not follow t.Global(0)", Of: alignFootprint}},
-	"dct": {Code: "k_dct", Params: []string{"cosines", "len(cosines)", "in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "kernels.go:150",
+	"dct": {Code: "k_dct", Params: []string{"cosines", "len(cosines)", "in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{1}, {3, 4}, {6, 7}}, Dims: 2, DimsAt: "kernels.go:150",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: dctFootprint}},
-	"lavaMD": {Code: "k_lavaMD", Params: []string{"boxes", "alpha", "near", "len(near)", "all", "len(all)", "pull", "len(pull)"}, Dims: 2, DimsAt: "kernels.go:179", Rounds: [][]int{{45955}}, RoundsAt: "kernels.go:186",
+	"lavaMD": {Code: "k_lavaMD", Params: []string{"boxes", "alpha", "near", "len(near)", "all", "len(all)", "pull", "len(pull)"}, Most: 2147418112, Sizes: [][]int{{0}, {3}, {5}, {7}}, Dims: 2, DimsAt: "kernels.go:179", Rounds: [][]int{{45955}}, RoundsAt: "kernels.go:186",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: lavaMDFootprint}},
-	"aes": {Code: "k_aes", Params: []string{"keys", "len(keys)", "tables", "len(tables)", "last", "len(last)", "in", "len(in)", "out", "len(out)"},
+	"aes": {Code: "k_aes", Params: []string{"keys", "len(keys)", "tables", "len(tables)", "last", "len(last)", "in", "len(in)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: aesFootprint}},
-	"sradFlow": {Code: "k_sradFlow", Params: []string{"q0", "in", "in.Rows()", "in.Cols()", "north", "north.Rows()", "north.Cols()", "south", "south.Rows()", "south.Cols()", "west", "west.Rows()", "west.Cols()", "east", "east.Rows()", "east.Cols()", "flow", "flow.Rows()", "flow.Cols()"}, Dims: 2, DimsAt: "kernels.go:238",
+	"sradFlow": {Code: "k_sradFlow", Params: []string{"q0", "in", "in.Rows()", "in.Cols()", "north", "north.Rows()", "north.Cols()", "south", "south.Rows()", "south.Cols()", "west", "west.Rows()", "west.Cols()", "east", "east.Rows()", "east.Cols()", "flow", "flow.Rows()", "flow.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}, {5, 6}, {8, 9}, {11, 12}, {14, 15}, {17, 18}}, Dims: 2, DimsAt: "kernels.go:238",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: sradFlowFootprint}},
-	"sradStep": {Code: "k_sradStep", Params: []string{"part", "north", "north.Rows()", "north.Cols()", "south", "south.Rows()", "south.Cols()", "west", "west.Rows()", "west.Cols()", "east", "east.Rows()", "east.Cols()", "flow", "flow.Rows()", "flow.Cols()", "in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "kernels.go:261",
+	"sradStep": {Code: "k_sradStep", Params: []string{"part", "north", "north.Rows()", "north.Cols()", "south", "south.Rows()", "south.Cols()", "west", "west.Rows()", "west.Cols()", "east", "east.Rows()", "east.Cols()", "flow", "flow.Rows()", "flow.Cols()", "in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}, {5, 6}, {8, 9}, {11, 12}, {14, 15}, {17, 18}, {20, 21}}, Dims: 2, DimsAt: "kernels.go:261",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: sradStepFootprint}},
-	"pathfinder": {Code: "k_pathfinder", Params: []string{"row", "wall", "len(wall)", "from", "len(from)", "to", "len(to)"},
+	"pathfinder": {Code: "k_pathfinder", Params: []string{"row", "wall", "len(wall)", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pathfinderFootprint}},
-	"spmv": {Code: "k_spmv", Params: []string{"starts", "len(starts)", "cols", "len(cols)", "values", "len(values)", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:291",
+	"spmv": {Code: "k_spmv", Params: []string{"starts", "len(starts)", "cols", "len(cols)", "values", "len(values)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:291",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: spmvFootprint}},
-	"queens": {Code: "k_queens", Params: []string{"n", "counts", "len(counts)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:315",
+	"queens": {Code: "k_queens", Params: []string{"n", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:315",
 		Footprint: kernel.Footprint{Why: "kernels.go:331: the index of counts does not follow t.Global(0)", Of: queensFootprint}},
-	"bitonicFar": {Code: "k_bitonicFar", Params: []string{"size", "apart", "x", "len(x)"}, Dims: 2, DimsAt: "kernels.go:338",
+	"bitonicFar": {Code: "k_bitonicFar", Params: []string{"size", "apart", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{3}}, Dims: 2, DimsAt: "kernels.go:338",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: bitonicFarFootprint}},
-	"bitonicNear": {Code: "k_bitonicNear", Params: []string{"size", "x", "len(x)"},
+	"bitonicNear": {Code: "k_bitonicNear", Params: []string{"size", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicNearFootprint}},
-	"bfs": {Code: "k_bfs", Params: []string{"level", "starts", "len(starts)", "ends", "len(ends)", "from", "len(from)", "to", "len(to)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:391",
+	"bfs": {Code: "k_bfs", Params: []string{"level", "starts", "len(starts)", "ends", "len(ends)", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:391",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bfsFootprint}},
-}, Format: 2, Sources: []string{
+}, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,max,min,uint32,uint8 main",
 	"kernels.go aes 5d1f07754eac64be",
 	"kernels.go align a92ee7787a772071",
@@ -381,14 +381,15 @@ typedef u8 go_size_T_256_u32[sizeof(T_256_u32) == 1024 ? 1 : -1];
 typedef u8 go_size_T_256_u8[sizeof(T_256_u8) == 256 ? 1 : -1];
 typedef u8 go_size_T_16_u8[sizeof(T_16_u8) == 16 ? 1 : -1];
 FUNCTION i32 go_max_i32(i32 x, i32 y) { return y > x ? y : x; }
-FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
-FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
+FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }
+FUNCTION GO_INT go_min_GO_INT(GO_INT x, GO_INT y) { return y < x ? y : x; }
 FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? y : x) : y > x ? y : x; }
 FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? x : y) : y < x ? y : x; }
 FUNCTION i32 go_min_i32(i32 x, i32 y) { return y < x ? y : x; }
 FUNCTION u32 go_shl_u32(u32 x, u64 n) { return n < 32 ? (u32)((u32)x << n) : (u32)0; }
 FUNCTION u32 go_div_u32(u32 x, u32 y) { u32 q = x / (y == 0 ? 1 : y); return y == 0 ? 0 : q; }
 FUNCTION u32 go_rem_u32(u32 x, u32 y) { u32 q = x % (y == 0 ? 1 : y); return q; }
+FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 
 KERNEL void k_luDiagonal(i64 h_at, GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m GO_FAULTS) {
 	LOCAL T_16_16_f32 h_part;
@@ -401,52 +402,52 @@ KERNEL void k_luDiagonal(i64 h_at, GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m GO_FAUL
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
-	GO_ORDERED for (i64 h_k = 0; h_k < 16; h_k++) {
-		GO_ONCE(h_part.a[GO_AT(h_me, 16, 0)].a[GO_AT(h_k, 16, 0)]) = GO_ONCE(h_a[GO_CELL((i64)((u64)h_at + (u64)h_me), (i64)((u64)h_at + (u64)h_k), h_a_n, h_a_m, 0)]);
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_ORDERED for (GO_INT h_k = 0; h_k < 16; h_k++) {
+		GO_ONCE(h_part.a[GO_AT(h_me, 16, 0)].a[GO_AT(h_k, 16, 0)]) = GO_ONCE(h_a[GO_CELL_OF((GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_me), (GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_k), h_a_n, h_a_m, 0)]);
 	}
-	GO_ORDERED for (i64 h_k_1 = 0; h_k_1 < 15; h_k_1++) {
+	GO_ORDERED for (GO_INT h_k_1 = 0; h_k_1 < 15; h_k_1++) {
 		BARRIER();
 		if (h_me > h_k_1) {
 			f32 h_l = GO_ONCE(h_part.a[GO_AT(h_me, 16, 1)].a[GO_AT(h_k_1, 16, 1)]) / GO_ONCE(h_part.a[GO_AT(h_k_1, 16, 1)].a[GO_AT(h_k_1, 16, 1)]);
 			GO_ONCE(h_part.a[GO_AT(h_me, 16, 2)].a[GO_AT(h_k_1, 16, 2)]) = h_l;
-			GO_ORDERED for (i64 h_j = (i64)((u64)h_k_1 + 1); h_j < 16; h_j++) {
+			GO_ORDERED for (GO_INT h_j = h_k_1 + 1; h_j < 16; h_j++) {
 				GO_ONCE(h_part.a[GO_AT(h_me, 16, 3)].a[GO_AT(h_j, 16, 3)]) = GO_ONCE(h_part.a[GO_AT(h_me, 16, 3)].a[GO_AT(h_j, 16, 3)]) - h_l * GO_ONCE(h_part.a[GO_AT(h_k_1, 16, 3)].a[GO_AT(h_j, 16, 3)]);
 			}
 		}
 	}
-	GO_ORDERED for (i64 h_k_2 = 0; h_k_2 < 16; h_k_2++) {
-		GO_ONCE(h_a[GO_CELL((i64)((u64)h_at + (u64)h_me), (i64)((u64)h_at + (u64)h_k_2), h_a_n, h_a_m, 4)]) = GO_ONCE(h_part.a[GO_AT(h_me, 16, 4)].a[GO_AT(h_k_2, 16, 4)]);
+	GO_ORDERED for (GO_INT h_k_2 = 0; h_k_2 < 16; h_k_2++) {
+		GO_ONCE(h_a[GO_CELL_OF((GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_me), (GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_k_2), h_a_n, h_a_m, 4)]) = GO_ONCE(h_part.a[GO_AT(h_me, 16, 4)].a[GO_AT(h_k_2, 16, 4)]);
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_luRight(i64 h_at, GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m GO_FAULTS) {
 	i64 h_x = (i64)((u64)h_at + 16 + INDEX(0));
-	if (h_x >= h_a_m) {
+	if (h_x >= (GO_INT)h_a_m) {
 		return;
 	}
-	GO_ORDERED for (i64 h_i = 1; h_i < 16; h_i++) {
-		f32 h_v = h_a[GO_CELL((i64)((u64)h_at + (u64)h_i), h_x, h_a_n, h_a_m, 5)];
-		GO_ORDERED for (i64 h_k = 0; h_k < h_i; h_k++) {
-			h_v = h_v - h_a[GO_CELL((i64)((u64)h_at + (u64)h_i), (i64)((u64)h_at + (u64)h_k), h_a_n, h_a_m, 6)] * h_a[GO_CELL((i64)((u64)h_at + (u64)h_k), h_x, h_a_n, h_a_m, 6)];
+	GO_ORDERED for (GO_INT h_i = 1; h_i < 16; h_i++) {
+		f32 h_v = h_a[GO_CELL_OF((GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_i), (GO_INT)h_x, h_a_n, h_a_m, 5)];
+		GO_ORDERED for (GO_INT h_k = 0; h_k < h_i; h_k++) {
+			h_v = h_v - h_a[GO_CELL_OF((GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_i), (GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_k), h_a_n, h_a_m, 6)] * h_a[GO_CELL_OF((GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_k), (GO_INT)h_x, h_a_n, h_a_m, 6)];
 		}
-		GO_ONCE(h_a[GO_CELL((i64)((u64)h_at + (u64)h_i), h_x, h_a_n, h_a_m, 7)]) = h_v;
+		GO_ONCE(h_a[GO_CELL_OF((GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_i), (GO_INT)h_x, h_a_n, h_a_m, 7)]) = h_v;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_luBelow(i64 h_at, GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m GO_FAULTS) {
 	i64 h_y = (i64)((u64)h_at + 16 + INDEX(0));
-	if (h_y >= h_a_n) {
+	if (h_y >= (GO_INT)h_a_n) {
 		return;
 	}
-	GO_ORDERED for (i64 h_j = 0; h_j < 16; h_j++) {
-		f32 h_v = h_a[GO_CELL(h_y, (i64)((u64)h_at + (u64)h_j), h_a_n, h_a_m, 8)];
-		GO_ORDERED for (i64 h_k = 0; h_k < h_j; h_k++) {
-			h_v = h_v - h_a[GO_CELL(h_y, (i64)((u64)h_at + (u64)h_k), h_a_n, h_a_m, 9)] * h_a[GO_CELL((i64)((u64)h_at + (u64)h_k), (i64)((u64)h_at + (u64)h_j), h_a_n, h_a_m, 9)];
+	GO_ORDERED for (GO_INT h_j = 0; h_j < 16; h_j++) {
+		f32 h_v = h_a[GO_CELL_OF((GO_INT)h_y, (GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_j), h_a_n, h_a_m, 8)];
+		GO_ORDERED for (GO_INT h_k = 0; h_k < h_j; h_k++) {
+			h_v = h_v - h_a[GO_CELL_OF((GO_INT)h_y, (GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_k), h_a_n, h_a_m, 9)] * h_a[GO_CELL_OF((GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_k), (GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_j), h_a_n, h_a_m, 9)];
 		}
-		GO_ONCE(h_a[GO_CELL(h_y, (i64)((u64)h_at + (u64)h_j), h_a_n, h_a_m, 10)]) = h_v / h_a[GO_CELL((i64)((u64)h_at + (u64)h_j), (i64)((u64)h_at + (u64)h_j), h_a_n, h_a_m, 10)];
+		GO_ONCE(h_a[GO_CELL_OF((GO_INT)h_y, (GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_j), h_a_n, h_a_m, 10)]) = h_v / h_a[GO_CELL_OF((GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_j), (GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_j), h_a_n, h_a_m, 10)];
 	}
 	GO_LOOPED
 }
@@ -470,74 +471,74 @@ KERNEL void k_luInner(i64 h_at, GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m GO_FAULTS)
 			}
 		}
 	}
-	i64 h_x = (i64)THREAD(0);
-	i64 h_y = (i64)THREAD(1);
-	i64 h_i = (i64)((u64)h_at + 16 + INDEX(1));
-	i64 h_j = (i64)((u64)h_at + 16 + INDEX(0));
-	GO_ONCE(h_left.a[GO_AT(h_y, 16, 11)].a[GO_AT(h_x, 16, 11)]) = GO_ONCE(h_a[GO_CELL(h_i, (i64)((u64)h_at + (u64)h_x), h_a_n, h_a_m, 11)]);
-	GO_ONCE(h_above.a[GO_AT(h_y, 16, 12)].a[GO_AT(h_x, 16, 12)]) = GO_ONCE(h_a[GO_CELL((i64)((u64)h_at + (u64)h_y), h_j, h_a_n, h_a_m, 12)]);
+	GO_INT h_x = (GO_INT)THREAD(0);
+	GO_INT h_y = (GO_INT)THREAD(1);
+	GO_INT h_i = (GO_INT)((GO_UINT)(GO_INT)h_at + 16 + (GO_UINT)INDEX(1));
+	GO_INT h_j = (GO_INT)((GO_UINT)(GO_INT)h_at + 16 + (GO_UINT)INDEX(0));
+	GO_ONCE(h_left.a[GO_AT(h_y, 16, 11)].a[GO_AT(h_x, 16, 11)]) = GO_ONCE(h_a[GO_CELL_OF(h_i, (GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_x), h_a_n, h_a_m, 11)]);
+	GO_ONCE(h_above.a[GO_AT(h_y, 16, 12)].a[GO_AT(h_x, 16, 12)]) = GO_ONCE(h_a[GO_CELL_OF((GO_INT)((GO_UINT)(GO_INT)h_at + (GO_UINT)h_y), h_j, h_a_n, h_a_m, 12)]);
 	BARRIER();
-	f32 h_v = GO_ONCE(h_a[GO_CELL(h_i, h_j, h_a_n, h_a_m, 13)]);
-	GO_ORDERED for (i64 h_k = 0; h_k < 16; h_k++) {
+	f32 h_v = GO_ONCE(h_a[GO_CELL_OF(h_i, h_j, h_a_n, h_a_m, 13)]);
+	GO_ORDERED for (GO_INT h_k = 0; h_k < 16; h_k++) {
 		h_v = h_v - GO_ONCE(h_left.a[GO_AT(h_y, 16, 14)].a[GO_AT(h_k, 16, 14)]) * GO_ONCE(h_above.a[GO_AT(h_k, 16, 14)].a[GO_AT(h_x, 16, 14)]);
 	}
-	GO_ONCE(h_a[GO_CELL(h_i, h_j, h_a_n, h_a_m, 15)]) = h_v;
+	GO_ONCE(h_a[GO_CELL_OF(h_i, h_j, h_a_n, h_a_m, 15)]) = h_v;
 	GO_LOOPED
 }
 
 KERNEL void k_fftStage(i64 h_s, const GLOBAL f32 *h_wr, i64 h_wr_n, const GLOBAL f32 *h_wi, i64 h_wi_n, const GLOBAL f32 *h_xr, i64 h_xr_n, const GLOBAL f32 *h_xi, i64 h_xi_n, GLOBAL f32 *h_yr, i64 h_yr_n, GLOBAL f32 *h_yi, i64 h_yi_n GO_FAULTS) {
-	i64 h_q = (i64)INDEX(0);
-	i64 h_p = (i64)INDEX(1);
-	i64 h_half = h_xr_n / 2;
-	if (h_q >= h_s) {
+	GO_INT h_q = (GO_INT)INDEX(0);
+	GO_INT h_p = (GO_INT)INDEX(1);
+	GO_INT h_half = (GO_INT)h_xr_n / 2;
+	if (h_q >= (GO_INT)h_s) {
 		return;
 	}
-	i64 h_i = (i64)((u64)h_p * (u64)h_s + (u64)h_q);
-	i64 h_o = (i64)(2 * (u64)h_p * (u64)h_s + (u64)h_q);
-	f32 h_dr = h_xr[GO_AT(h_i, h_xr_n, 16)] - h_xr[GO_AT((i64)((u64)h_i + (u64)h_half), h_xr_n, 16)];
-	f32 h_di = h_xi[GO_AT(h_i, h_xi_n, 16)] - h_xi[GO_AT((i64)((u64)h_i + (u64)h_half), h_xi_n, 16)];
-	f32 v_1 = h_xr[GO_AT(h_i, h_xr_n, 17)] + h_xr[GO_AT((i64)((u64)h_i + (u64)h_half), h_xr_n, 17)];
-	f32 v_2 = h_xi[GO_AT(h_i, h_xi_n, 17)] + h_xi[GO_AT((i64)((u64)h_i + (u64)h_half), h_xi_n, 17)];
+	GO_INT h_i = (GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s + (GO_UINT)h_q);
+	GO_INT h_o = (GO_INT)(2 * (GO_UINT)h_p * (GO_UINT)(GO_INT)h_s + (GO_UINT)h_q);
+	f32 h_dr = h_xr[GO_AT(h_i, h_xr_n, 16)] - h_xr[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xr_n, 16)];
+	f32 h_di = h_xi[GO_AT(h_i, h_xi_n, 16)] - h_xi[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xi_n, 16)];
+	f32 v_1 = h_xr[GO_AT(h_i, h_xr_n, 17)] + h_xr[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xr_n, 17)];
+	f32 v_2 = h_xi[GO_AT(h_i, h_xi_n, 17)] + h_xi[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xi_n, 17)];
 	GO_ONCE(h_yr[GO_AT(h_o, h_yr_n, 17)]) = v_1;
 	GO_ONCE(h_yi[GO_AT(h_o, h_yi_n, 17)]) = v_2;
-	GO_ONCE(h_yr[GO_AT((i64)((u64)h_o + (u64)h_s), h_yr_n, 18)]) = h_dr * h_wr[GO_AT((i64)((u64)h_p * (u64)h_s), h_wr_n, 18)] - h_di * h_wi[GO_AT((i64)((u64)h_p * (u64)h_s), h_wi_n, 18)];
-	GO_ONCE(h_yi[GO_AT((i64)((u64)h_o + (u64)h_s), h_yi_n, 19)]) = h_dr * h_wi[GO_AT((i64)((u64)h_p * (u64)h_s), h_wi_n, 19)] + h_di * h_wr[GO_AT((i64)((u64)h_p * (u64)h_s), h_wr_n, 19)];
+	GO_ONCE(h_yr[GO_AT((GO_INT)((GO_UINT)h_o + (GO_UINT)(GO_INT)h_s), h_yr_n, 18)]) = h_dr * h_wr[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wr_n, 18)] - h_di * h_wi[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wi_n, 18)];
+	GO_ONCE(h_yi[GO_AT((GO_INT)((GO_UINT)h_o + (GO_UINT)(GO_INT)h_s), h_yi_n, 19)]) = h_dr * h_wi[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wi_n, 19)] + h_di * h_wr[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wr_n, 19)];
 }
 
 KERNEL void k_fftShort(i64 h_s, const GLOBAL f32 *h_wr, i64 h_wr_n, const GLOBAL f32 *h_wi, i64 h_wi_n, const GLOBAL f32 *h_xr, i64 h_xr_n, const GLOBAL f32 *h_xi, i64 h_xi_n, GLOBAL f32 *h_yr, i64 h_yr_n, GLOBAL f32 *h_yi, i64 h_yi_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
-	i64 h_half = h_xr_n / 2;
+	GO_INT h_i = (GO_INT)INDEX(0);
+	GO_INT h_half = (GO_INT)h_xr_n / 2;
 	if (h_i >= h_half) {
 		return;
 	}
-	i64 h_first = h_i & GO_NOT(i64, (i64)((u64)h_s - 1));
-	f32 h_dr = h_xr[GO_AT(h_i, h_xr_n, 20)] - h_xr[GO_AT((i64)((u64)h_i + (u64)h_half), h_xr_n, 20)];
-	f32 h_di = h_xi[GO_AT(h_i, h_xi_n, 20)] - h_xi[GO_AT((i64)((u64)h_i + (u64)h_half), h_xi_n, 20)];
-	i64 v_1 = (i64)((u64)h_i + (u64)h_first);
-	i64 v_2 = (i64)((u64)h_i + (u64)h_first);
-	f32 v_3 = h_xr[GO_AT(h_i, h_xr_n, 21)] + h_xr[GO_AT((i64)((u64)h_i + (u64)h_half), h_xr_n, 21)];
-	f32 v_4 = h_xi[GO_AT(h_i, h_xi_n, 21)] + h_xi[GO_AT((i64)((u64)h_i + (u64)h_half), h_xi_n, 21)];
+	GO_INT h_first = h_i & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_s - 1));
+	f32 h_dr = h_xr[GO_AT(h_i, h_xr_n, 20)] - h_xr[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xr_n, 20)];
+	f32 h_di = h_xi[GO_AT(h_i, h_xi_n, 20)] - h_xi[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xi_n, 20)];
+	GO_INT v_1 = (GO_INT)((GO_UINT)h_i + (GO_UINT)h_first);
+	GO_INT v_2 = (GO_INT)((GO_UINT)h_i + (GO_UINT)h_first);
+	f32 v_3 = h_xr[GO_AT(h_i, h_xr_n, 21)] + h_xr[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xr_n, 21)];
+	f32 v_4 = h_xi[GO_AT(h_i, h_xi_n, 21)] + h_xi[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xi_n, 21)];
 	GO_ONCE(h_yr[GO_AT(v_1, h_yr_n, 21)]) = v_3;
 	GO_ONCE(h_yi[GO_AT(v_2, h_yi_n, 21)]) = v_4;
-	GO_ONCE(h_yr[GO_AT((i64)((u64)h_i + (u64)h_first + (u64)h_s), h_yr_n, 22)]) = h_dr * h_wr[GO_AT(h_first, h_wr_n, 22)] - h_di * h_wi[GO_AT(h_first, h_wi_n, 22)];
-	GO_ONCE(h_yi[GO_AT((i64)((u64)h_i + (u64)h_first + (u64)h_s), h_yi_n, 23)]) = h_dr * h_wi[GO_AT(h_first, h_wi_n, 23)] + h_di * h_wr[GO_AT(h_first, h_wr_n, 23)];
+	GO_ONCE(h_yr[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_first + (GO_UINT)(GO_INT)h_s), h_yr_n, 22)]) = h_dr * h_wr[GO_AT(h_first, h_wr_n, 22)] - h_di * h_wi[GO_AT(h_first, h_wi_n, 22)];
+	GO_ONCE(h_yi[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_first + (GO_UINT)(GO_INT)h_s), h_yi_n, 23)]) = h_dr * h_wi[GO_AT(h_first, h_wi_n, 23)] + h_di * h_wr[GO_AT(h_first, h_wr_n, 23)];
 }
 
 KERNEL void k_align(i64 h_tiles, i64 h_first, const GLOBAL u8 *h_a, i64 h_a_n, const GLOBAL u8 *h_back, i64 h_back_n, GLOBAL i32 *h_score, i64 h_score_n GO_FAULTS) {
-	i64 h_me = (i64)THREAD(0);
-	i64 h_n = h_a_n;
-	i64 h_line = (i64)((u64)h_n + 1);
-	i64 h_row = (i64)((u64)h_first + BLOCK(0));
-	i64 h_i = (i64)((u64)h_row * 128 + (u64)h_me + 1);
-	GO_ORDERED for (i64 h_k = 0; h_k < 255; h_k++) {
-		i64 h_j = (i64)((u64)h_k - (u64)h_me);
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_INT h_n = (GO_INT)h_a_n;
+	GO_INT h_line = h_n + 1;
+	GO_INT h_row = (GO_INT)((GO_UINT)(GO_INT)h_first + (GO_UINT)BLOCK(0));
+	GO_INT h_i = (GO_INT)((GO_UINT)h_row * 128 + (GO_UINT)h_me + 1);
+	GO_ORDERED for (GO_INT h_k = 0; h_k < 255; h_k++) {
+		GO_INT h_j = h_k - h_me;
 		if (h_j >= 0 && h_j < 128) {
-			i64 h_d = (i64)((u64)h_tiles * 128 + (u64)h_k + 2);
+			GO_INT h_d = (GO_INT)((GO_UINT)(GO_INT)h_tiles * 128 + (GO_UINT)h_k + 2);
 			i32 h_same = -1;
-			if (h_a[GO_AT((i64)((u64)h_i - 1), h_a_n, 24)] == h_back[GO_AT((i64)((u64)h_n - (u64)h_d + (u64)h_i), h_back_n, 24)]) {
+			if (h_a[GO_AT((GO_INT)((GO_UINT)h_i - 1), h_a_n, 24)] == h_back[GO_AT((GO_INT)((GO_UINT)h_n - (GO_UINT)h_d + (GO_UINT)h_i), h_back_n, 24)]) {
 				h_same = 2;
 			}
-			GO_ONCE(h_score[GO_AT((i64)((u64)h_d * (u64)h_line + (u64)h_i), h_score_n, 25)]) = go_max_i32(go_max_i32((i32)((u32)GO_ONCE(h_score[GO_AT((i64)(((u64)h_d - 2) * (u64)h_line + (u64)h_i - 1), h_score_n, 25)]) + (u32)h_same), (i32)((u32)GO_ONCE(h_score[GO_AT((i64)(((u64)h_d - 1) * (u64)h_line + (u64)h_i - 1), h_score_n, 25)]) - 1)), (i32)((u32)GO_ONCE(h_score[GO_AT((i64)(((u64)h_d - 1) * (u64)h_line + (u64)h_i), h_score_n, 25)]) - 1));
+			GO_ONCE(h_score[GO_AT((GO_INT)((GO_UINT)h_d * (GO_UINT)h_line + (GO_UINT)h_i), h_score_n, 25)]) = go_max_i32(go_max_i32((i32)((u32)GO_ONCE(h_score[GO_AT((GO_INT)(((GO_UINT)h_d - 2) * (GO_UINT)h_line + (GO_UINT)h_i - 1), h_score_n, 25)]) + (u32)h_same), (i32)((u32)GO_ONCE(h_score[GO_AT((GO_INT)(((GO_UINT)h_d - 1) * (GO_UINT)h_line + (GO_UINT)h_i - 1), h_score_n, 25)]) - 1)), (i32)((u32)GO_ONCE(h_score[GO_AT((GO_INT)(((GO_UINT)h_d - 1) * (GO_UINT)h_line + (GO_UINT)h_i), h_score_n, 25)]) - 1));
 		}
 		BARRIER();
 	}
@@ -563,30 +564,30 @@ KERNEL void k_dct(const GLOBAL T_8_f32 *h_cosines, i64 h_cosines_n, const GLOBAL
 			}
 		}
 	}
-	i64 h_x = (i64)THREAD(0);
-	i64 h_y = (i64)THREAD(1);
-	GO_ONCE(h_part.a[GO_AT(h_y, 8, 26)].a[GO_AT(h_x, 8, 26)]) = h_in[GO_CELL((i64)INDEX(1), (i64)INDEX(0), h_in_n, h_in_m, 26)];
+	GO_INT h_x = (GO_INT)THREAD(0);
+	GO_INT h_y = (GO_INT)THREAD(1);
+	GO_ONCE(h_part.a[GO_AT(h_y, 8, 26)].a[GO_AT(h_x, 8, 26)]) = h_in[GO_CELL_OF((GO_INT)INDEX(1), (GO_INT)INDEX(0), h_in_n, h_in_m, 26)];
 	BARRIER();
 	f32 h_sum = 0.0f;
-	GO_ORDERED for (i64 h_k = 0; h_k < 8; h_k++) {
+	GO_ORDERED for (GO_INT h_k = 0; h_k < 8; h_k++) {
 		h_sum = h_sum + h_cosines[GO_AT(h_k, h_cosines_n, 27)].a[GO_AT(h_y, 8, 27)] * GO_ONCE(h_part.a[GO_AT(h_k, 8, 27)].a[GO_AT(h_x, 8, 27)]);
 	}
 	GO_ONCE(h_half.a[GO_AT(h_y, 8, 28)].a[GO_AT(h_x, 8, 28)]) = h_sum;
 	BARRIER();
 	f32 h_all = 0.0f;
-	GO_ORDERED for (i64 h_k_1 = 0; h_k_1 < 8; h_k_1++) {
+	GO_ORDERED for (GO_INT h_k_1 = 0; h_k_1 < 8; h_k_1++) {
 		h_all = h_all + GO_ONCE(h_half.a[GO_AT(h_y, 8, 29)].a[GO_AT(h_k_1, 8, 29)]) * h_cosines[GO_AT(h_k_1, h_cosines_n, 29)].a[GO_AT(h_x, 8, 29)];
 	}
-	h_out[GO_CELL((i64)INDEX(1), (i64)INDEX(0), h_out_n, h_out_m, 30)] = h_all;
+	h_out[GO_CELL_OF((GO_INT)INDEX(1), (GO_INT)INDEX(0), h_out_n, h_out_m, 30)] = h_all;
 	GO_LOOPED
 }
 
 KERNEL void k_lavaMD(i64 h_boxes, f32 h_alpha, const GLOBAL i32 *h_near, i64 h_near_n, const GLOBAL T_particle *h_all, i64 h_all_n, GLOBAL T_particle *h_pull, i64 h_pull_n GO_FAULTS) {
-	i64 h_box = (i64)INDEX(1);
-	if ((i64)INDEX(0) >= 100 || h_box >= h_boxes) {
+	GO_INT h_box = (GO_INT)INDEX(1);
+	if ((GO_INT)INDEX(0) >= 100 || h_box >= (GO_INT)h_boxes) {
 		return;
 	}
-	i64 h_me = (i64)((u64)h_box * 100 + INDEX(0));
+	GO_INT h_me = (GO_INT)((GO_UINT)h_box * 100 + (GO_UINT)INDEX(0));
 	f32 h_x = h_all[GO_AT(h_me, h_all_n, 31)].h_x;
 	f32 h_y = h_all[GO_AT(h_me, h_all_n, 31)].h_y;
 	f32 h_z = h_all[GO_AT(h_me, h_all_n, 31)].h_z;
@@ -594,17 +595,17 @@ KERNEL void k_lavaMD(i64 h_boxes, f32 h_alpha, const GLOBAL i32 *h_near, i64 h_n
 	f32 h_fy = 0.0f;
 	f32 h_fz = 0.0f;
 	f32 h_v = 0.0f;
-	GO_ORDERED for (i64 h_b = 0; h_b < 27; h_b++) {
-		i64 h_from = (i64)((u64)(i64)h_near[GO_AT((i64)((u64)h_box * 27 + (u64)h_b), h_near_n, 32)] * 100);
+	GO_ORDERED for (GO_INT h_b = 0; h_b < 27; h_b++) {
+		i64 h_from = (i64)((u64)(GO_INT)h_near[GO_AT((GO_INT)((GO_UINT)h_box * 27 + (GO_UINT)h_b), h_near_n, 32)] * 100);
 		if (h_from < 0) {
 			continue;
 		}
-		GO_ORDERED for (i64 h_k = 0; h_k < 100; h_k++) {
-			f32 h_dx = h_x - h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 33)].h_x;
-			f32 h_dy = h_y - h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 33)].h_y;
-			f32 h_dz = h_z - h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 33)].h_z;
+		GO_ORDERED for (GO_INT h_k = 0; h_k < 100; h_k++) {
+			f32 h_dx = h_x - h_all[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_k), h_all_n, 33)].h_x;
+			f32 h_dy = h_y - h_all[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_k), h_all_n, 33)].h_y;
+			f32 h_dz = h_z - h_all[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_k), h_all_n, 33)].h_z;
 			f32 h_u = h_alpha * (h_dx * h_dx + h_dy * h_dy + h_dz * h_dz);
-			f32 h_e = h_all[GO_AT((i64)((u64)h_from + (u64)h_k), h_all_n, 34)].h_charge * exp(-h_u);
+			f32 h_e = h_all[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_k), h_all_n, 34)].h_charge * exp(-h_u);
 			f32 h_s = 2.0f * h_e;
 			h_v = h_v + h_e;
 			h_fx = h_fx + h_s * h_dx;
@@ -621,13 +622,13 @@ KERNEL void k_lavaMD(i64 h_boxes, f32 h_alpha, const GLOBAL i32 *h_near, i64 h_n
 	GO_LOOPED
 }
 
-FUNCTION u32 f_word(T_16_u8 h_s, i64 h_at GO_FAULTS) {
-	return (u32)((u32)(u32)h_s.a[GO_AT(h_at, 16, 36)] << 24) | (u32)((u32)(u32)h_s.a[GO_AT((i64)((u64)h_at + 1), 16, 36)] << 16) | (u32)((u32)(u32)h_s.a[GO_AT((i64)((u64)h_at + 2), 16, 36)] << 8) | (u32)h_s.a[GO_AT((i64)((u64)h_at + 3), 16, 36)];
+FUNCTION u32 f_word(T_16_u8 h_s, GO_INT h_at GO_FAULTS) {
+	return (u32)((u32)(u32)h_s.a[GO_AT(h_at, 16, 36)] << 24) | (u32)((u32)(u32)h_s.a[GO_AT(h_at + 1, 16, 36)] << 16) | (u32)((u32)(u32)h_s.a[GO_AT(h_at + 2, 16, 36)] << 8) | (u32)h_s.a[GO_AT(h_at + 3, 16, 36)];
 }
 
 KERNEL void k_aes(const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL T_256_u32 *h_tables, i64 h_tables_n, const GLOBAL T_256_u8 *h_last, i64 h_last_n, const GLOBAL T_16_u8 *h_in, i64 h_in_n, GLOBAL T_16_u8 *h_out, i64 h_out_n GO_FAULTS) {
-	if (GO_WHOLE(h_in_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_in_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		u32 v_1 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 0 GO_PASS);
 		u32 v_2 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 4 GO_PASS);
 		u32 v_3 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 8 GO_PASS);
@@ -636,11 +637,11 @@ KERNEL void k_aes(const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL T_256_u32
 		u32 h_b = v_2 ^ h_keys[GO_AT(1, h_keys_n, 37)];
 		u32 h_c = v_3 ^ h_keys[GO_AT(2, h_keys_n, 37)];
 		u32 h_d = v_4 ^ h_keys[GO_AT(3, h_keys_n, 37)];
-		for (i64 h_r = 4; h_r < 40; h_r += 4) {
+		for (GO_INT h_r = 4; h_r < 40; h_r += 4) {
 			u32 h_e = h_tables[GO_AT(0, h_tables_n, 38)].a[GO_AT(h_a >> 24, 256, 38)] ^ h_tables[GO_AT(1, h_tables_n, 38)].a[GO_AT((h_b >> 16) & 255, 256, 38)] ^ h_tables[GO_AT(2, h_tables_n, 38)].a[GO_AT((h_c >> 8) & 255, 256, 38)] ^ h_tables[GO_AT(3, h_tables_n, 38)].a[GO_AT(h_d & 255, 256, 38)] ^ h_keys[GO_AT(h_r, h_keys_n, 38)];
-			u32 h_f = h_tables[GO_AT(0, h_tables_n, 39)].a[GO_AT(h_b >> 24, 256, 39)] ^ h_tables[GO_AT(1, h_tables_n, 39)].a[GO_AT((h_c >> 16) & 255, 256, 39)] ^ h_tables[GO_AT(2, h_tables_n, 39)].a[GO_AT((h_d >> 8) & 255, 256, 39)] ^ h_tables[GO_AT(3, h_tables_n, 39)].a[GO_AT(h_a & 255, 256, 39)] ^ h_keys[GO_AT((i64)((u64)h_r + 1), h_keys_n, 39)];
-			u32 h_g = h_tables[GO_AT(0, h_tables_n, 40)].a[GO_AT(h_c >> 24, 256, 40)] ^ h_tables[GO_AT(1, h_tables_n, 40)].a[GO_AT((h_d >> 16) & 255, 256, 40)] ^ h_tables[GO_AT(2, h_tables_n, 40)].a[GO_AT((h_a >> 8) & 255, 256, 40)] ^ h_tables[GO_AT(3, h_tables_n, 40)].a[GO_AT(h_b & 255, 256, 40)] ^ h_keys[GO_AT((i64)((u64)h_r + 2), h_keys_n, 40)];
-			u32 h_h = h_tables[GO_AT(0, h_tables_n, 41)].a[GO_AT(h_d >> 24, 256, 41)] ^ h_tables[GO_AT(1, h_tables_n, 41)].a[GO_AT((h_a >> 16) & 255, 256, 41)] ^ h_tables[GO_AT(2, h_tables_n, 41)].a[GO_AT((h_b >> 8) & 255, 256, 41)] ^ h_tables[GO_AT(3, h_tables_n, 41)].a[GO_AT(h_c & 255, 256, 41)] ^ h_keys[GO_AT((i64)((u64)h_r + 3), h_keys_n, 41)];
+			u32 h_f = h_tables[GO_AT(0, h_tables_n, 39)].a[GO_AT(h_b >> 24, 256, 39)] ^ h_tables[GO_AT(1, h_tables_n, 39)].a[GO_AT((h_c >> 16) & 255, 256, 39)] ^ h_tables[GO_AT(2, h_tables_n, 39)].a[GO_AT((h_d >> 8) & 255, 256, 39)] ^ h_tables[GO_AT(3, h_tables_n, 39)].a[GO_AT(h_a & 255, 256, 39)] ^ h_keys[GO_AT(h_r + 1, h_keys_n, 39)];
+			u32 h_g = h_tables[GO_AT(0, h_tables_n, 40)].a[GO_AT(h_c >> 24, 256, 40)] ^ h_tables[GO_AT(1, h_tables_n, 40)].a[GO_AT((h_d >> 16) & 255, 256, 40)] ^ h_tables[GO_AT(2, h_tables_n, 40)].a[GO_AT((h_a >> 8) & 255, 256, 40)] ^ h_tables[GO_AT(3, h_tables_n, 40)].a[GO_AT(h_b & 255, 256, 40)] ^ h_keys[GO_AT(h_r + 2, h_keys_n, 40)];
+			u32 h_h = h_tables[GO_AT(0, h_tables_n, 41)].a[GO_AT(h_d >> 24, 256, 41)] ^ h_tables[GO_AT(1, h_tables_n, 41)].a[GO_AT((h_a >> 16) & 255, 256, 41)] ^ h_tables[GO_AT(2, h_tables_n, 41)].a[GO_AT((h_b >> 8) & 255, 256, 41)] ^ h_tables[GO_AT(3, h_tables_n, 41)].a[GO_AT(h_c & 255, 256, 41)] ^ h_keys[GO_AT(h_r + 3, h_keys_n, 41)];
 			h_a = h_e;
 			h_b = h_f;
 			h_c = h_g;
@@ -669,8 +670,8 @@ KERNEL void k_aes(const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL T_256_u32
 		v_6.a[15] = h_last[GO_AT(0, h_last_n, 47)].a[GO_AT(h_c & 255, 256, 47)] ^ (u8)h_n;
 		h_out[GO_AT(h_i, h_out_n, 43)] = v_6;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_in_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_in_n) {
 			return;
 		}
 		u32 v_1 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 0 GO_PASS);
@@ -681,11 +682,11 @@ KERNEL void k_aes(const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL T_256_u32
 		u32 h_b = v_2 ^ h_keys[GO_AT(1, h_keys_n, 37)];
 		u32 h_c = v_3 ^ h_keys[GO_AT(2, h_keys_n, 37)];
 		u32 h_d = v_4 ^ h_keys[GO_AT(3, h_keys_n, 37)];
-		for (i64 h_r = 4; h_r < 40; h_r += 4) {
+		for (GO_INT h_r = 4; h_r < 40; h_r += 4) {
 			u32 h_e = h_tables[GO_AT(0, h_tables_n, 38)].a[GO_AT(h_a >> 24, 256, 38)] ^ h_tables[GO_AT(1, h_tables_n, 38)].a[GO_AT((h_b >> 16) & 255, 256, 38)] ^ h_tables[GO_AT(2, h_tables_n, 38)].a[GO_AT((h_c >> 8) & 255, 256, 38)] ^ h_tables[GO_AT(3, h_tables_n, 38)].a[GO_AT(h_d & 255, 256, 38)] ^ h_keys[GO_AT(h_r, h_keys_n, 38)];
-			u32 h_f = h_tables[GO_AT(0, h_tables_n, 39)].a[GO_AT(h_b >> 24, 256, 39)] ^ h_tables[GO_AT(1, h_tables_n, 39)].a[GO_AT((h_c >> 16) & 255, 256, 39)] ^ h_tables[GO_AT(2, h_tables_n, 39)].a[GO_AT((h_d >> 8) & 255, 256, 39)] ^ h_tables[GO_AT(3, h_tables_n, 39)].a[GO_AT(h_a & 255, 256, 39)] ^ h_keys[GO_AT((i64)((u64)h_r + 1), h_keys_n, 39)];
-			u32 h_g = h_tables[GO_AT(0, h_tables_n, 40)].a[GO_AT(h_c >> 24, 256, 40)] ^ h_tables[GO_AT(1, h_tables_n, 40)].a[GO_AT((h_d >> 16) & 255, 256, 40)] ^ h_tables[GO_AT(2, h_tables_n, 40)].a[GO_AT((h_a >> 8) & 255, 256, 40)] ^ h_tables[GO_AT(3, h_tables_n, 40)].a[GO_AT(h_b & 255, 256, 40)] ^ h_keys[GO_AT((i64)((u64)h_r + 2), h_keys_n, 40)];
-			u32 h_h = h_tables[GO_AT(0, h_tables_n, 41)].a[GO_AT(h_d >> 24, 256, 41)] ^ h_tables[GO_AT(1, h_tables_n, 41)].a[GO_AT((h_a >> 16) & 255, 256, 41)] ^ h_tables[GO_AT(2, h_tables_n, 41)].a[GO_AT((h_b >> 8) & 255, 256, 41)] ^ h_tables[GO_AT(3, h_tables_n, 41)].a[GO_AT(h_c & 255, 256, 41)] ^ h_keys[GO_AT((i64)((u64)h_r + 3), h_keys_n, 41)];
+			u32 h_f = h_tables[GO_AT(0, h_tables_n, 39)].a[GO_AT(h_b >> 24, 256, 39)] ^ h_tables[GO_AT(1, h_tables_n, 39)].a[GO_AT((h_c >> 16) & 255, 256, 39)] ^ h_tables[GO_AT(2, h_tables_n, 39)].a[GO_AT((h_d >> 8) & 255, 256, 39)] ^ h_tables[GO_AT(3, h_tables_n, 39)].a[GO_AT(h_a & 255, 256, 39)] ^ h_keys[GO_AT(h_r + 1, h_keys_n, 39)];
+			u32 h_g = h_tables[GO_AT(0, h_tables_n, 40)].a[GO_AT(h_c >> 24, 256, 40)] ^ h_tables[GO_AT(1, h_tables_n, 40)].a[GO_AT((h_d >> 16) & 255, 256, 40)] ^ h_tables[GO_AT(2, h_tables_n, 40)].a[GO_AT((h_a >> 8) & 255, 256, 40)] ^ h_tables[GO_AT(3, h_tables_n, 40)].a[GO_AT(h_b & 255, 256, 40)] ^ h_keys[GO_AT(h_r + 2, h_keys_n, 40)];
+			u32 h_h = h_tables[GO_AT(0, h_tables_n, 41)].a[GO_AT(h_d >> 24, 256, 41)] ^ h_tables[GO_AT(1, h_tables_n, 41)].a[GO_AT((h_a >> 16) & 255, 256, 41)] ^ h_tables[GO_AT(2, h_tables_n, 41)].a[GO_AT((h_b >> 8) & 255, 256, 41)] ^ h_tables[GO_AT(3, h_tables_n, 41)].a[GO_AT(h_c & 255, 256, 41)] ^ h_keys[GO_AT(h_r + 3, h_keys_n, 41)];
 			h_a = h_e;
 			h_b = h_f;
 			h_c = h_g;
@@ -718,61 +719,61 @@ KERNEL void k_aes(const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL T_256_u32
 }
 
 KERNEL void k_sradFlow(f32 h_q0, const GLOBAL f32 *h_in, i64 h_in_n, i64 h_in_m, GLOBAL f32 *h_north, i64 h_north_n, i64 h_north_m, GLOBAL f32 *h_south, i64 h_south_n, i64 h_south_m, GLOBAL f32 *h_west, i64 h_west_n, i64 h_west_m, GLOBAL f32 *h_east, i64 h_east_n, i64 h_east_m, GLOBAL f32 *h_flow, i64 h_flow_n, i64 h_flow_m GO_FAULTS) {
-	i64 h_x = (i64)INDEX(0);
-	i64 h_y = (i64)INDEX(1);
-	if (h_x >= h_in_m || h_y >= h_in_n) {
+	GO_INT h_x = (GO_INT)INDEX(0);
+	GO_INT h_y = (GO_INT)INDEX(1);
+	if (h_x >= (GO_INT)h_in_m || h_y >= (GO_INT)h_in_n) {
 		return;
 	}
-	f32 h_v = h_in[GO_CELL(h_y, h_x, h_in_n, h_in_m, 48)];
-	f32 h_n = h_in[GO_CELL(go_max_i64((i64)((u64)h_y - 1), 0), h_x, h_in_n, h_in_m, 49)] - h_v;
-	f32 h_s = h_in[GO_CELL(go_min_i64((i64)((u64)h_y + 1), (i64)((u64)h_in_n - 1)), h_x, h_in_n, h_in_m, 49)] - h_v;
-	f32 h_w = h_in[GO_CELL(h_y, go_max_i64((i64)((u64)h_x - 1), 0), h_in_n, h_in_m, 50)] - h_v;
-	f32 h_e = h_in[GO_CELL(h_y, go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_in_m - 1)), h_in_n, h_in_m, 50)] - h_v;
+	f32 h_v = h_in[GO_CELL_OF(h_y, h_x, h_in_n, h_in_m, 48)];
+	f32 h_n = h_in[GO_CELL_OF(go_max_GO_INT(h_y - 1, 0), h_x, h_in_n, h_in_m, 49)] - h_v;
+	f32 h_s = h_in[GO_CELL_OF(go_min_GO_INT(h_y + 1, (GO_INT)h_in_n - 1), h_x, h_in_n, h_in_m, 49)] - h_v;
+	f32 h_w = h_in[GO_CELL_OF(h_y, go_max_GO_INT(h_x - 1, 0), h_in_n, h_in_m, 50)] - h_v;
+	f32 h_e = h_in[GO_CELL_OF(h_y, go_min_GO_INT(h_x + 1, (GO_INT)h_in_m - 1), h_in_n, h_in_m, 50)] - h_v;
 	f32 h_g = (h_n * h_n + h_s * h_s + h_w * h_w + h_e * h_e) / (h_v * h_v);
 	f32 h_l = (h_n + h_s + h_w + h_e) / h_v;
 	f32 h_d = 1.0f + 0.25f * h_l;
 	f32 h_q = (0.5f * h_g - 0.0625f * (h_l * h_l)) / (h_d * h_d);
 	f32 h_c = 1.0f / (1.0f + (h_q - h_q0) / (h_q0 * (1.0f + h_q0)));
-	h_north[GO_CELL(h_y, h_x, h_north_n, h_north_m, 51)] = h_n;
-	h_south[GO_CELL(h_y, h_x, h_south_n, h_south_m, 52)] = h_s;
-	h_west[GO_CELL(h_y, h_x, h_west_n, h_west_m, 53)] = h_w;
-	h_east[GO_CELL(h_y, h_x, h_east_n, h_east_m, 54)] = h_e;
-	h_flow[GO_CELL(h_y, h_x, h_flow_n, h_flow_m, 55)] = go_max_f32(0.0f, go_min_f32(1.0f, h_c));
+	h_north[GO_CELL_OF(h_y, h_x, h_north_n, h_north_m, 51)] = h_n;
+	h_south[GO_CELL_OF(h_y, h_x, h_south_n, h_south_m, 52)] = h_s;
+	h_west[GO_CELL_OF(h_y, h_x, h_west_n, h_west_m, 53)] = h_w;
+	h_east[GO_CELL_OF(h_y, h_x, h_east_n, h_east_m, 54)] = h_e;
+	h_flow[GO_CELL_OF(h_y, h_x, h_flow_n, h_flow_m, 55)] = go_max_f32(0.0f, go_min_f32(1.0f, h_c));
 }
 
 KERNEL void k_sradStep(f32 h_part, const GLOBAL f32 *h_north, i64 h_north_n, i64 h_north_m, const GLOBAL f32 *h_south, i64 h_south_n, i64 h_south_m, const GLOBAL f32 *h_west, i64 h_west_n, i64 h_west_m, const GLOBAL f32 *h_east, i64 h_east_n, i64 h_east_m, const GLOBAL f32 *h_flow, i64 h_flow_n, i64 h_flow_m, const GLOBAL f32 *h_in, i64 h_in_n, i64 h_in_m, GLOBAL f32 *h_out, i64 h_out_n, i64 h_out_m GO_FAULTS) {
-	i64 h_x = (i64)INDEX(0);
-	i64 h_y = (i64)INDEX(1);
-	if (h_x >= h_flow_m || h_y >= h_flow_n) {
+	GO_INT h_x = (GO_INT)INDEX(0);
+	GO_INT h_y = (GO_INT)INDEX(1);
+	if (h_x >= (GO_INT)h_flow_m || h_y >= (GO_INT)h_flow_n) {
 		return;
 	}
-	f32 h_c = h_flow[GO_CELL(h_y, h_x, h_flow_n, h_flow_m, 56)];
-	f32 h_below = h_flow[GO_CELL(go_min_i64((i64)((u64)h_y + 1), (i64)((u64)h_flow_n - 1)), h_x, h_flow_n, h_flow_m, 57)];
-	f32 h_right = h_flow[GO_CELL(h_y, go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_flow_m - 1)), h_flow_n, h_flow_m, 57)];
-	f32 h_d = h_c * h_north[GO_CELL(h_y, h_x, h_north_n, h_north_m, 58)] + h_below * h_south[GO_CELL(h_y, h_x, h_south_n, h_south_m, 58)] + h_c * h_west[GO_CELL(h_y, h_x, h_west_n, h_west_m, 58)] + h_right * h_east[GO_CELL(h_y, h_x, h_east_n, h_east_m, 58)];
-	h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 59)] = h_in[GO_CELL(h_y, h_x, h_in_n, h_in_m, 59)] + h_part * h_d;
+	f32 h_c = h_flow[GO_CELL_OF(h_y, h_x, h_flow_n, h_flow_m, 56)];
+	f32 h_below = h_flow[GO_CELL_OF(go_min_GO_INT(h_y + 1, (GO_INT)h_flow_n - 1), h_x, h_flow_n, h_flow_m, 57)];
+	f32 h_right = h_flow[GO_CELL_OF(h_y, go_min_GO_INT(h_x + 1, (GO_INT)h_flow_m - 1), h_flow_n, h_flow_m, 57)];
+	f32 h_d = h_c * h_north[GO_CELL_OF(h_y, h_x, h_north_n, h_north_m, 58)] + h_below * h_south[GO_CELL_OF(h_y, h_x, h_south_n, h_south_m, 58)] + h_c * h_west[GO_CELL_OF(h_y, h_x, h_west_n, h_west_m, 58)] + h_right * h_east[GO_CELL_OF(h_y, h_x, h_east_n, h_east_m, 58)];
+	h_out[GO_CELL_OF(h_y, h_x, h_out_n, h_out_m, 59)] = h_in[GO_CELL_OF(h_y, h_x, h_in_n, h_in_m, 59)] + h_part * h_d;
 }
 
 KERNEL void k_pathfinder(i64 h_row, const GLOBAL i32 *h_wall, i64 h_wall_n, const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i32 *h_to, i64 h_to_n GO_FAULTS) {
-	if (GO_WHOLE(h_from_n)) {
-		i64 h_x = (i64)INDEX(0);
-		h_to[GO_AT(h_x, h_to_n, 60)] = (i32)((u32)h_wall[GO_AT((i64)((u64)h_row * (u64)h_from_n + (u64)h_x), h_wall_n, 60)] + (u32)go_min_i32(go_min_i32(h_from[GO_AT(go_max_i64((i64)((u64)h_x - 1), 0), h_from_n, 60)], h_from[GO_AT(h_x, h_from_n, 60)]), h_from[GO_AT(go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_from_n - 1)), h_from_n, 60)]));
+	if (GO_WHOLE((GO_INT)h_from_n)) {
+		GO_INT h_x = (GO_INT)INDEX(0);
+		h_to[GO_AT(h_x, h_to_n, 60)] = (i32)((u32)h_wall[GO_AT((GO_INT)((GO_UINT)(GO_INT)h_row * (GO_UINT)(GO_INT)h_from_n + (GO_UINT)h_x), h_wall_n, 60)] + (u32)go_min_i32(go_min_i32(h_from[GO_AT(go_max_GO_INT(h_x - 1, 0), h_from_n, 60)], h_from[GO_AT(h_x, h_from_n, 60)]), h_from[GO_AT(go_min_GO_INT(h_x + 1, (GO_INT)h_from_n - 1), h_from_n, 60)]));
 	} else {
-		i64 h_x = (i64)INDEX(0);
-		if (h_x >= h_from_n) {
+		GO_INT h_x = (GO_INT)INDEX(0);
+		if (h_x >= (GO_INT)h_from_n) {
 			return;
 		}
-		h_to[GO_AT(h_x, h_to_n, 60)] = (i32)((u32)h_wall[GO_AT((i64)((u64)h_row * (u64)h_from_n + (u64)h_x), h_wall_n, 60)] + (u32)go_min_i32(go_min_i32(h_from[GO_AT(go_max_i64((i64)((u64)h_x - 1), 0), h_from_n, 60)], h_from[GO_AT(h_x, h_from_n, 60)]), h_from[GO_AT(go_min_i64((i64)((u64)h_x + 1), (i64)((u64)h_from_n - 1)), h_from_n, 60)]));
+		h_to[GO_AT(h_x, h_to_n, 60)] = (i32)((u32)h_wall[GO_AT((GO_INT)((GO_UINT)(GO_INT)h_row * (GO_UINT)(GO_INT)h_from_n + (GO_UINT)h_x), h_wall_n, 60)] + (u32)go_min_i32(go_min_i32(h_from[GO_AT(go_max_GO_INT(h_x - 1, 0), h_from_n, 60)], h_from[GO_AT(h_x, h_from_n, 60)]), h_from[GO_AT(go_min_GO_INT(h_x + 1, (GO_INT)h_from_n - 1), h_from_n, 60)]));
 	}
 }
 
 KERNEL void k_spmv(const GLOBAL i32 *h_starts, i64 h_starts_n, const GLOBAL i32 *h_cols, i64 h_cols_n, const GLOBAL f32 *h_values, i64 h_values_n, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
-	if (h_i >= (i64)((u64)h_starts_n - 1)) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i >= (GO_INT)h_starts_n - 1) {
 		return;
 	}
 	f32 h_sum = 0.0f;
-	i32 h_last = h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 61)];
+	i32 h_last = h_starts[GO_AT(h_i + 1, h_starts_n, 61)];
 	GO_ORDERED for (i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 62)]; h_k < h_last; h_k++) {
 		h_sum = h_sum + h_values[GO_AT(h_k, h_values_n, 63)] * h_x[GO_AT(h_cols[GO_AT(h_k, h_cols_n, 63)], h_x_n, 63)];
 	}
@@ -781,7 +782,7 @@ KERNEL void k_spmv(const GLOBAL i32 *h_starts, i64 h_starts_n, const GLOBAL i32 
 }
 
 KERNEL void k_queens(u32 h_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
-	u32 h_i = (u32)(i64)INDEX(0);
+	u32 h_i = (u32)(GO_INT)INDEX(0);
 	if (h_i >= h_n * h_n) {
 		return;
 	}
@@ -791,8 +792,8 @@ KERNEL void k_queens(u32 h_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	T_20_u32 h_free = {0};
 	u32 h_board = go_shl_u32((u32)1, (u64)h_n) - 1;
 	u32 h_count = 0;
-	u32 h_a = go_shl_u32((u32)1, (u64)go_div_u32(h_i, h_n));
-	u32 h_b = go_shl_u32((u32)1, (u64)go_rem_u32(h_i, h_n));
+	u32 h_a = go_shl_u32((u32)1, (u64)go_div_u32(h_i, GO_BY(h_n, 65)));
+	u32 h_b = go_shl_u32((u32)1, (u64)go_rem_u32(h_i, GO_BY(h_n, 65)));
 	if ((h_b & (h_a | (u32)((u32)h_a << 1) | (h_a >> 1))) == 0) {
 		i64 h_row = 2;
 		u32 v_1 = (u32)((u32)((u32)((u32)h_a << 1) | h_b) << 1);
@@ -803,116 +804,116 @@ KERNEL void k_queens(u32 h_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 		h_right.a[2] = v_3;
 		h_free.a[2] = h_board & GO_NOT(u32, h_left.a[2] | h_down.a[2] | h_right.a[2]);
 		GO_ORDERED for (; h_row >= 2; ) {
-			if (h_free.a[GO_AT(h_row, 20, 65)] == 0) {
+			if (h_free.a[GO_AT((GO_INT)h_row, 20, 66)] == 0) {
 				h_row = (i64)((u64)h_row - 1);
 				continue;
 			}
-			u32 h_bit = h_free.a[GO_AT(h_row, 20, 66)] & GO_MINUS(u32, h_free.a[GO_AT(h_row, 20, 66)]);
-			i64 v_5 = h_row;
-			h_free.a[GO_AT(v_5, 20, 67)] = h_free.a[GO_AT(v_5, 20, 67)] ^ h_bit;
-			if ((u32)h_row == h_n - 1) {
+			u32 h_bit = h_free.a[GO_AT((GO_INT)h_row, 20, 67)] & GO_MINUS(u32, h_free.a[GO_AT((GO_INT)h_row, 20, 67)]);
+			GO_INT v_5 = (GO_INT)h_row;
+			h_free.a[GO_AT(v_5, 20, 68)] = h_free.a[GO_AT(v_5, 20, 68)] ^ h_bit;
+			if ((u32)(GO_INT)h_row == h_n - 1) {
 				h_count = h_count + 1;
 				continue;
 			}
-			i64 v_6 = (i64)((u64)h_row + 1);
-			i64 v_7 = (i64)((u64)h_row + 1);
-			i64 v_8 = (i64)((u64)h_row + 1);
-			u32 v_9 = (u32)((u32)(h_left.a[GO_AT(h_row, 20, 68)] | h_bit) << 1);
-			u32 v_10 = h_down.a[GO_AT(h_row, 20, 68)] | h_bit;
-			u32 v_11 = (h_right.a[GO_AT(h_row, 20, 68)] | h_bit) >> 1;
-			h_left.a[GO_AT(v_6, 20, 68)] = v_9;
-			h_down.a[GO_AT(v_7, 20, 68)] = v_10;
-			h_right.a[GO_AT(v_8, 20, 68)] = v_11;
+			GO_INT v_6 = (GO_INT)((GO_UINT)(GO_INT)h_row + 1);
+			GO_INT v_7 = (GO_INT)((GO_UINT)(GO_INT)h_row + 1);
+			GO_INT v_8 = (GO_INT)((GO_UINT)(GO_INT)h_row + 1);
+			u32 v_9 = (u32)((u32)(h_left.a[GO_AT((GO_INT)h_row, 20, 69)] | h_bit) << 1);
+			u32 v_10 = h_down.a[GO_AT((GO_INT)h_row, 20, 69)] | h_bit;
+			u32 v_11 = (h_right.a[GO_AT((GO_INT)h_row, 20, 69)] | h_bit) >> 1;
+			h_left.a[GO_AT(v_6, 20, 69)] = v_9;
+			h_down.a[GO_AT(v_7, 20, 69)] = v_10;
+			h_right.a[GO_AT(v_8, 20, 69)] = v_11;
 			h_row = (i64)((u64)h_row + 1);
-			h_free.a[GO_AT(h_row, 20, 69)] = h_board & GO_NOT(u32, h_left.a[GO_AT(h_row, 20, 69)] | h_down.a[GO_AT(h_row, 20, 69)] | h_right.a[GO_AT(h_row, 20, 69)]);
+			h_free.a[GO_AT((GO_INT)h_row, 20, 70)] = h_board & GO_NOT(u32, h_left.a[GO_AT((GO_INT)h_row, 20, 70)] | h_down.a[GO_AT((GO_INT)h_row, 20, 70)] | h_right.a[GO_AT((GO_INT)h_row, 20, 70)]);
 		}
 	}
-	h_counts[GO_AT(h_i, h_counts_n, 70)] = h_count;
+	h_counts[GO_AT(h_i, h_counts_n, 71)] = h_count;
 	GO_LOOPED
 }
 
 KERNEL void k_bitonicFar(i64 h_size, i64 h_apart, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
-	i64 h_q = (i64)INDEX(0);
-	i64 h_p = (i64)INDEX(1);
+	GO_INT h_q = (GO_INT)INDEX(0);
+	GO_INT h_p = (GO_INT)INDEX(1);
 	if (h_q >= h_apart) {
 		return;
 	}
-	i64 h_i = (i64)(2 * (u64)h_p * (u64)h_apart + (u64)h_q);
-	i32 h_low = go_min_i32(h_x[GO_AT(h_i, h_x_n, 71)], h_x[GO_AT((i64)((u64)h_i + (u64)h_apart), h_x_n, 71)]);
-	i32 h_high = go_max_i32(h_x[GO_AT(h_i, h_x_n, 71)], h_x[GO_AT((i64)((u64)h_i + (u64)h_apart), h_x_n, 71)]);
+	GO_INT h_i = (GO_INT)(2 * (GO_UINT)h_p * (GO_UINT)(GO_INT)h_apart + (GO_UINT)h_q);
+	i32 h_low = go_min_i32(h_x[GO_AT(h_i, h_x_n, 72)], h_x[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_apart), h_x_n, 72)]);
+	i32 h_high = go_max_i32(h_x[GO_AT(h_i, h_x_n, 72)], h_x[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_apart), h_x_n, 72)]);
 	if (((i64)(2 * (u64)h_p * (u64)h_apart) & h_size) == 0) {
-		i64 v_1 = (i64)((u64)h_i + (u64)h_apart);
-		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 72)]) = h_low;
-		GO_ONCE(h_x[GO_AT(v_1, h_x_n, 72)]) = h_high;
+		GO_INT v_1 = (GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_apart);
+		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 73)]) = h_low;
+		GO_ONCE(h_x[GO_AT(v_1, h_x_n, 73)]) = h_high;
 	} else {
-		i64 v_2 = (i64)((u64)h_i + (u64)h_apart);
-		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 73)]) = h_high;
-		GO_ONCE(h_x[GO_AT(v_2, h_x_n, 73)]) = h_low;
+		GO_INT v_2 = (GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_apart);
+		GO_ONCE(h_x[GO_AT(h_i, h_x_n, 74)]) = h_high;
+		GO_ONCE(h_x[GO_AT(v_2, h_x_n, 74)]) = h_low;
 	}
 }
 
 KERNEL void k_bitonicNear(i64 h_size, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 	i64 h_first = (i64)(8 * INDEX(0));
-	if ((i64)((u64)h_first + 8) > h_x_n) {
+	if ((i64)((u64)h_first + 8) > (GO_INT)h_x_n) {
 		return;
 	}
 	T_8_i32 h_v = {0};
-	GO_ORDERED GO_UNROLL(8) for (i64 h_i = 0; h_i < 8; h_i++) {
-		h_v.a[GO_AT(h_i, 8, 74)] = h_x[GO_AT((i64)((u64)h_first + (u64)h_i), h_x_n, 74)];
+	GO_ORDERED GO_UNROLL(8) for (GO_INT h_i = 0; h_i < 8; h_i++) {
+		h_v.a[GO_AT(h_i, 8, 75)] = h_x[GO_AT((GO_INT)((GO_UINT)h_first + (GO_UINT)h_i), h_x_n, 75)];
 	}
 	i64 h_apart = go_min_i64(4, h_size / 2);
-	GO_ORDERED for (; h_apart > 0; h_apart = h_apart / 2) {
-		GO_ORDERED GO_UNROLL(8) for (i64 h_i_1 = 0; h_i_1 < 8; h_i_1++) {
-			i64 h_other = h_i_1 | h_apart;
+	GO_ORDERED for (; h_apart > 0; h_apart = (GO_INT)h_apart / 2) {
+		GO_ORDERED GO_UNROLL(8) for (GO_INT h_i_1 = 0; h_i_1 < 8; h_i_1++) {
+			GO_INT h_other = h_i_1 | (GO_INT)h_apart;
 			if (h_other > h_i_1) {
-				i32 h_low = go_min_i32(h_v.a[GO_AT(h_i_1, 8, 75)], h_v.a[GO_AT(h_other, 8, 75)]);
-				i32 h_high = go_max_i32(h_v.a[GO_AT(h_i_1, 8, 75)], h_v.a[GO_AT(h_other, 8, 75)]);
+				i32 h_low = go_min_i32(h_v.a[GO_AT(h_i_1, 8, 76)], h_v.a[GO_AT(h_other, 8, 76)]);
+				i32 h_high = go_max_i32(h_v.a[GO_AT(h_i_1, 8, 76)], h_v.a[GO_AT(h_other, 8, 76)]);
 				if (((i64)((u64)h_first + (u64)h_i_1) & h_size) == 0) {
-					h_v.a[GO_AT(h_i_1, 8, 76)] = h_low;
-					h_v.a[GO_AT(h_other, 8, 76)] = h_high;
+					h_v.a[GO_AT(h_i_1, 8, 77)] = h_low;
+					h_v.a[GO_AT(h_other, 8, 77)] = h_high;
 				} else {
-					h_v.a[GO_AT(h_i_1, 8, 77)] = h_high;
-					h_v.a[GO_AT(h_other, 8, 77)] = h_low;
+					h_v.a[GO_AT(h_i_1, 8, 78)] = h_high;
+					h_v.a[GO_AT(h_other, 8, 78)] = h_low;
 				}
 			}
 		}
 	}
-	GO_ORDERED GO_UNROLL(8) for (i64 h_i_2 = 0; h_i_2 < 8; h_i_2++) {
-		GO_ONCE(h_x[GO_AT((i64)((u64)h_first + (u64)h_i_2), h_x_n, 78)]) = h_v.a[GO_AT(h_i_2, 8, 78)];
+	GO_ORDERED GO_UNROLL(8) for (GO_INT h_i_2 = 0; h_i_2 < 8; h_i_2++) {
+		GO_ONCE(h_x[GO_AT((GO_INT)((GO_UINT)h_first + (GO_UINT)h_i_2), h_x_n, 79)]) = h_v.a[GO_AT(h_i_2, 8, 79)];
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_bfs(i32 h_level, const GLOBAL i32 *h_starts, i64 h_starts_n, const GLOBAL i32 *h_ends, i64 h_ends_n, const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i32 *h_to, i64 h_to_n GO_FAULTS) {
-	if (GO_WHOLE(h_from_n)) {
-		i64 h_i = (i64)INDEX(0);
-		i32 h_l = h_from[GO_AT(h_i, h_from_n, 79)];
+	if (GO_WHOLE((GO_INT)h_from_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		i32 h_l = h_from[GO_AT(h_i, h_from_n, 80)];
 		if (h_l < 0) {
-			i32 h_last = h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 80)];
-			for (i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 81)]; h_k < h_last; h_k++) {
-				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 82)], h_from_n, 82)] == h_level) {
+			i32 h_last = h_starts[GO_AT(h_i + 1, h_starts_n, 81)];
+			for (i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 82)]; h_k < h_last; h_k++) {
+				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 83)], h_from_n, 83)] == h_level) {
 					h_l = (i32)((u32)h_level + 1);
 					break;
 				}
 			}
 		}
-		h_to[GO_AT(h_i, h_to_n, 83)] = h_l;
+		h_to[GO_AT(h_i, h_to_n, 84)] = h_l;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_from_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_from_n) {
 			return;
 		}
-		i32 h_l = h_from[GO_AT(h_i, h_from_n, 79)];
+		i32 h_l = h_from[GO_AT(h_i, h_from_n, 80)];
 		if (h_l < 0) {
-			i32 h_last = h_starts[GO_AT((i64)((u64)h_i + 1), h_starts_n, 80)];
-			for (i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 81)]; h_k < h_last; h_k++) {
-				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 82)], h_from_n, 82)] == h_level) {
+			i32 h_last = h_starts[GO_AT(h_i + 1, h_starts_n, 81)];
+			for (i32 h_k = h_starts[GO_AT(h_i, h_starts_n, 82)]; h_k < h_last; h_k++) {
+				if (h_from[GO_AT(h_ends[GO_AT(h_k, h_ends_n, 83)], h_from_n, 83)] == h_level) {
 					h_l = (i32)((u32)h_level + 1);
 					break;
 				}
 			}
 		}
-		h_to[GO_AT(h_i, h_to_n, 83)] = h_l;
+		h_to[GO_AT(h_i, h_to_n, 84)] = h_l;
 	}
 	GO_LOOPED
 }
@@ -941,254 +942,254 @@ var (
 
 // LuDiagonal launches luDiagonal on a queue, on the grid of q.Over or q.Grid.
 func LuDiagonal(q kernel.Queue, at int, a kernel.Matrix[float32]) {
-	if ctx, s, over, ok := q.Launching("luDiagonal", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("luDiagonal", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = LuDiagonalOn(ctx, s, over, at, a)
+		err = LuDiagonalOn(ctx, q.On(), over, at, a)
 	}
 }
 
-// LuDiagonalOn launches luDiagonal on a stream.
-func LuDiagonalOn(ctx context.Context, s *hal.Stream, over hal.Grid, at int, a kernel.Matrix[float32]) error {
-	return luDiagonalKernel.Launch(ctx, s, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
+// LuDiagonalOn launches luDiagonal on a stream, a Split or a Step.
+func LuDiagonalOn(ctx context.Context, on kernel.Target, over hal.Grid, at int, a kernel.Matrix[float32]) error {
+	return luDiagonalKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
 }
 
 // LuRight launches luRight on a queue, on the grid of q.Over or q.Grid.
 func LuRight(q kernel.Queue, at int, a kernel.Matrix[float32]) {
-	if ctx, s, over, ok := q.Launching("luRight", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("luRight", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = LuRightOn(ctx, s, over, at, a)
+		err = LuRightOn(ctx, q.On(), over, at, a)
 	}
 }
 
-// LuRightOn launches luRight on a stream.
-func LuRightOn(ctx context.Context, s *hal.Stream, over hal.Grid, at int, a kernel.Matrix[float32]) error {
-	return luRightKernel.Launch(ctx, s, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
+// LuRightOn launches luRight on a stream, a Split or a Step.
+func LuRightOn(ctx context.Context, on kernel.Target, over hal.Grid, at int, a kernel.Matrix[float32]) error {
+	return luRightKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
 }
 
 // LuBelow launches luBelow on a queue, on the grid of q.Over or q.Grid.
 func LuBelow(q kernel.Queue, at int, a kernel.Matrix[float32]) {
-	if ctx, s, over, ok := q.Launching("luBelow", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("luBelow", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = LuBelowOn(ctx, s, over, at, a)
+		err = LuBelowOn(ctx, q.On(), over, at, a)
 	}
 }
 
-// LuBelowOn launches luBelow on a stream.
-func LuBelowOn(ctx context.Context, s *hal.Stream, over hal.Grid, at int, a kernel.Matrix[float32]) error {
-	return luBelowKernel.Launch(ctx, s, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
+// LuBelowOn launches luBelow on a stream, a Split or a Step.
+func LuBelowOn(ctx context.Context, on kernel.Target, over hal.Grid, at int, a kernel.Matrix[float32]) error {
+	return luBelowKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
 }
 
 // LuInner launches luInner on a queue, on the grid of q.Over or q.Grid.
 func LuInner(q kernel.Queue, at int, a kernel.Matrix[float32]) {
-	if ctx, s, over, ok := q.Launching("luInner", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("luInner", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = LuInnerOn(ctx, s, over, at, a)
+		err = LuInnerOn(ctx, q.On(), over, at, a)
 	}
 }
 
-// LuInnerOn launches luInner on a stream.
-func LuInnerOn(ctx context.Context, s *hal.Stream, over hal.Grid, at int, a kernel.Matrix[float32]) error {
-	return luInnerKernel.Launch(ctx, s, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
+// LuInnerOn launches luInner on a stream, a Split or a Step.
+func LuInnerOn(ctx context.Context, on kernel.Target, over hal.Grid, at int, a kernel.Matrix[float32]) error {
+	return luInnerKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
 }
 
 // FftStage launches fftStage on a queue, on the grid of q.Over or q.Grid.
-func FftStage(q kernel.Queue, s_ int, wr kernel.Vector[float32], wi kernel.Vector[float32], xr kernel.Vector[float32], xi kernel.Vector[float32], yr kernel.Vector[float32], yi kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("fftStage", hal.Grid{}); ok {
+func FftStage(q kernel.Queue, s int, wr kernel.Vector[float32], wi kernel.Vector[float32], xr kernel.Vector[float32], xi kernel.Vector[float32], yr kernel.Vector[float32], yi kernel.Vector[float32]) {
+	if ctx, _, over, ok := q.Launching("fftStage", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = FftStageOn(ctx, s, over, s_, wr, wi, xr, xi, yr, yi)
+		err = FftStageOn(ctx, q.On(), over, s, wr, wi, xr, xi, yr, yi)
 	}
 }
 
-// FftStageOn launches fftStage on a stream.
-func FftStageOn(ctx context.Context, s *hal.Stream, over hal.Grid, s_ int, wr kernel.Vector[float32], wi kernel.Vector[float32], xr kernel.Vector[float32], xi kernel.Vector[float32], yr kernel.Vector[float32], yi kernel.Vector[float32]) error {
-	return fftStageKernel.Launch(ctx, s, over, kernel.Value(int64(s_)), kernel.In(wr), kernel.Value(int64(kernel.Len(wr))), kernel.In(wi), kernel.Value(int64(kernel.Len(wi))), kernel.In(xr), kernel.Value(int64(kernel.Len(xr))), kernel.In(xi), kernel.Value(int64(kernel.Len(xi))), kernel.Out(yr), kernel.Value(int64(kernel.Len(yr))), kernel.Out(yi), kernel.Value(int64(kernel.Len(yi))))
+// FftStageOn launches fftStage on a stream, a Split or a Step.
+func FftStageOn(ctx context.Context, on kernel.Target, over hal.Grid, s int, wr kernel.Vector[float32], wi kernel.Vector[float32], xr kernel.Vector[float32], xi kernel.Vector[float32], yr kernel.Vector[float32], yi kernel.Vector[float32]) error {
+	return fftStageKernel.Launch(ctx, on, over, kernel.Value(int64(s)), kernel.In(wr), kernel.Value(int64(kernel.Len(wr))), kernel.In(wi), kernel.Value(int64(kernel.Len(wi))), kernel.In(xr), kernel.Value(int64(kernel.Len(xr))), kernel.In(xi), kernel.Value(int64(kernel.Len(xi))), kernel.Out(yr), kernel.Value(int64(kernel.Len(yr))), kernel.Out(yi), kernel.Value(int64(kernel.Len(yi))))
 }
 
 // FftShort launches fftShort on a queue, with as many threads as its data have places for.
-func FftShort(q kernel.Queue, s_ int, wr kernel.Vector[float32], wi kernel.Vector[float32], xr kernel.Vector[float32], xi kernel.Vector[float32], yr kernel.Vector[float32], yi kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("fftShort", hal.Over((kernel.Len(xr) / 2))); ok {
+func FftShort(q kernel.Queue, s int, wr kernel.Vector[float32], wi kernel.Vector[float32], xr kernel.Vector[float32], xi kernel.Vector[float32], yr kernel.Vector[float32], yi kernel.Vector[float32]) {
+	if ctx, _, over, ok := q.Launching("fftShort", hal.Over((kernel.Len(xr) / 2))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = FftShortOn(ctx, s, over, s_, wr, wi, xr, xi, yr, yi)
+		err = FftShortOn(ctx, q.On(), over, s, wr, wi, xr, xi, yr, yi)
 	}
 }
 
-// FftShortOn launches fftShort on a stream.
-func FftShortOn(ctx context.Context, s *hal.Stream, over hal.Grid, s_ int, wr kernel.Vector[float32], wi kernel.Vector[float32], xr kernel.Vector[float32], xi kernel.Vector[float32], yr kernel.Vector[float32], yi kernel.Vector[float32]) error {
-	return fftShortKernel.Launch(ctx, s, over, kernel.Value(int64(s_)), kernel.In(wr), kernel.Value(int64(kernel.Len(wr))), kernel.In(wi), kernel.Value(int64(kernel.Len(wi))), kernel.In(xr), kernel.Value(int64(kernel.Len(xr))), kernel.In(xi), kernel.Value(int64(kernel.Len(xi))), kernel.Out(yr), kernel.Value(int64(kernel.Len(yr))), kernel.Out(yi), kernel.Value(int64(kernel.Len(yi))))
+// FftShortOn launches fftShort on a stream, a Split or a Step.
+func FftShortOn(ctx context.Context, on kernel.Target, over hal.Grid, s int, wr kernel.Vector[float32], wi kernel.Vector[float32], xr kernel.Vector[float32], xi kernel.Vector[float32], yr kernel.Vector[float32], yi kernel.Vector[float32]) error {
+	return fftShortKernel.Launch(ctx, on, over, kernel.Value(int64(s)), kernel.In(wr), kernel.Value(int64(kernel.Len(wr))), kernel.In(wi), kernel.Value(int64(kernel.Len(wi))), kernel.In(xr), kernel.Value(int64(kernel.Len(xr))), kernel.In(xi), kernel.Value(int64(kernel.Len(xi))), kernel.Out(yr), kernel.Value(int64(kernel.Len(yr))), kernel.Out(yi), kernel.Value(int64(kernel.Len(yi))))
 }
 
 // Align launches align on a queue, on the grid of q.Over or q.Grid.
 func Align(q kernel.Queue, tiles int, first_ int, a kernel.Vector[uint8], back kernel.Vector[uint8], score kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("align", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("align", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = AlignOn(ctx, s, over, tiles, first_, a, back, score)
+		err = AlignOn(ctx, q.On(), over, tiles, first_, a, back, score)
 	}
 }
 
-// AlignOn launches align on a stream.
-func AlignOn(ctx context.Context, s *hal.Stream, over hal.Grid, tiles int, first_ int, a kernel.Vector[uint8], back kernel.Vector[uint8], score kernel.Vector[int32]) error {
-	return alignKernel.Launch(ctx, s, over, kernel.Value(int64(tiles)), kernel.Value(int64(first_)), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(back), kernel.Value(int64(kernel.Len(back))), kernel.InOut(score), kernel.Value(int64(kernel.Len(score))))
+// AlignOn launches align on a stream, a Split or a Step.
+func AlignOn(ctx context.Context, on kernel.Target, over hal.Grid, tiles int, first_ int, a kernel.Vector[uint8], back kernel.Vector[uint8], score kernel.Vector[int32]) error {
+	return alignKernel.Launch(ctx, on, over, kernel.Value(int64(tiles)), kernel.Value(int64(first_)), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(back), kernel.Value(int64(kernel.Len(back))), kernel.InOut(score), kernel.Value(int64(kernel.Len(score))))
 }
 
 // Dct launches dct on a queue, on the grid of q.Over or q.Grid.
 func Dct(q kernel.Queue, cosines kernel.Vector[[8]float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) {
-	if ctx, s, over, ok := q.Launching("dct", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("dct", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = DctOn(ctx, s, over, cosines, in, out)
+		err = DctOn(ctx, q.On(), over, cosines, in, out)
 	}
 }
 
-// DctOn launches dct on a stream.
-func DctOn(ctx context.Context, s *hal.Stream, over hal.Grid, cosines kernel.Vector[[8]float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) error {
-	return dctKernel.Launch(ctx, s, over, kernel.In(cosines), kernel.Value(int64(kernel.Len(cosines))), kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
+// DctOn launches dct on a stream, a Split or a Step.
+func DctOn(ctx context.Context, on kernel.Target, over hal.Grid, cosines kernel.Vector[[8]float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) error {
+	return dctKernel.Launch(ctx, on, over, kernel.In(cosines), kernel.Value(int64(kernel.Len(cosines))), kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
 }
 
 // LavaMD launches lavaMD on a queue, with as many threads as its data have places for.
 func LavaMD(q kernel.Queue, boxes int, alpha float32, near kernel.Vector[int32], all kernel.Vector[particle], pull kernel.Vector[particle]) {
-	if ctx, s, over, ok := q.Launching("lavaMD", hal.Over(100, int(boxes))); ok {
+	if ctx, _, over, ok := q.Launching("lavaMD", hal.Over(100, int(boxes))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = LavaMDOn(ctx, s, over, boxes, alpha, near, all, pull)
+		err = LavaMDOn(ctx, q.On(), over, boxes, alpha, near, all, pull)
 	}
 }
 
-// LavaMDOn launches lavaMD on a stream.
-func LavaMDOn(ctx context.Context, s *hal.Stream, over hal.Grid, boxes int, alpha float32, near kernel.Vector[int32], all kernel.Vector[particle], pull kernel.Vector[particle]) error {
-	return lavaMDKernel.Launch(ctx, s, over, kernel.Value(int64(boxes)), kernel.Value(alpha), kernel.In(near), kernel.Value(int64(kernel.Len(near))), kernel.In(all), kernel.Value(int64(kernel.Len(all))), kernel.Out(pull), kernel.Value(int64(kernel.Len(pull))))
+// LavaMDOn launches lavaMD on a stream, a Split or a Step.
+func LavaMDOn(ctx context.Context, on kernel.Target, over hal.Grid, boxes int, alpha float32, near kernel.Vector[int32], all kernel.Vector[particle], pull kernel.Vector[particle]) error {
+	return lavaMDKernel.Launch(ctx, on, over, kernel.Value(int64(boxes)), kernel.Value(alpha), kernel.In(near), kernel.Value(int64(kernel.Len(near))), kernel.In(all), kernel.Value(int64(kernel.Len(all))), kernel.Out(pull), kernel.Value(int64(kernel.Len(pull))))
 }
 
 // Aes launches aes on a queue, with as many threads as its data have places for.
 func Aes(q kernel.Queue, keys kernel.Vector[uint32], tables kernel.Vector[[256]uint32], last kernel.Vector[[256]uint8], in kernel.Vector[[16]uint8], out kernel.Vector[[16]uint8]) {
-	if ctx, s, over, ok := q.Launching("aes", hal.Over(kernel.Len(in))); ok {
+	if ctx, _, over, ok := q.Launching("aes", hal.Over(kernel.Len(in))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = AesOn(ctx, s, over, keys, tables, last, in, out)
+		err = AesOn(ctx, q.On(), over, keys, tables, last, in, out)
 	}
 }
 
-// AesOn launches aes on a stream.
-func AesOn(ctx context.Context, s *hal.Stream, over hal.Grid, keys kernel.Vector[uint32], tables kernel.Vector[[256]uint32], last kernel.Vector[[256]uint8], in kernel.Vector[[16]uint8], out kernel.Vector[[16]uint8]) error {
-	return aesKernel.Launch(ctx, s, over, kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(tables), kernel.Value(int64(kernel.Len(tables))), kernel.In(last), kernel.Value(int64(kernel.Len(last))), kernel.In(in), kernel.Value(int64(kernel.Len(in))), kernel.Out(out), kernel.Value(int64(kernel.Len(out))))
+// AesOn launches aes on a stream, a Split or a Step.
+func AesOn(ctx context.Context, on kernel.Target, over hal.Grid, keys kernel.Vector[uint32], tables kernel.Vector[[256]uint32], last kernel.Vector[[256]uint8], in kernel.Vector[[16]uint8], out kernel.Vector[[16]uint8]) error {
+	return aesKernel.Launch(ctx, on, over, kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(tables), kernel.Value(int64(kernel.Len(tables))), kernel.In(last), kernel.Value(int64(kernel.Len(last))), kernel.In(in), kernel.Value(int64(kernel.Len(in))), kernel.Out(out), kernel.Value(int64(kernel.Len(out))))
 }
 
 // SradFlow launches sradFlow on a queue, with as many threads as its data have places for.
 func SradFlow(q kernel.Queue, q0 float32, in kernel.Matrix[float32], north kernel.Matrix[float32], south kernel.Matrix[float32], west kernel.Matrix[float32], east kernel.Matrix[float32], flow kernel.Matrix[float32]) {
-	if ctx, s, over, ok := q.Launching("sradFlow", hal.Over(kernel.ColsOf(in), kernel.RowsOf(in))); ok {
+	if ctx, _, over, ok := q.Launching("sradFlow", hal.Over(kernel.ColsOf(in), kernel.RowsOf(in))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SradFlowOn(ctx, s, over, q0, in, north, south, west, east, flow)
+		err = SradFlowOn(ctx, q.On(), over, q0, in, north, south, west, east, flow)
 	}
 }
 
-// SradFlowOn launches sradFlow on a stream.
-func SradFlowOn(ctx context.Context, s *hal.Stream, over hal.Grid, q0 float32, in kernel.Matrix[float32], north kernel.Matrix[float32], south kernel.Matrix[float32], west kernel.Matrix[float32], east kernel.Matrix[float32], flow kernel.Matrix[float32]) error {
-	return sradFlowKernel.Launch(ctx, s, over, kernel.Value(q0), kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(north)), kernel.Value(int64(kernel.RowsOf(north))), kernel.Value(int64(kernel.ColsOf(north))), kernel.Out(kernel.Elements(south)), kernel.Value(int64(kernel.RowsOf(south))), kernel.Value(int64(kernel.ColsOf(south))), kernel.Out(kernel.Elements(west)), kernel.Value(int64(kernel.RowsOf(west))), kernel.Value(int64(kernel.ColsOf(west))), kernel.Out(kernel.Elements(east)), kernel.Value(int64(kernel.RowsOf(east))), kernel.Value(int64(kernel.ColsOf(east))), kernel.Out(kernel.Elements(flow)), kernel.Value(int64(kernel.RowsOf(flow))), kernel.Value(int64(kernel.ColsOf(flow))))
+// SradFlowOn launches sradFlow on a stream, a Split or a Step.
+func SradFlowOn(ctx context.Context, on kernel.Target, over hal.Grid, q0 float32, in kernel.Matrix[float32], north kernel.Matrix[float32], south kernel.Matrix[float32], west kernel.Matrix[float32], east kernel.Matrix[float32], flow kernel.Matrix[float32]) error {
+	return sradFlowKernel.Launch(ctx, on, over, kernel.Value(q0), kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(north)), kernel.Value(int64(kernel.RowsOf(north))), kernel.Value(int64(kernel.ColsOf(north))), kernel.Out(kernel.Elements(south)), kernel.Value(int64(kernel.RowsOf(south))), kernel.Value(int64(kernel.ColsOf(south))), kernel.Out(kernel.Elements(west)), kernel.Value(int64(kernel.RowsOf(west))), kernel.Value(int64(kernel.ColsOf(west))), kernel.Out(kernel.Elements(east)), kernel.Value(int64(kernel.RowsOf(east))), kernel.Value(int64(kernel.ColsOf(east))), kernel.Out(kernel.Elements(flow)), kernel.Value(int64(kernel.RowsOf(flow))), kernel.Value(int64(kernel.ColsOf(flow))))
 }
 
 // SradStep launches sradStep on a queue, with as many threads as its data have places for.
 func SradStep(q kernel.Queue, part float32, north kernel.Matrix[float32], south kernel.Matrix[float32], west kernel.Matrix[float32], east kernel.Matrix[float32], flow kernel.Matrix[float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) {
-	if ctx, s, over, ok := q.Launching("sradStep", hal.Over(kernel.ColsOf(flow), kernel.RowsOf(flow))); ok {
+	if ctx, _, over, ok := q.Launching("sradStep", hal.Over(kernel.ColsOf(flow), kernel.RowsOf(flow))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SradStepOn(ctx, s, over, part, north, south, west, east, flow, in, out)
+		err = SradStepOn(ctx, q.On(), over, part, north, south, west, east, flow, in, out)
 	}
 }
 
-// SradStepOn launches sradStep on a stream.
-func SradStepOn(ctx context.Context, s *hal.Stream, over hal.Grid, part float32, north kernel.Matrix[float32], south kernel.Matrix[float32], west kernel.Matrix[float32], east kernel.Matrix[float32], flow kernel.Matrix[float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) error {
-	return sradStepKernel.Launch(ctx, s, over, kernel.Value(part), kernel.In(kernel.Elements(north)), kernel.Value(int64(kernel.RowsOf(north))), kernel.Value(int64(kernel.ColsOf(north))), kernel.In(kernel.Elements(south)), kernel.Value(int64(kernel.RowsOf(south))), kernel.Value(int64(kernel.ColsOf(south))), kernel.In(kernel.Elements(west)), kernel.Value(int64(kernel.RowsOf(west))), kernel.Value(int64(kernel.ColsOf(west))), kernel.In(kernel.Elements(east)), kernel.Value(int64(kernel.RowsOf(east))), kernel.Value(int64(kernel.ColsOf(east))), kernel.In(kernel.Elements(flow)), kernel.Value(int64(kernel.RowsOf(flow))), kernel.Value(int64(kernel.ColsOf(flow))), kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
+// SradStepOn launches sradStep on a stream, a Split or a Step.
+func SradStepOn(ctx context.Context, on kernel.Target, over hal.Grid, part float32, north kernel.Matrix[float32], south kernel.Matrix[float32], west kernel.Matrix[float32], east kernel.Matrix[float32], flow kernel.Matrix[float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) error {
+	return sradStepKernel.Launch(ctx, on, over, kernel.Value(part), kernel.In(kernel.Elements(north)), kernel.Value(int64(kernel.RowsOf(north))), kernel.Value(int64(kernel.ColsOf(north))), kernel.In(kernel.Elements(south)), kernel.Value(int64(kernel.RowsOf(south))), kernel.Value(int64(kernel.ColsOf(south))), kernel.In(kernel.Elements(west)), kernel.Value(int64(kernel.RowsOf(west))), kernel.Value(int64(kernel.ColsOf(west))), kernel.In(kernel.Elements(east)), kernel.Value(int64(kernel.RowsOf(east))), kernel.Value(int64(kernel.ColsOf(east))), kernel.In(kernel.Elements(flow)), kernel.Value(int64(kernel.RowsOf(flow))), kernel.Value(int64(kernel.ColsOf(flow))), kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
 }
 
 // Pathfinder launches pathfinder on a queue, with as many threads as its data have places for.
 func Pathfinder(q kernel.Queue, row_ int, wall kernel.Vector[int32], from kernel.Vector[int32], to kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("pathfinder", hal.Over(kernel.Len(from))); ok {
+	if ctx, _, over, ok := q.Launching("pathfinder", hal.Over(kernel.Len(from))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = PathfinderOn(ctx, s, over, row_, wall, from, to)
+		err = PathfinderOn(ctx, q.On(), over, row_, wall, from, to)
 	}
 }
 
-// PathfinderOn launches pathfinder on a stream.
-func PathfinderOn(ctx context.Context, s *hal.Stream, over hal.Grid, row_ int, wall kernel.Vector[int32], from kernel.Vector[int32], to kernel.Vector[int32]) error {
-	return pathfinderKernel.Launch(ctx, s, over, kernel.Value(int64(row_)), kernel.In(wall), kernel.Value(int64(kernel.Len(wall))), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
+// PathfinderOn launches pathfinder on a stream, a Split or a Step.
+func PathfinderOn(ctx context.Context, on kernel.Target, over hal.Grid, row_ int, wall kernel.Vector[int32], from kernel.Vector[int32], to kernel.Vector[int32]) error {
+	return pathfinderKernel.Launch(ctx, on, over, kernel.Value(int64(row_)), kernel.In(wall), kernel.Value(int64(kernel.Len(wall))), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
 }
 
 // Spmv launches spmv on a queue, with as many threads as its data have places for.
 func Spmv(q kernel.Queue, starts kernel.Vector[int32], cols kernel.Vector[int32], values kernel.Vector[float32], x kernel.Vector[float32], y kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("spmv", hal.Over(max(0, (kernel.Len(starts)-1)))); ok {
+	if ctx, _, over, ok := q.Launching("spmv", hal.Over(max(0, (kernel.Len(starts)-1)))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = SpmvOn(ctx, s, over, starts, cols, values, x, y)
+		err = SpmvOn(ctx, q.On(), over, starts, cols, values, x, y)
 	}
 }
 
-// SpmvOn launches spmv on a stream.
-func SpmvOn(ctx context.Context, s *hal.Stream, over hal.Grid, starts kernel.Vector[int32], cols kernel.Vector[int32], values kernel.Vector[float32], x kernel.Vector[float32], y kernel.Vector[float32]) error {
-	return spmvKernel.Launch(ctx, s, over, kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.In(cols), kernel.Value(int64(kernel.Len(cols))), kernel.In(values), kernel.Value(int64(kernel.Len(values))), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
+// SpmvOn launches spmv on a stream, a Split or a Step.
+func SpmvOn(ctx context.Context, on kernel.Target, over hal.Grid, starts kernel.Vector[int32], cols kernel.Vector[int32], values kernel.Vector[float32], x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return spmvKernel.Launch(ctx, on, over, kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.In(cols), kernel.Value(int64(kernel.Len(cols))), kernel.In(values), kernel.Value(int64(kernel.Len(values))), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // Queens launches queens on a queue, on the grid of q.Over or q.Grid.
 func Queens(q kernel.Queue, n uint32, counts kernel.Vector[uint32]) {
-	if ctx, s, over, ok := q.Launching("queens", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("queens", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = QueensOn(ctx, s, over, n, counts)
+		err = QueensOn(ctx, q.On(), over, n, counts)
 	}
 }
 
-// QueensOn launches queens on a stream.
-func QueensOn(ctx context.Context, s *hal.Stream, over hal.Grid, n uint32, counts kernel.Vector[uint32]) error {
-	return queensKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
+// QueensOn launches queens on a stream, a Split or a Step.
+func QueensOn(ctx context.Context, on kernel.Target, over hal.Grid, n uint32, counts kernel.Vector[uint32]) error {
+	return queensKernel.Launch(ctx, on, over, kernel.Value(n), kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
 // BitonicFar launches bitonicFar on a queue, on the grid of q.Over or q.Grid.
 func BitonicFar(q kernel.Queue, size int, apart int, x kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("bitonicFar", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("bitonicFar", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = BitonicFarOn(ctx, s, over, size, apart, x)
+		err = BitonicFarOn(ctx, q.On(), over, size, apart, x)
 	}
 }
 
-// BitonicFarOn launches bitonicFar on a stream.
-func BitonicFarOn(ctx context.Context, s *hal.Stream, over hal.Grid, size int, apart int, x kernel.Vector[int32]) error {
-	return bitonicFarKernel.Launch(ctx, s, over, kernel.Value(int64(size)), kernel.Value(int64(apart)), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+// BitonicFarOn launches bitonicFar on a stream, a Split or a Step.
+func BitonicFarOn(ctx context.Context, on kernel.Target, over hal.Grid, size int, apart int, x kernel.Vector[int32]) error {
+	return bitonicFarKernel.Launch(ctx, on, over, kernel.Value(int64(size)), kernel.Value(int64(apart)), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
 }
 
 // BitonicNear launches bitonicNear on a queue, on the grid of q.Over or q.Grid.
 func BitonicNear(q kernel.Queue, size int, x kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("bitonicNear", hal.Grid{}); ok {
+	if ctx, _, over, ok := q.Launching("bitonicNear", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = BitonicNearOn(ctx, s, over, size, x)
+		err = BitonicNearOn(ctx, q.On(), over, size, x)
 	}
 }
 
-// BitonicNearOn launches bitonicNear on a stream.
-func BitonicNearOn(ctx context.Context, s *hal.Stream, over hal.Grid, size int, x kernel.Vector[int32]) error {
-	return bitonicNearKernel.Launch(ctx, s, over, kernel.Value(int64(size)), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
+// BitonicNearOn launches bitonicNear on a stream, a Split or a Step.
+func BitonicNearOn(ctx context.Context, on kernel.Target, over hal.Grid, size int, x kernel.Vector[int32]) error {
+	return bitonicNearKernel.Launch(ctx, on, over, kernel.Value(int64(size)), kernel.InOut(x), kernel.Value(int64(kernel.Len(x))))
 }
 
 // Bfs launches bfs on a queue, with as many threads as its data have places for.
 func Bfs(q kernel.Queue, level int32, starts kernel.Vector[int32], ends kernel.Vector[int32], from kernel.Vector[int32], to kernel.Vector[int32]) {
-	if ctx, s, over, ok := q.Launching("bfs", hal.Over(kernel.Len(from))); ok {
+	if ctx, _, over, ok := q.Launching("bfs", hal.Over(kernel.Len(from))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = BfsOn(ctx, s, over, level, starts, ends, from, to)
+		err = BfsOn(ctx, q.On(), over, level, starts, ends, from, to)
 	}
 }
 
-// BfsOn launches bfs on a stream.
-func BfsOn(ctx context.Context, s *hal.Stream, over hal.Grid, level int32, starts kernel.Vector[int32], ends kernel.Vector[int32], from kernel.Vector[int32], to kernel.Vector[int32]) error {
-	return bfsKernel.Launch(ctx, s, over, kernel.Value(level), kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.In(ends), kernel.Value(int64(kernel.Len(ends))), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
+// BfsOn launches bfs on a stream, a Split or a Step.
+func BfsOn(ctx context.Context, on kernel.Target, over hal.Grid, level int32, starts kernel.Vector[int32], ends kernel.Vector[int32], from kernel.Vector[int32], to kernel.Vector[int32]) error {
+	return bfsKernel.Launch(ctx, on, over, kernel.Value(level), kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.In(ends), kernel.Value(int64(kernel.Len(ends))), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
 }
 
 // luDiagonalFootprint is the Footprint.Of of luDiagonal.
@@ -1526,13 +1527,13 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 				for k := range tile {
 					part[me][k] = a.At(at+me, at+k)
 				}
-//line main_kernels.go:1530
+//line main_kernels.go:1531
 			}
 		}
 	}
 //line kernels.go:23
 	for k_ := range tile - 1 {
-//line main_kernels.go:1536
+//line main_kernels.go:1537
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -1546,12 +1547,12 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 							part[me][j] -= float32(l * part[k_][j])
 						}
 					}
-//line main_kernels.go:1550
+//line main_kernels.go:1551
 				}
 			}
 		}
 	}
-//line main_kernels.go:1555
+//line main_kernels.go:1556
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -1561,7 +1562,7 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 				for k := range tile {
 					a.Set(at+me, at+k, part[me][k])
 				}
-//line main_kernels.go:1565
+//line main_kernels.go:1566
 			}
 		}
 	}
@@ -1585,7 +1586,7 @@ threads:
 			}
 			a.Set(at+i, x, v)
 		}
-//line main_kernels.go:1589
+//line main_kernels.go:1590
 	}
 }
 
@@ -1607,7 +1608,7 @@ threads:
 			}
 			a.Set(y, at+j, v/a.At(at+j, at+j))
 		}
-//line main_kernels.go:1611
+//line main_kernels.go:1612
 	}
 }
 
@@ -1634,7 +1635,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 //line kernels.go:80
 					left[y][x] = a.At(i, at+x)
 					above[y][x] = a.At(at+y, j)
-//line main_kernels.go:1638
+//line main_kernels.go:1639
 				}
 			}
 		}
@@ -1655,7 +1656,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 						v -= float32(left[y][k] * above[k][x])
 					}
 					a.Set(i, j, v)
-//line main_kernels.go:1659
+//line main_kernels.go:1660
 				}
 			}
 		}
@@ -1705,7 +1706,7 @@ threads:
 				yr4[grid.At(at, o)], yi5[grid.At(at, o)] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
 				yr6[grid.At(at, o+s)] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
 				yi7[grid.At(at, o+s)] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1709
+//line main_kernels.go:1710
 			}
 			x = to - 1
 			continue
@@ -1720,7 +1721,7 @@ threads:
 		yr[o], yi[o] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[o+s] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
 		yi[o+s] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1724
+//line main_kernels.go:1725
 	}
 }
 
@@ -1759,7 +1760,7 @@ threads:
 				yr[i+first], yi[i+first] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
 				yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 				yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1763
+//line main_kernels.go:1764
 			}
 			x = to - 1
 			continue
@@ -1774,7 +1775,7 @@ threads:
 		yr[i+first], yi[i+first] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 		yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1778
+//line main_kernels.go:1779
 	}
 }
 
@@ -1788,7 +1789,7 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 	_, _ = line, row
 //line kernels.go:131
 	for k := range 2*strip - 1 {
-//line main_kernels.go:1792
+//line main_kernels.go:1793
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -1806,13 +1807,13 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 							}
 							score[d*line+i] = max(score[(d-2)*line+i-1]+same, score[(d-1)*line+i-1]-1, score[(d-1)*line+i]-1)
 						}
-//line main_kernels.go:1810
+//line main_kernels.go:1811
 					}
 				}
 			}
 		}
 	}
-//line main_kernels.go:1816
+//line main_kernels.go:1817
 }
 
 // dctPhases runs dct for a block: the code between two barriers runs for one thread after the other.
@@ -1835,7 +1836,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 					y := ty
 //line kernels.go:151
 					part[y][x] = in.At((firstY + ty), (firstX + tx))
-//line main_kernels.go:1839
+//line main_kernels.go:1840
 				}
 			}
 		}
@@ -1854,7 +1855,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 						sum += float32(cosines[k][y] * part[k][x])
 					}
 					half[y][x] = sum
-//line main_kernels.go:1858
+//line main_kernels.go:1859
 				}
 			}
 		}
@@ -1873,7 +1874,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 						all += float32(half[y][k] * cosines[k][x])
 					}
 					out.Set((firstY + ty), (firstX + tx), all)
-//line main_kernels.go:1877
+//line main_kernels.go:1878
 				}
 			}
 		}
@@ -1915,7 +1916,7 @@ threads:
 			}
 		}
 		pull[me] = particle{fx, fy, fz, v}
-//line main_kernels.go:1919
+//line main_kernels.go:1920
 	}
 }
 
@@ -1946,7 +1947,7 @@ threads:
 			last[0][c>>24] ^ uint8(m>>24), last[0][d>>16&255] ^ uint8(m>>16), last[0][a>>8&255] ^ uint8(m>>8), last[0][b&255] ^ uint8(m),
 			last[0][d>>24] ^ uint8(n>>24), last[0][a>>16&255] ^ uint8(n>>16), last[0][b>>8&255] ^ uint8(n>>8), last[0][c&255] ^ uint8(n),
 		}
-//line main_kernels.go:1950
+//line main_kernels.go:1951
 	}
 }
 
@@ -2004,7 +2005,7 @@ threads:
 				west5[grid.At(grid.At(at, y), x)] = w
 				east6[grid.At(grid.At(at, y), x)] = e
 				flow7[grid.At(grid.At(at, y), x)] = max(0, min(1, c))
-//line main_kernels.go:2008
+//line main_kernels.go:2009
 			}
 			x_ = to - 1
 			continue
@@ -2027,7 +2028,7 @@ threads:
 		west.Set(y, x, w)
 		east.Set(y, x, e)
 		flow.Set(y, x, max(0, min(1, c)))
-//line main_kernels.go:2031
+//line main_kernels.go:2032
 	}
 }
 
@@ -2076,7 +2077,7 @@ threads:
 				below, right := flow1[grid.At(grid.At(at, min(y+1, flow.Rows()-1)), x)], flow.At(y, min(x+1, flow.Cols()-1))
 				d := float32(c*north2[grid.At(grid.At(at, y), x)]) + float32(below*south3[grid.At(grid.At(at, y), x)]) + float32(c*west4[grid.At(grid.At(at, y), x)]) + float32(right*east5[grid.At(grid.At(at, y), x)])
 				out6[grid.At(grid.At(at, y), x)] = in7[grid.At(grid.At(at, y), x)] + float32(part*d)
-//line main_kernels.go:2080
+//line main_kernels.go:2081
 			}
 			x_ = to - 1
 			continue
@@ -2090,7 +2091,7 @@ threads:
 		below, right := flow.At(min(y+1, flow.Rows()-1), x), flow.At(y, min(x+1, flow.Cols()-1))
 		d := float32(c*north.At(y, x)) + float32(below*south.At(y, x)) + float32(c*west.At(y, x)) + float32(right*east.At(y, x))
 		out.Set(y, x, in.At(y, x)+float32(part*d))
-//line main_kernels.go:2094
+//line main_kernels.go:2095
 	}
 }
 
@@ -2123,7 +2124,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, x)] = wall1[grid.At(at, row*len(from)+x)] + min(from[max(x-1, 0)], from2[grid.At(at, x)], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2127
+//line main_kernels.go:2128
 			}
 			x_ = to_ - 1
 			continue
@@ -2134,7 +2135,7 @@ threads:
 			continue threads
 		}
 		to[x] = wall[row*len(from)+x] + min(from[max(x-1, 0)], from[x], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2138
+//line main_kernels.go:2139
 	}
 }
 
@@ -2155,7 +2156,7 @@ threads:
 			sum += float32(values[k] * x[cols[k]])
 		}
 		y[i] = sum
-//line main_kernels.go:2159
+//line main_kernels.go:2160
 	}
 }
 
@@ -2194,7 +2195,7 @@ threads:
 			}
 		}
 		counts[i] = count
-//line main_kernels.go:2198
+//line main_kernels.go:2199
 	}
 }
 
@@ -2231,7 +2232,7 @@ threads:
 				} else {
 					x0[grid.At(at, i)], x1[grid.At(at, i+apart)] = high, low
 				}
-//line main_kernels.go:2235
+//line main_kernels.go:2236
 			}
 			x_ = to - 1
 			continue
@@ -2248,7 +2249,7 @@ threads:
 		} else {
 			x[i], x[i+apart] = high, low
 		}
-//line main_kernels.go:2252
+//line main_kernels.go:2253
 	}
 }
 
@@ -2282,7 +2283,7 @@ threads:
 		for i := range v {
 			x[first+i] = v[i]
 		}
-//line main_kernels.go:2286
+//line main_kernels.go:2287
 	}
 }
 
@@ -2309,7 +2310,7 @@ threads:
 			}
 		}
 		to[i] = l
-//line main_kernels.go:2313
+//line main_kernels.go:2314
 	}
 }
 

@@ -20,7 +20,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if saxpyVectors != nil {
-					row = saxpyVectors(row, a, x, y)
+					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				saxpyRow(row, a, x, y)
 			}
@@ -37,7 +39,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if heatVectors != nil {
-					row = heatVectors(row, n, from, to)
+					if row = heatVectors(row, n, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				heatRow(row, n, from, to)
 			}
@@ -58,7 +62,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if attractVectors != nil {
-					row = attractVectors(row, px, py, pz, mass, ax, ay, az)
+					if row = attractVectors(row, px, py, pz, mass, ax, ay, az); row.First() >= row.End {
+						continue
+					}
 				}
 				attractRow(row, px, py, pz, mass, ax, ay, az)
 			}
@@ -75,7 +81,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if mandelbrotVectors != nil {
-					row = mandelbrotVectors(row, n, limit, out)
+					if row = mandelbrotVectors(row, n, limit, out); row.First() >= row.End {
+						continue
+					}
 				}
 				mandelbrotRow(row, n, limit, out)
 			}
@@ -93,7 +101,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if productsVectors != nil {
-					row = productsVectors(row, a, b, sums, each)
+					if row = productsVectors(row, a, b, sums, each); row.First() >= row.End {
+						continue
+					}
 				}
 				productsRow(row, a, b, sums, each)
 			}
@@ -114,7 +124,9 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if priceVectors != nil {
-					row = priceVectors(row, rate, volatility, share, strike, years, call, put)
+					if row = priceVectors(row, rate, volatility, share, strike, years, call, put); row.First() >= row.End {
+						continue
+					}
 				}
 				priceRow(row, rate, volatility, share, strike, years, call, put)
 			}
@@ -125,17 +137,17 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"vectors.go:13", "vectors.go:27", "vectors.go:30", "vectors.go:32", "vectors.go:43", "vectors.go:46", "vectors.go:48", "vectors.go:53", "vectors.go:72", "vectors.go:84", "vectors.go:86", "vectors.go:97", "vectors.go:103", "vectors.go:104"}, Kernels: map[string]kernel.Written{
-	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"},
+	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
-	"heat": {Code: "k_heat", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "vectors.go:21",
+	"heat": {Code: "k_heat", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "vectors.go:21",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: heatFootprint}},
-	"attract": {Code: "k_attract", Params: []string{"px", "len(px)", "py", "len(py)", "pz", "len(pz)", "mass", "len(mass)", "ax", "len(ax)", "ay", "len(ay)", "az", "len(az)"}, Rounds: [][]int{{1}, {2, 1}}, RoundsAt: "vectors.go:45",
+	"attract": {Code: "k_attract", Params: []string{"px", "len(px)", "py", "len(py)", "pz", "len(pz)", "mass", "len(mass)", "ax", "len(ax)", "ay", "len(ay)", "az", "len(az)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}, {11}, {13}}, Rounds: [][]int{{1}, {2, 1}}, RoundsAt: "vectors.go:45",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: attractFootprint}},
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "vectors.go:66", Rounds: [][]int{{1048576}}, RoundsAt: "vectors.go:68",
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "limit", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{3}}, Dims: 2, DimsAt: "vectors.go:66", Rounds: [][]int{{1048576}}, RoundsAt: "vectors.go:68",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
-	"products": {Code: "k_products", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "each"}, Rounds: [][]int{{1}, {1, 6}}, RoundsAt: "vectors.go:83",
+	"products": {Code: "k_products", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "each"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {6}}, Rounds: [][]int{{1}, {1, 6}}, RoundsAt: "vectors.go:83",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productsFootprint}},
-	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"},
+	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}, {9}, {11}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16,uint32 vectors",
@@ -152,32 +164,32 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 }, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
 
 KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 		}
 	}
 }
 
 KERNEL void k_heat(i64 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
-	i64 h_j = (i64)INDEX(0);
-	i64 h_i = (i64)((INDEX(1) + 1) * (u64)h_n + INDEX(0));
-	if (h_j >= h_n) {
+	GO_INT h_j = (GO_INT)INDEX(0);
+	GO_INT h_i = (GO_INT)(((GO_UINT)INDEX(1) + 1) * (GO_UINT)(GO_INT)h_n + (GO_UINT)INDEX(0));
+	if (h_j >= (GO_INT)h_n) {
 		return;
 	}
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
 	if (h_j > 0) {
-		h_left = h_from[GO_AT((i64)((u64)h_i - 1), h_from_n, 1)];
+		h_left = h_from[GO_AT((GO_INT)((GO_UINT)h_i - 1), h_from_n, 1)];
 	}
-	if (h_j < (i64)((u64)h_n - 1)) {
-		h_right = h_from[GO_AT((i64)((u64)h_i + 1), h_from_n, 2)];
+	if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+		h_right = h_from[GO_AT((GO_INT)((GO_UINT)h_i + 1), h_from_n, 2)];
 	}
-	h_to[GO_AT(h_i, h_to_n, 3)] = h_from[GO_AT(h_i, h_from_n, 3)] + 0.1f * (h_from[GO_AT((i64)((u64)h_i - (u64)h_n), h_from_n, 3)] + h_from[GO_AT((i64)((u64)h_i + (u64)h_n), h_from_n, 3)] + h_left + h_right - 4.0f * h_from[GO_AT(h_i, h_from_n, 3)]);
+	h_to[GO_AT(h_i, h_to_n, 3)] = h_from[GO_AT(h_i, h_from_n, 3)] + 0.1f * (h_from[GO_AT((GO_INT)((GO_UINT)h_i - (GO_UINT)(GO_INT)h_n), h_from_n, 3)] + h_from[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_from_n, 3)] + h_left + h_right - 4.0f * h_from[GO_AT(h_i, h_from_n, 3)]);
 }
 
 FUNCTION f32 f_root(f32 h_x) {
@@ -185,15 +197,15 @@ FUNCTION f32 f_root(f32 h_x) {
 }
 
 KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py, i64 h_py_n, const GLOBAL f32 *h_pz, i64 h_pz_n, const GLOBAL f32 *h_mass, i64 h_mass_n, GLOBAL f32 *h_ax, i64 h_ax_n, GLOBAL f32 *h_ay, i64 h_ay_n, GLOBAL f32 *h_az, i64 h_az_n GO_FAULTS) {
-	if (GO_WHOLE(h_px_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_px_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_x = h_px[GO_AT(h_i, h_px_n, 4)];
 		f32 h_y = h_py[GO_AT(h_i, h_py_n, 4)];
 		f32 h_z = h_pz[GO_AT(h_i, h_pz_n, 4)];
 		f32 h_sx = 0.0f;
 		f32 h_sy = 0.0f;
 		f32 h_sz = 0.0f;
-		GO_ORDERED for (i64 h_k = 0; h_k < h_px_n; h_k++) {
+		GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_px_n; h_k++) {
 			f32 h_dx = h_px[GO_AT(h_k, h_px_n, 5)] - h_x;
 			f32 h_dy = h_py[GO_AT(h_k, h_py_n, 5)] - h_y;
 			f32 h_dz = h_pz[GO_AT(h_k, h_pz_n, 5)] - h_z;
@@ -211,8 +223,8 @@ KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py
 		h_ay[GO_AT(h_i, h_ay_n, 7)] = v_4;
 		h_az[GO_AT(h_i, h_az_n, 7)] = v_5;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_px_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_px_n) {
 			return;
 		}
 		f32 h_x = h_px[GO_AT(h_i, h_px_n, 4)];
@@ -221,7 +233,7 @@ KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py
 		f32 h_sx = 0.0f;
 		f32 h_sy = 0.0f;
 		f32 h_sz = 0.0f;
-		GO_ORDERED for (i64 h_k = 0; h_k < h_px_n; h_k++) {
+		GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_px_n; h_k++) {
 			f32 h_dx = h_px[GO_AT(h_k, h_px_n, 5)] - h_x;
 			f32 h_dy = h_py[GO_AT(h_k, h_py_n, 5)] - h_y;
 			f32 h_dz = h_pz[GO_AT(h_k, h_pz_n, 5)] - h_z;
@@ -243,12 +255,12 @@ KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py
 }
 
 KERNEL void k_mandelbrot(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
-	if ((i64)INDEX(0) >= (i64)h_n) {
+	if ((GO_INT)INDEX(0) >= (GO_INT)h_n) {
 		return;
 	}
 	f32 h_step = 2.4f / (f32)h_n;
-	f32 h_a = -1.7f + h_step * GO_F32((i64)INDEX(0));
-	f32 h_b = -0.2f + h_step * GO_F32((i64)INDEX(1));
+	f32 h_a = -1.7f + h_step * GO_F32((GO_INT)INDEX(0));
+	f32 h_b = -0.2f + h_step * GO_F32((GO_INT)INDEX(1));
 	f32 h_x = 0.0f;
 	f32 h_y = 0.0f;
 	i32 h_count = 0;
@@ -259,19 +271,19 @@ KERNEL void k_mandelbrot(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO
 		h_y = v_3;
 		h_count = (i32)((u32)h_count + 1);
 	}
-	h_out[GO_AT((i64)(INDEX(1) * (u64)(i64)h_n + INDEX(0)), h_out_n, 8)] = (u16)h_count;
+	h_out[GO_AT((GO_INT)((GO_UINT)INDEX(1) * (GO_UINT)(GO_INT)h_n + (GO_UINT)INDEX(0)), h_out_n, 8)] = (u16)h_count;
 	GO_LOOPED
 }
 #ifdef HALYARD_FLOAT64
 
 KERNEL void k_products(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_sums, i64 h_sums_n, i64 h_each GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
 	f64 h_sum = 0.0;
-	if (h_i >= h_sums_n) {
+	if (h_i >= (GO_INT)h_sums_n) {
 		return;
 	}
-	GO_ORDERED for (i64 h_k = 0; h_k < h_each; h_k++) {
-		h_sum = h_sum + h_a[GO_AT((i64)((u64)h_k * (u64)h_sums_n + (u64)h_i), h_a_n, 9)] * h_b[GO_AT((i64)((u64)h_k * (u64)h_sums_n + (u64)h_i), h_b_n, 9)];
+	GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_each; h_k++) {
+		h_sum = h_sum + h_a[GO_AT((GO_INT)((GO_UINT)h_k * (GO_UINT)(GO_INT)h_sums_n + (GO_UINT)h_i), h_a_n, 9)] * h_b[GO_AT((GO_INT)((GO_UINT)h_k * (GO_UINT)(GO_INT)h_sums_n + (GO_UINT)h_i), h_b_n, 9)];
 	}
 	h_sums[GO_AT(h_i, h_sums_n, 10)] = h_sum;
 	GO_LOOPED
@@ -335,8 +347,8 @@ FUNCTION f32 f_normal(f32 h_d) {
 }
 
 KERNEL void k_price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64 h_share_n, const GLOBAL f32 *h_strike, i64 h_strike_n, const GLOBAL f32 *h_years, i64 h_years_n, GLOBAL f32 *h_call, i64 h_call_n, GLOBAL f32 *h_put, i64 h_put_n GO_FAULTS) {
-	if (GO_WHOLE(h_share_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_share_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_s = h_share[GO_AT(h_i, h_share_n, 11)];
 		f32 h_k = h_strike[GO_AT(h_i, h_strike_n, 11)];
 		f32 h_y = h_years[GO_AT(h_i, h_years_n, 11)];
@@ -352,8 +364,8 @@ KERNEL void k_price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64
 		h_call[GO_AT(h_i, h_call_n, 12)] = h_c;
 		h_put[GO_AT(h_i, h_put_n, 13)] = h_c - h_s + h_discounted;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_share_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_share_n) {
 			return;
 		}
 		f32 h_s = h_share[GO_AT(h_i, h_share_n, 11)];
@@ -568,7 +580,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:572
+//line vectors_kernels.go:584
 				}
 				{
 					at := at + 1
@@ -578,7 +590,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:582
+//line vectors_kernels.go:594
 				}
 			}
 			if at < count {
@@ -588,7 +600,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line vectors_kernels.go:592
+//line vectors_kernels.go:604
 			}
 			x_ = to - 1
 			continue
@@ -597,7 +609,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line vectors_kernels.go:601
+//line vectors_kernels.go:613
 	}
 }
 
@@ -643,7 +655,7 @@ threads:
 					right = from1[grid.At(at, i+1)]
 				}
 				to2[grid.At(at, i)] = from3[grid.At(at, i)] + float32(0.1*(from4[grid.At(at, i-n)]+from5[grid.At(at, i+n)]+left+right-float32(4*from3[grid.At(at, i)])))
-//line vectors_kernels.go:647
+//line vectors_kernels.go:659
 			}
 			x = to_ - 1
 			continue
@@ -661,7 +673,7 @@ threads:
 			right = from[i+1]
 		}
 		to[i] = from[i] + float32(0.1*(from[i-n]+from[i+n]+left+right-float32(4*from[i])))
-//line vectors_kernels.go:665
+//line vectors_kernels.go:677
 	}
 }
 
@@ -688,7 +700,7 @@ threads:
 			sz += float32(dz * pull)
 		}
 		ax[i], ay[i], az[i] = sx, sy, sz
-//line vectors_kernels.go:692
+//line vectors_kernels.go:704
 	}
 }
 
@@ -711,7 +723,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line vectors_kernels.go:715
+//line vectors_kernels.go:727
 	}
 }
 
@@ -731,7 +743,7 @@ threads:
 			sum += float64(a[k*len(sums)+i] * b[k*len(sums)+i])
 		}
 		sums[i] = sum
-//line vectors_kernels.go:735
+//line vectors_kernels.go:747
 	}
 }
 
@@ -775,7 +787,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line vectors_kernels.go:779
+//line vectors_kernels.go:791
 			}
 			x = to - 1
 			continue
@@ -793,7 +805,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line vectors_kernels.go:797
+//line vectors_kernels.go:809
 	}
 }
 

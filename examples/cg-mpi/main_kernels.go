@@ -21,7 +21,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if rowsLaplaceVectors != nil {
-					row = rowsLaplaceVectors(row, p, q_, n, above, below)
+					if row = rowsLaplaceVectors(row, p, q_, n, above, below); row.First() >= row.End {
+						continue
+					}
 				}
 				rowsLaplaceRow(row, p, q_, n, above, below)
 			}
@@ -32,34 +34,34 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:44", "main.go:46", "main.go:49", "main.go:52", "main.go:55", "main.go:57"}, Kernels: map[string]kernel.Written{
-	"rowsLaplace": {Code: "k_rowsLaplace", Params: []string{"p", "len(p)", "q", "len(q)", "n", "above", "below"}, Dims: 2, DimsAt: "main.go:39",
+	"rowsLaplace": {Code: "k_rowsLaplace", Params: []string{"p", "len(p)", "q", "len(q)", "n", "above", "below"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {4}}, Dims: 2, DimsAt: "main.go:39",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: rowsLaplaceFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,len main",
 	"main.go rowsLaplace 10f3b40e927a4cbd",
-}, Portable: `FUNCTION i64 go_div_i64(i64 x, i64 y) { i64 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i64)((u64)0 - (u64)x) : y == 0 ? 0 : q; }
+}, Portable: `FUNCTION GO_INT go_div_GO_INT(GO_INT x, GO_INT y) { GO_INT q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (GO_INT)((GO_UINT)0 - (GO_UINT)x) : y == 0 ? 0 : q; }
 
 KERNEL void k_rowsLaplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n, i64 h_above, i64 h_below GO_FAULTS) {
-	i64 h_j = (i64)INDEX(0);
-	i64 h_i = (i64)INDEX(1);
-	if (h_i >= go_div_i64(h_q_n, h_n) || h_j >= h_n) {
+	GO_INT h_j = (GO_INT)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(1);
+	if (h_i >= go_div_GO_INT((GO_INT)h_q_n, (GO_INT)h_n) || h_j >= (GO_INT)h_n) {
 		return;
 	}
-	i64 h_at = (i64)(((u64)h_i + (u64)h_above) * (u64)h_n + (u64)h_j);
+	GO_INT h_at = (GO_INT)(((GO_UINT)h_i + (GO_UINT)(GO_INT)h_above) * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j);
 	f32 h_v = 4.0f * h_p[GO_AT(h_at, h_p_n, 0)];
 	if ((i64)((u64)h_i + (u64)h_above) > 0) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - (u64)h_n), h_p_n, 1)];
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at - (GO_UINT)(GO_INT)h_n), h_p_n, 1)];
 	}
 	if (h_j > 0) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - 1), h_p_n, 2)];
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at - 1), h_p_n, 2)];
 	}
-	if (h_j < (i64)((u64)h_n - 1)) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + 1), h_p_n, 3)];
+	if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_p_n, 3)];
 	}
-	if ((i64)((u64)h_i + 1) < (i64)((u64)go_div_i64(h_q_n, h_n) + (u64)h_below)) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + (u64)h_n), h_p_n, 4)];
+	if (h_i + 1 < (i64)((u64)go_div_GO_INT((GO_INT)h_q_n, (GO_INT)h_n) + (u64)h_below)) {
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)(GO_INT)h_n), h_p_n, 4)];
 	}
-	h_q[GO_AT((i64)((u64)h_i * (u64)h_n + (u64)h_j), h_q_n, 5)] = h_v;
+	h_q[GO_AT((GO_INT)((GO_UINT)h_i * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j), h_q_n, 5)] = h_v;
 }
 `})
 
@@ -148,7 +150,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, i*n+j)] = v
-//line main_kernels.go:152
+//line main_kernels.go:154
 			}
 			x = to - 1
 			continue
@@ -173,7 +175,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[i*n+j] = v
-//line main_kernels.go:177
+//line main_kernels.go:179
 	}
 }
 

@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if smoothVectors != nil {
-					row = smoothVectors(row, from, src, dst)
+					if row = smoothVectors(row, from, src, dst); row.First() >= row.End {
+						continue
+					}
 				}
 				smoothRow(row, from, src, dst)
 			}
@@ -30,30 +32,30 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:37", "main.go:39"}, Kernels: map[string]kernel.Written{
-	"smooth": {Code: "k_smooth", Params: []string{"from", "src", "len(src)", "dst", "len(dst)"},
+	"smooth": {Code: "k_smooth", Params: []string{"from", "src", "len(src)", "dst", "len(dst)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,len main",
 	"main.go smooth 35e4c6eb9653490c",
 }, Portable: `KERNEL void k_smooth(i64 h_from, const GLOBAL f32 *h_src, i64 h_src_n, GLOBAL f32 *h_dst, i64 h_dst_n GO_FAULTS) {
-	if (GO_WHOLE(h_dst_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_dst_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		i64 h_j = (i64)((u64)h_from + (u64)h_i);
-		if (h_j == 0 || h_j == (i64)((u64)h_src_n - 1)) {
-			h_dst[GO_AT(h_i, h_dst_n, 0)] = h_src[GO_AT(h_j, h_src_n, 0)];
+		if (h_j == 0 || h_j == (GO_INT)h_src_n - 1) {
+			h_dst[GO_AT(h_i, h_dst_n, 0)] = h_src[GO_AT((GO_INT)h_j, h_src_n, 0)];
 		} else {
-			h_dst[GO_AT(h_i, h_dst_n, 1)] = (h_src[GO_AT((i64)((u64)h_j - 1), h_src_n, 1)] + h_src[GO_AT(h_j, h_src_n, 1)] + h_src[GO_AT((i64)((u64)h_j + 1), h_src_n, 1)]) / 3.0f;
+			h_dst[GO_AT(h_i, h_dst_n, 1)] = (h_src[GO_AT((GO_INT)((GO_UINT)h_j - 1), h_src_n, 1)] + h_src[GO_AT((GO_INT)h_j, h_src_n, 1)] + h_src[GO_AT((GO_INT)((GO_UINT)h_j + 1), h_src_n, 1)]) / 3.0f;
 		}
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_dst_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_dst_n) {
 			return;
 		}
 		i64 h_j = (i64)((u64)h_from + (u64)h_i);
-		if (h_j == 0 || h_j == (i64)((u64)h_src_n - 1)) {
-			h_dst[GO_AT(h_i, h_dst_n, 0)] = h_src[GO_AT(h_j, h_src_n, 0)];
+		if (h_j == 0 || h_j == (GO_INT)h_src_n - 1) {
+			h_dst[GO_AT(h_i, h_dst_n, 0)] = h_src[GO_AT((GO_INT)h_j, h_src_n, 0)];
 		} else {
-			h_dst[GO_AT(h_i, h_dst_n, 1)] = (h_src[GO_AT((i64)((u64)h_j - 1), h_src_n, 1)] + h_src[GO_AT(h_j, h_src_n, 1)] + h_src[GO_AT((i64)((u64)h_j + 1), h_src_n, 1)]) / 3.0f;
+			h_dst[GO_AT(h_i, h_dst_n, 1)] = (h_src[GO_AT((GO_INT)((GO_UINT)h_j - 1), h_src_n, 1)] + h_src[GO_AT((GO_INT)h_j, h_src_n, 1)] + h_src[GO_AT((GO_INT)((GO_UINT)h_j + 1), h_src_n, 1)]) / 3.0f;
 		}
 	}
 }
@@ -129,7 +131,7 @@ threads:
 				} else {
 					dst0[grid.At(at, i)] = (src2[grid.At(at, j-1)] + src1[grid.At(at, j)] + src3[grid.At(at, j+1)]) / 3
 				}
-//line main_kernels.go:133
+//line main_kernels.go:135
 			}
 			x = to - 1
 			continue
@@ -144,7 +146,7 @@ threads:
 		} else {
 			dst[i] = (src[j-1] + src[j] + src[j+1]) / 3
 		}
-//line main_kernels.go:148
+//line main_kernels.go:150
 	}
 }
 

@@ -18,7 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if spreadVectors != nil {
-					row = spreadVectors(row, now, next)
+					if row = spreadVectors(row, now, next); row.First() >= row.End {
+						continue
+					}
 				}
 				spreadRow(row, now, next)
 			}
@@ -29,23 +31,23 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:47", "main.go:50", "main.go:51"}, Kernels: map[string]kernel.Written{
-	"spread": {Code: "k_spread", Params: []string{"now", "now.Rows()", "now.Cols()", "next", "next.Rows()", "next.Cols()"}, Dims: 2, DimsAt: "main.go:42",
+	"spread": {Code: "k_spread", Params: []string{"now", "now.Rows()", "now.Cols()", "next", "next.Rows()", "next.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "main.go:42",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32 main",
 	"main.go spread 24e568df6d322767",
 }, Portable: `KERNEL void k_spread(const GLOBAL f32 *h_now, i64 h_now_n, i64 h_now_m, GLOBAL f32 *h_next, i64 h_next_n, i64 h_next_m GO_FAULTS) {
-	i64 h_y = (i64)INDEX(1);
-	i64 h_x = (i64)INDEX(0);
-	if (h_y >= h_next_n || h_x >= h_next_m) {
+	GO_INT h_y = (GO_INT)INDEX(1);
+	GO_INT h_x = (GO_INT)INDEX(0);
+	if (h_y >= (GO_INT)h_next_n || h_x >= (GO_INT)h_next_m) {
 		return;
 	}
-	if (h_x == 0 || h_x == (i64)((u64)h_next_m - 1) || h_y == 0 || h_y == (i64)((u64)h_next_n - 1)) {
-		h_next[GO_CELL(h_y, h_x, h_next_n, h_next_m, 0)] = h_now[GO_CELL(h_y, h_x, h_now_n, h_now_m, 0)];
+	if (h_x == 0 || h_x == (GO_INT)h_next_m - 1 || h_y == 0 || h_y == (GO_INT)h_next_n - 1) {
+		h_next[GO_CELL_OF(h_y, h_x, h_next_n, h_next_m, 0)] = h_now[GO_CELL_OF(h_y, h_x, h_now_n, h_now_m, 0)];
 		return;
 	}
-	f32 h_sum = h_now[GO_CELL(h_y, (i64)((u64)h_x - 1), h_now_n, h_now_m, 1)] + h_now[GO_CELL(h_y, (i64)((u64)h_x + 1), h_now_n, h_now_m, 1)] + h_now[GO_CELL((i64)((u64)h_y - 1), h_x, h_now_n, h_now_m, 1)] + h_now[GO_CELL((i64)((u64)h_y + 1), h_x, h_now_n, h_now_m, 1)] - 4.0f * h_now[GO_CELL(h_y, h_x, h_now_n, h_now_m, 1)];
-	h_next[GO_CELL(h_y, h_x, h_next_n, h_next_m, 2)] = h_now[GO_CELL(h_y, h_x, h_now_n, h_now_m, 2)] + 0.2f * h_sum;
+	f32 h_sum = h_now[GO_CELL_OF(h_y, h_x - 1, h_now_n, h_now_m, 1)] + h_now[GO_CELL_OF(h_y, h_x + 1, h_now_n, h_now_m, 1)] + h_now[GO_CELL_OF(h_y - 1, h_x, h_now_n, h_now_m, 1)] + h_now[GO_CELL_OF(h_y + 1, h_x, h_now_n, h_now_m, 1)] - 4.0f * h_now[GO_CELL_OF(h_y, h_x, h_now_n, h_now_m, 1)];
+	h_next[GO_CELL_OF(h_y, h_x, h_next_n, h_next_m, 2)] = h_now[GO_CELL_OF(h_y, h_x, h_now_n, h_now_m, 2)] + 0.2f * h_sum;
 }
 `})
 
@@ -135,7 +137,7 @@ threads:
 				}
 				sum := now2[grid.At(grid.At(at, y), x-1)] + now3[grid.At(grid.At(at, y), x+1)] + now4[grid.At(grid.At(at, y-1), x)] + now5[grid.At(grid.At(at, y+1), x)] - float32(4*now1[grid.At(grid.At(at, y), x)])
 				next0[grid.At(grid.At(at, y), x)] = now1[grid.At(grid.At(at, y), x)] + float32(0.2*sum)
-//line main_kernels.go:139
+//line main_kernels.go:141
 			}
 			x_ = to - 1
 			continue
@@ -151,7 +153,7 @@ threads:
 		}
 		sum := now.At(y, x-1) + now.At(y, x+1) + now.At(y-1, x) + now.At(y+1, x) - float32(4*now.At(y, x))
 		next.Set(y, x, now.At(y, x)+float32(0.2*sum))
-//line main_kernels.go:155
+//line main_kernels.go:157
 	}
 }
 

@@ -52,11 +52,11 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:57", "main.go:36", "main.go:64", "main.go:71"}, Kernels: map[string]kernel.Written{
-	"greys": {Code: "k_greys", Params: []string{"rgba", "rgba.Rows()", "rgba.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:56",
+	"greys": {Code: "k_greys", Params: []string{"rgba", "rgba.Rows()", "rgba.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "main.go:56",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: greysFootprint}},
-	"blurs": {Code: "k_blurs", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:63",
+	"blurs": {Code: "k_blurs", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "main.go:63",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: blursFootprint}},
-	"edges": {Code: "k_edges", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:70",
+	"edges": {Code: "k_edges", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "main.go:70",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: edgesFootprint}},
 }, Format: 3, Sources: []string{
 	"./ int,int32,max,min,uint8 main",
@@ -70,8 +70,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"main.go line 8df73d1658e9f1de",
 }, Portable: `typedef struct { u8 a[4]; } T_4_u8;
 typedef u8 go_size_T_4_u8[sizeof(T_4_u8) == 4 ? 1 : -1];
-FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
-FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
+FUNCTION GO_INT go_min_GO_INT(GO_INT x, GO_INT y) { return y < x ? y : x; }
+FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }
 FUNCTION i32 go_min_i32(i32 x, i32 y) { return y < x ? y : x; }
 FUNCTION i32 go_max_i32(i32 x, i32 y) { return y > x ? y : x; }
 
@@ -80,57 +80,57 @@ FUNCTION u8 f_grey(T_4_u8 h_p) {
 }
 
 KERNEL void k_greys(const GLOBAL T_4_u8 *h_rgba, i64 h_rgba_n, i64 h_rgba_m, GLOBAL u8 *h_out, i64 h_out_n, i64 h_out_m GO_FAULTS) {
-	i64 h_y = (i64)INDEX(1);
-	i64 h_x = (i64)INDEX(0);
-	if (h_y < h_out_n && h_x < h_out_m) {
-		u8 v_1 = f_grey(h_rgba[GO_CELL(h_y, h_x, h_rgba_n, h_rgba_m, 0)]);
-		h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 0)] = v_1;
+	GO_INT h_y = (GO_INT)INDEX(1);
+	GO_INT h_x = (GO_INT)INDEX(0);
+	if (h_y < (GO_INT)h_out_n && h_x < (GO_INT)h_out_m) {
+		u8 v_1 = f_grey(h_rgba[GO_CELL_OF(h_y, h_x, h_rgba_n, h_rgba_m, 0)]);
+		h_out[GO_CELL_OF(h_y, h_x, h_out_n, h_out_m, 0)] = v_1;
 	}
 }
 
-FUNCTION i32 f_at(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, i64 h_y, i64 h_x GO_FAULTS) {
-	return (i32)h_in[GO_CELL(go_min_i64(go_max_i64(h_y, 0), (i64)((u64)h_in_n - 1)), go_min_i64(go_max_i64(h_x, 0), (i64)((u64)h_in_m - 1)), h_in_n, h_in_m, 1)];
+FUNCTION i32 f_at(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, GO_INT h_y, GO_INT h_x GO_FAULTS) {
+	return (i32)h_in[GO_CELL_OF(go_min_GO_INT(go_max_GO_INT(h_y, 0), (GO_INT)h_in_n - 1), go_min_GO_INT(go_max_GO_INT(h_x, 0), (GO_INT)h_in_m - 1), h_in_n, h_in_m, 1)];
 }
 
-FUNCTION i32 f_line(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, i64 h_y, i64 h_x, i64 h_dy, i64 h_dx GO_FAULTS) {
-	i32 v_1 = f_at(h_in, h_in_n, h_in_m, (i64)((u64)h_y - (u64)h_dy), (i64)((u64)h_x - (u64)h_dx) GO_PASS);
+FUNCTION i32 f_line(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, GO_INT h_y, GO_INT h_x, GO_INT h_dy, GO_INT h_dx GO_FAULTS) {
+	i32 v_1 = f_at(h_in, h_in_n, h_in_m, h_y - h_dy, h_x - h_dx GO_PASS);
 	i32 v_2 = f_at(h_in, h_in_n, h_in_m, h_y, h_x GO_PASS);
-	i32 v_3 = f_at(h_in, h_in_n, h_in_m, (i64)((u64)h_y + (u64)h_dy), (i64)((u64)h_x + (u64)h_dx) GO_PASS);
+	i32 v_3 = f_at(h_in, h_in_n, h_in_m, h_y + h_dy, h_x + h_dx GO_PASS);
 	return (i32)((u32)v_1 + 2 * (u32)v_2 + (u32)v_3);
 }
 
-FUNCTION u8 f_blur(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, i64 h_y, i64 h_x GO_FAULTS) {
-	i32 v_1 = f_line(h_in, h_in_n, h_in_m, (i64)((u64)h_y - 1), h_x, 0, 1 GO_PASS);
+FUNCTION u8 f_blur(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, GO_INT h_y, GO_INT h_x GO_FAULTS) {
+	i32 v_1 = f_line(h_in, h_in_n, h_in_m, h_y - 1, h_x, 0, 1 GO_PASS);
 	i32 v_2 = f_line(h_in, h_in_n, h_in_m, h_y, h_x, 0, 1 GO_PASS);
-	i32 v_3 = f_line(h_in, h_in_n, h_in_m, (i64)((u64)h_y + 1), h_x, 0, 1 GO_PASS);
+	i32 v_3 = f_line(h_in, h_in_n, h_in_m, h_y + 1, h_x, 0, 1 GO_PASS);
 	return (u8)((i32)((u32)v_1 + 2 * (u32)v_2 + (u32)v_3 + 8) >> 4);
 }
 
 KERNEL void k_blurs(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, GLOBAL u8 *h_out, i64 h_out_n, i64 h_out_m GO_FAULTS) {
-	i64 h_y = (i64)INDEX(1);
-	i64 h_x = (i64)INDEX(0);
-	if (h_y < h_out_n && h_x < h_out_m) {
+	GO_INT h_y = (GO_INT)INDEX(1);
+	GO_INT h_x = (GO_INT)INDEX(0);
+	if (h_y < (GO_INT)h_out_n && h_x < (GO_INT)h_out_m) {
 		u8 v_1 = f_blur(h_in, h_in_n, h_in_m, h_y, h_x GO_PASS);
-		h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 2)] = v_1;
+		h_out[GO_CELL_OF(h_y, h_x, h_out_n, h_out_m, 2)] = v_1;
 	}
 }
 
-FUNCTION u8 f_edge(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, i64 h_y, i64 h_x GO_FAULTS) {
-	i32 v_1 = f_line(h_in, h_in_n, h_in_m, h_y, (i64)((u64)h_x + 1), 1, 0 GO_PASS);
-	i32 v_2 = f_line(h_in, h_in_n, h_in_m, h_y, (i64)((u64)h_x - 1), 1, 0 GO_PASS);
+FUNCTION u8 f_edge(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, GO_INT h_y, GO_INT h_x GO_FAULTS) {
+	i32 v_1 = f_line(h_in, h_in_n, h_in_m, h_y, h_x + 1, 1, 0 GO_PASS);
+	i32 v_2 = f_line(h_in, h_in_n, h_in_m, h_y, h_x - 1, 1, 0 GO_PASS);
 	i32 h_dx = (i32)((u32)v_1 - (u32)v_2);
-	i32 v_3 = f_line(h_in, h_in_n, h_in_m, (i64)((u64)h_y + 1), h_x, 0, 1 GO_PASS);
-	i32 v_4 = f_line(h_in, h_in_n, h_in_m, (i64)((u64)h_y - 1), h_x, 0, 1 GO_PASS);
+	i32 v_3 = f_line(h_in, h_in_n, h_in_m, h_y + 1, h_x, 0, 1 GO_PASS);
+	i32 v_4 = f_line(h_in, h_in_n, h_in_m, h_y - 1, h_x, 0, 1 GO_PASS);
 	i32 h_dy = (i32)((u32)v_3 - (u32)v_4);
 	return (u8)go_min_i32((i32)((u32)go_max_i32(h_dx, (i32)GO_MINUS(u32, h_dx)) + (u32)go_max_i32(h_dy, (i32)GO_MINUS(u32, h_dy))), 255);
 }
 
 KERNEL void k_edges(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, GLOBAL u8 *h_out, i64 h_out_n, i64 h_out_m GO_FAULTS) {
-	i64 h_y = (i64)INDEX(1);
-	i64 h_x = (i64)INDEX(0);
-	if (h_y < h_out_n && h_x < h_out_m) {
+	GO_INT h_y = (GO_INT)INDEX(1);
+	GO_INT h_x = (GO_INT)INDEX(0);
+	if (h_y < (GO_INT)h_out_n && h_x < (GO_INT)h_out_m) {
 		u8 v_1 = f_edge(h_in, h_in_n, h_in_m, h_y, h_x GO_PASS);
-		h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 3)] = v_1;
+		h_out[GO_CELL_OF(h_y, h_x, h_out_n, h_out_m, 3)] = v_1;
 	}
 }
 `})

@@ -26,7 +26,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if fft4Vectors != nil {
-					row = fft4Vectors(row, n, columns, stride, cos, sin, re, im, toRe, toIm)
+					if row = fft4Vectors(row, n, columns, stride, cos, sin, re, im, toRe, toIm); row.First() >= row.End {
+						continue
+					}
 				}
 				fft4Row(row, n, columns, stride, cos, sin, re, im, toRe, toIm)
 			}
@@ -46,7 +48,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if fft2Vectors != nil {
-					row = fft2Vectors(row, n, columns, re, im, toRe, toIm)
+					if row = fft2Vectors(row, n, columns, re, im, toRe, toIm); row.First() >= row.End {
+						continue
+					}
 				}
 				fft2Row(row, n, columns, re, im, toRe, toIm)
 			}
@@ -105,7 +109,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if effectiveVectors != nil {
-					row = effectiveVectors(row, nx, ny, px, of, m, demag, h)
+					if row = effectiveVectors(row, nx, ny, px, of, m, demag, h); row.First() >= row.End {
+						continue
+					}
 				}
 				effectiveRow(row, nx, ny, px, of, m, demag, h)
 			}
@@ -124,7 +130,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if padVectors != nil {
-					row = padVectors(row, n, length, m, re, im)
+					if row = padVectors(row, n, length, m, re, im); row.First() >= row.End {
+						continue
+					}
 				}
 				padRow(row, n, length, m, re, im)
 			}
@@ -143,7 +151,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if multiplyVectors != nil {
-					row = multiplyVectors(row, n, tensor, re, im, scale)
+					if row = multiplyVectors(row, n, tensor, re, im, scale); row.First() >= row.End {
+						continue
+					}
 				}
 				multiplyRow(row, n, tensor, re, im, scale)
 			}
@@ -162,7 +172,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if motionVectors != nil {
-					row = motionVectors(row, n, damping, m, h, k)
+					if row = motionVectors(row, n, damping, m, h, k); row.First() >= row.End {
+						continue
+					}
 				}
 				motionRow(row, n, damping, m, h, k)
 			}
@@ -181,7 +193,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if energyVectors != nil {
-					row = energyVectors(row, n, of, m, h, e)
+					if row = energyVectors(row, n, of, m, h, e); row.First() >= row.End {
+						continue
+					}
 				}
 				energyRow(row, n, of, m, h, e)
 			}
@@ -200,7 +214,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if partVectors != nil {
-					row = partVectors(row, fraction, state, m, k, at)
+					if row = partVectors(row, fraction, state, m, k, at); row.First() >= row.End {
+						continue
+					}
 				}
 				partRow(row, fraction, state, m, k, at)
 			}
@@ -221,7 +237,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if wholeVectors != nil {
-					row = wholeVectors(row, n, state, m, k1, k2, k3, next)
+					if row = wholeVectors(row, n, state, m, k1, k2, k3, next); row.First() >= row.End {
+						continue
+					}
 				}
 				wholeRow(row, n, state, m, k1, k2, k3, next)
 			}
@@ -242,7 +260,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if deviationVectors != nil {
-					row = deviationVectors(row, n, state, k1, k2, k3, k4, away)
+					if row = deviationVectors(row, n, state, k1, k2, k3, k4, away); row.First() >= row.End {
+						continue
+					}
 				}
 				deviationRow(row, n, state, k1, k2, k3, k4, away)
 			}
@@ -275,7 +295,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if acceptVectors != nil {
-					row = acceptVectors(row, state, next, k4, m, k1)
+					if row = acceptVectors(row, state, next, k4, m, k1); row.First() >= row.End {
+						continue
+					}
 				}
 				acceptRow(row, state, next, k4, m, k1)
 			}
@@ -286,33 +308,33 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"fft.go:23", "fft.go:24", "fft.go:25", "fft.go:26", "fft.go:28", "fft.go:29", "fft.go:30", "fft.go:31", "fft.go:32", "fft.go:33", "fft.go:34", "fft.go:35", "fft.go:36", "fft.go:37", "fft.go:47", "fft.go:48", "fft.go:60", "fft.go:63", "fft.go:77", "llg.go:38", "llg.go:47", "llg.go:49", "llg.go:52", "llg.go:55", "llg.go:58", "llg.go:60", "llg.go:69", "llg.go:71", "llg.go:81", "llg.go:82", "llg.go:83", "llg.go:84", "llg.go:85", "llg.go:94", "llg.go:97", "llg.go:98", "llg.go:99", "llg.go:108", "llg.go:109", "llg.go:110", "llg.go:111", "llg.go:120", "llg.go:129", "llg.go:130", "llg.go:131", "llg.go:132", "llg.go:134", "llg.go:143", "llg.go:144", "llg.go:145", "llg.go:146", "llg.go:147", "llg.go:156", "llg.go:158", "llg.go:160", "llg.go:161", "llg.go:164", "llg.go:165", "llg.go:166", "llg.go:167", "llg.go:170", "llg.go:178", "llg.go:179"}, Kernels: map[string]kernel.Written{
-	"fft4": {Code: "k_fft4", Params: []string{"n", "columns", "stride", "cos", "len(cos)", "sin", "len(sin)", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:20",
+	"fft4": {Code: "k_fft4", Params: []string{"n", "columns", "stride", "cos", "len(cos)", "sin", "len(sin)", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Most: 2147418112, Sizes: [][]int{{0}, {1}, {4}, {6}, {8}, {10}, {12}, {14}}, Dims: 3, DimsAt: "fft.go:20",
 		Footprint: kernel.Footprint{Why: "fft.go:28: threads may write elements of toRe that threads of another t.Global(2) use", Of: fft4Footprint}},
-	"fft2": {Code: "k_fft2", Params: []string{"n", "columns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:45",
+	"fft2": {Code: "k_fft2", Params: []string{"n", "columns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Most: 2147418112, Sizes: [][]int{{0}, {1}, {3}, {5}, {7}, {9}}, Dims: 3, DimsAt: "fft.go:45",
 		Footprint: kernel.Footprint{Why: "fft.go:47: threads may write elements of toRe that threads of another t.Global(2) use", Of: fft2Footprint}},
-	"transpose": {Code: "k_transpose", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:56",
+	"transpose": {Code: "k_transpose", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Most: 2147418112, Sizes: [][]int{{1}, {2}, {3}, {5}, {7}, {9}, {11}}, Dims: 3, DimsAt: "fft.go:56",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, false, true}, Of: transposeFootprint}},
-	"transposeBack": {Code: "k_transposeBack", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:71",
+	"transposeBack": {Code: "k_transposeBack", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Most: 2147418112, Sizes: [][]int{{1}, {2}, {3}, {5}, {7}, {9}, {11}}, Dims: 3, DimsAt: "fft.go:71",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, false, true}, Of: transposeBackFootprint}},
-	"effective": {Code: "k_effective", Params: []string{"nx", "ny", "px", "of", "m", "len(m)", "demag", "len(demag)", "h", "len(h)"}, Dims: 3, DimsAt: "llg.go:36",
+	"effective": {Code: "k_effective", Params: []string{"nx", "ny", "px", "of", "m", "len(m)", "demag", "len(demag)", "h", "len(h)"}, Most: 2147418112, Sizes: [][]int{{0}, {1}, {5}, {7}, {9}}, Dims: 3, DimsAt: "llg.go:36",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, false, true}, Of: effectiveFootprint}},
-	"pad": {Code: "k_pad", Params: []string{"n", "length", "m", "len(m)", "re", "len(re)", "im", "len(im)"}, Dims: 2, DimsAt: "llg.go:68",
+	"pad": {Code: "k_pad", Params: []string{"n", "length", "m", "len(m)", "re", "len(re)", "im", "len(im)"}, Most: 2147418112, Sizes: [][]int{{0}, {1}, {3}, {5}, {7}}, Dims: 2, DimsAt: "llg.go:68",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: padFootprint}},
-	"multiply": {Code: "k_multiply", Params: []string{"n", "tensor", "len(tensor)", "re", "len(re)", "im", "len(im)", "scale"},
+	"multiply": {Code: "k_multiply", Params: []string{"n", "tensor", "len(tensor)", "re", "len(re)", "im", "len(im)", "scale"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}},
 		Footprint: kernel.Footprint{Why: "llg.go:82: re is read here where other threads may write it", Of: multiplyFootprint}},
-	"motion": {Code: "k_motion", Params: []string{"n", "damping", "m", "len(m)", "h", "len(h)", "k", "len(k)"},
+	"motion": {Code: "k_motion", Params: []string{"n", "damping", "m", "len(m)", "h", "len(h)", "k", "len(k)"}, Most: 2147418112, Sizes: [][]int{{0}, {3}, {5}, {7}},
 		Footprint: kernel.Footprint{Why: "llg.go:97: threads may write elements of k that threads of another t.Global(0) use", Of: motionFootprint}},
-	"energy": {Code: "k_energy", Params: []string{"n", "of", "m", "len(m)", "h", "len(h)", "e", "len(e)"},
+	"energy": {Code: "k_energy", Params: []string{"n", "of", "m", "len(m)", "h", "len(h)", "e", "len(e)"}, Most: 2147418112, Sizes: [][]int{{0}, {3}, {5}, {7}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: energyFootprint}},
-	"part": {Code: "k_part", Params: []string{"fraction", "state", "len(state)", "m", "len(m)", "k", "len(k)", "at", "len(at)"},
+	"part": {Code: "k_part", Params: []string{"fraction", "state", "len(state)", "m", "len(m)", "k", "len(k)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: partFootprint}},
-	"whole": {Code: "k_whole", Params: []string{"n", "state", "len(state)", "m", "len(m)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "next", "len(next)"},
+	"whole": {Code: "k_whole", Params: []string{"n", "state", "len(state)", "m", "len(m)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "next", "len(next)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}, {8}, {10}, {12}},
 		Footprint: kernel.Footprint{Why: "llg.go:134: threads may write elements of next that threads of another t.Global(0) use", Of: wholeFootprint}},
-	"deviation": {Code: "k_deviation", Params: []string{"n", "state", "len(state)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "k4", "len(k4)", "away", "len(away)"},
+	"deviation": {Code: "k_deviation", Params: []string{"n", "state", "len(state)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "k4", "len(k4)", "away", "len(away)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}, {8}, {10}, {12}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: deviationFootprint}},
-	"steer": {Code: "k_steer", Params: []string{"tolerance", "worst", "len(worst)", "state", "len(state)"},
+	"steer": {Code: "k_steer", Params: []string{"tolerance", "worst", "len(worst)", "state", "len(state)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: kernel.Footprint{Why: "llg.go:156: the index of state does not follow t.Global(0)", Of: steerFootprint}},
-	"accept": {Code: "k_accept", Params: []string{"state", "len(state)", "next", "len(next)", "k4", "len(k4)", "m", "len(m)", "k1", "len(k1)"},
+	"accept": {Code: "k_accept", Params: []string{"state", "len(state)", "next", "len(next)", "k4", "len(k4)", "m", "len(m)", "k1", "len(k1)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: acceptFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,iota,len,max,min main",
@@ -343,23 +365,23 @@ FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 
 FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? x : y) : y < x ? y : x; }
 
 KERNEL void k_fft4(i64 h_n, i64 h_columns, i64 h_stride, const GLOBAL f32 *h_cos, i64 h_cos_n, const GLOBAL f32 *h_sin, i64 h_sin_n, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
-	i64 h_x = (i64)INDEX(0);
-	i64 h_i = (i64)INDEX(1);
-	i64 h_c = (i64)INDEX(2);
-	if (h_x < h_columns && h_i < h_n / 4 && h_c < 3) {
-		i64 h_angle = (i64)((u64)h_i - (u64)(h_i & (i64)((u64)h_stride - 1)));
-		i64 h_from = (i64)(((u64)h_c * (u64)h_n + (u64)h_i) * (u64)h_columns + (u64)h_x);
-		i64 h_far = (i64)((u64)(h_n / 4) * (u64)h_columns);
-		f32 h_sumRe = h_re[GO_AT(h_from, h_re_n, 0)] + h_re[GO_AT((i64)((u64)h_from + 2 * (u64)h_far), h_re_n, 0)];
-		f32 h_sumIm = h_im[GO_AT(h_from, h_im_n, 0)] + h_im[GO_AT((i64)((u64)h_from + 2 * (u64)h_far), h_im_n, 0)];
-		f32 h_awayRe = h_re[GO_AT(h_from, h_re_n, 1)] - h_re[GO_AT((i64)((u64)h_from + 2 * (u64)h_far), h_re_n, 1)];
-		f32 h_awayIm = h_im[GO_AT(h_from, h_im_n, 1)] - h_im[GO_AT((i64)((u64)h_from + 2 * (u64)h_far), h_im_n, 1)];
-		f32 h_nextRe = h_re[GO_AT((i64)((u64)h_from + (u64)h_far), h_re_n, 2)] + h_re[GO_AT((i64)((u64)h_from + 3 * (u64)h_far), h_re_n, 2)];
-		f32 h_nextIm = h_im[GO_AT((i64)((u64)h_from + (u64)h_far), h_im_n, 2)] + h_im[GO_AT((i64)((u64)h_from + 3 * (u64)h_far), h_im_n, 2)];
-		f32 h_sideRe = h_re[GO_AT((i64)((u64)h_from + (u64)h_far), h_re_n, 3)] - h_re[GO_AT((i64)((u64)h_from + 3 * (u64)h_far), h_re_n, 3)];
-		f32 h_sideIm = h_im[GO_AT((i64)((u64)h_from + (u64)h_far), h_im_n, 3)] - h_im[GO_AT((i64)((u64)h_from + 3 * (u64)h_far), h_im_n, 3)];
-		i64 h_to = (i64)(((u64)h_c * (u64)h_n + (u64)h_i + 3 * (u64)h_angle) * (u64)h_columns + (u64)h_x);
-		i64 h_step = (i64)((u64)h_stride * (u64)h_columns);
+	GO_INT h_x = (GO_INT)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(1);
+	GO_INT h_c = (GO_INT)INDEX(2);
+	if (h_x < (GO_INT)h_columns && h_i < (GO_INT)h_n / 4 && h_c < 3) {
+		GO_INT h_angle = h_i - (h_i & (GO_INT)((GO_UINT)(GO_INT)h_stride - 1));
+		GO_INT h_from = (GO_INT)(((GO_UINT)h_c * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_i) * (GO_UINT)(GO_INT)h_columns + (GO_UINT)h_x);
+		GO_INT h_far = (GO_INT)((GO_UINT)((GO_INT)h_n / 4) * (GO_UINT)(GO_INT)h_columns);
+		f32 h_sumRe = h_re[GO_AT(h_from, h_re_n, 0)] + h_re[GO_AT((GO_INT)((GO_UINT)h_from + 2 * (GO_UINT)h_far), h_re_n, 0)];
+		f32 h_sumIm = h_im[GO_AT(h_from, h_im_n, 0)] + h_im[GO_AT((GO_INT)((GO_UINT)h_from + 2 * (GO_UINT)h_far), h_im_n, 0)];
+		f32 h_awayRe = h_re[GO_AT(h_from, h_re_n, 1)] - h_re[GO_AT((GO_INT)((GO_UINT)h_from + 2 * (GO_UINT)h_far), h_re_n, 1)];
+		f32 h_awayIm = h_im[GO_AT(h_from, h_im_n, 1)] - h_im[GO_AT((GO_INT)((GO_UINT)h_from + 2 * (GO_UINT)h_far), h_im_n, 1)];
+		f32 h_nextRe = h_re[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_far), h_re_n, 2)] + h_re[GO_AT((GO_INT)((GO_UINT)h_from + 3 * (GO_UINT)h_far), h_re_n, 2)];
+		f32 h_nextIm = h_im[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_far), h_im_n, 2)] + h_im[GO_AT((GO_INT)((GO_UINT)h_from + 3 * (GO_UINT)h_far), h_im_n, 2)];
+		f32 h_sideRe = h_re[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_far), h_re_n, 3)] - h_re[GO_AT((GO_INT)((GO_UINT)h_from + 3 * (GO_UINT)h_far), h_re_n, 3)];
+		f32 h_sideIm = h_im[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_far), h_im_n, 3)] - h_im[GO_AT((GO_INT)((GO_UINT)h_from + 3 * (GO_UINT)h_far), h_im_n, 3)];
+		GO_INT h_to = (GO_INT)(((GO_UINT)h_c * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_i + 3 * (GO_UINT)h_angle) * (GO_UINT)(GO_INT)h_columns + (GO_UINT)h_x);
+		GO_INT h_step = (GO_INT)((GO_UINT)(GO_INT)h_stride * (GO_UINT)(GO_INT)h_columns);
 		f32 v_1 = h_sumRe + h_nextRe;
 		f32 v_2 = h_sumIm + h_nextIm;
 		GO_ONCE(h_toRe[GO_AT(h_to, h_toRe_n, 4)]) = v_1;
@@ -368,58 +390,58 @@ KERNEL void k_fft4(i64 h_n, i64 h_columns, i64 h_stride, const GLOBAL f32 *h_cos
 		f32 h_aIm = h_awayIm - h_sideRe;
 		f32 h_cosA = h_cos[GO_AT(h_angle, h_cos_n, 5)];
 		f32 h_sinA = h_sin[GO_AT(h_angle, h_sin_n, 5)];
-		GO_ONCE(h_toRe[GO_AT((i64)((u64)h_to + (u64)h_step), h_toRe_n, 6)]) = h_aRe * h_cosA + h_aIm * h_sinA;
-		GO_ONCE(h_toIm[GO_AT((i64)((u64)h_to + (u64)h_step), h_toIm_n, 7)]) = h_aIm * h_cosA - h_aRe * h_sinA;
+		GO_ONCE(h_toRe[GO_AT((GO_INT)((GO_UINT)h_to + (GO_UINT)h_step), h_toRe_n, 6)]) = h_aRe * h_cosA + h_aIm * h_sinA;
+		GO_ONCE(h_toIm[GO_AT((GO_INT)((GO_UINT)h_to + (GO_UINT)h_step), h_toIm_n, 7)]) = h_aIm * h_cosA - h_aRe * h_sinA;
 		f32 h_bRe = h_sumRe - h_nextRe;
 		f32 h_bIm = h_sumIm - h_nextIm;
-		f32 h_cosB = h_cos[GO_AT((i64)(2 * (u64)h_angle), h_cos_n, 8)];
-		f32 h_sinB = h_sin[GO_AT((i64)(2 * (u64)h_angle), h_sin_n, 8)];
-		GO_ONCE(h_toRe[GO_AT((i64)((u64)h_to + 2 * (u64)h_step), h_toRe_n, 9)]) = h_bRe * h_cosB + h_bIm * h_sinB;
-		GO_ONCE(h_toIm[GO_AT((i64)((u64)h_to + 2 * (u64)h_step), h_toIm_n, 10)]) = h_bIm * h_cosB - h_bRe * h_sinB;
+		f32 h_cosB = h_cos[GO_AT((GO_INT)(2 * (GO_UINT)h_angle), h_cos_n, 8)];
+		f32 h_sinB = h_sin[GO_AT((GO_INT)(2 * (GO_UINT)h_angle), h_sin_n, 8)];
+		GO_ONCE(h_toRe[GO_AT((GO_INT)((GO_UINT)h_to + 2 * (GO_UINT)h_step), h_toRe_n, 9)]) = h_bRe * h_cosB + h_bIm * h_sinB;
+		GO_ONCE(h_toIm[GO_AT((GO_INT)((GO_UINT)h_to + 2 * (GO_UINT)h_step), h_toIm_n, 10)]) = h_bIm * h_cosB - h_bRe * h_sinB;
 		f32 h_cRe = h_awayRe - h_sideIm;
 		f32 h_cIm = h_awayIm + h_sideRe;
-		f32 h_cosC = h_cos[GO_AT((i64)(3 * (u64)h_angle), h_cos_n, 11)];
-		f32 h_sinC = h_sin[GO_AT((i64)(3 * (u64)h_angle), h_sin_n, 11)];
-		GO_ONCE(h_toRe[GO_AT((i64)((u64)h_to + 3 * (u64)h_step), h_toRe_n, 12)]) = h_cRe * h_cosC + h_cIm * h_sinC;
-		GO_ONCE(h_toIm[GO_AT((i64)((u64)h_to + 3 * (u64)h_step), h_toIm_n, 13)]) = h_cIm * h_cosC - h_cRe * h_sinC;
+		f32 h_cosC = h_cos[GO_AT((GO_INT)(3 * (GO_UINT)h_angle), h_cos_n, 11)];
+		f32 h_sinC = h_sin[GO_AT((GO_INT)(3 * (GO_UINT)h_angle), h_sin_n, 11)];
+		GO_ONCE(h_toRe[GO_AT((GO_INT)((GO_UINT)h_to + 3 * (GO_UINT)h_step), h_toRe_n, 12)]) = h_cRe * h_cosC + h_cIm * h_sinC;
+		GO_ONCE(h_toIm[GO_AT((GO_INT)((GO_UINT)h_to + 3 * (GO_UINT)h_step), h_toIm_n, 13)]) = h_cIm * h_cosC - h_cRe * h_sinC;
 	}
 }
 
 KERNEL void k_fft2(i64 h_n, i64 h_columns, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
-	i64 h_x = (i64)INDEX(0);
-	i64 h_i = (i64)INDEX(1);
-	i64 h_c = (i64)INDEX(2);
-	if (h_x < h_columns && h_i < h_n / 2 && h_c < 3) {
-		i64 h_at = (i64)(((u64)h_c * (u64)h_n + (u64)h_i) * (u64)h_columns + (u64)h_x);
-		i64 h_far = (i64)((u64)(h_n / 2) * (u64)h_columns);
-		f32 v_1 = h_re[GO_AT(h_at, h_re_n, 14)] + h_re[GO_AT((i64)((u64)h_at + (u64)h_far), h_re_n, 14)];
-		f32 v_2 = h_im[GO_AT(h_at, h_im_n, 14)] + h_im[GO_AT((i64)((u64)h_at + (u64)h_far), h_im_n, 14)];
+	GO_INT h_x = (GO_INT)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(1);
+	GO_INT h_c = (GO_INT)INDEX(2);
+	if (h_x < (GO_INT)h_columns && h_i < (GO_INT)h_n / 2 && h_c < 3) {
+		GO_INT h_at = (GO_INT)(((GO_UINT)h_c * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_i) * (GO_UINT)(GO_INT)h_columns + (GO_UINT)h_x);
+		GO_INT h_far = (GO_INT)((GO_UINT)((GO_INT)h_n / 2) * (GO_UINT)(GO_INT)h_columns);
+		f32 v_1 = h_re[GO_AT(h_at, h_re_n, 14)] + h_re[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)h_far), h_re_n, 14)];
+		f32 v_2 = h_im[GO_AT(h_at, h_im_n, 14)] + h_im[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)h_far), h_im_n, 14)];
 		GO_ONCE(h_toRe[GO_AT(h_at, h_toRe_n, 14)]) = v_1;
 		GO_ONCE(h_toIm[GO_AT(h_at, h_toIm_n, 14)]) = v_2;
-		i64 v_3 = (i64)((u64)h_at + (u64)h_far);
-		i64 v_4 = (i64)((u64)h_at + (u64)h_far);
-		f32 v_5 = h_re[GO_AT(h_at, h_re_n, 15)] - h_re[GO_AT((i64)((u64)h_at + (u64)h_far), h_re_n, 15)];
-		f32 v_6 = h_im[GO_AT(h_at, h_im_n, 15)] - h_im[GO_AT((i64)((u64)h_at + (u64)h_far), h_im_n, 15)];
+		GO_INT v_3 = (GO_INT)((GO_UINT)h_at + (GO_UINT)h_far);
+		GO_INT v_4 = (GO_INT)((GO_UINT)h_at + (GO_UINT)h_far);
+		f32 v_5 = h_re[GO_AT(h_at, h_re_n, 15)] - h_re[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)h_far), h_re_n, 15)];
+		f32 v_6 = h_im[GO_AT(h_at, h_im_n, 15)] - h_im[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)h_far), h_im_n, 15)];
 		GO_ONCE(h_toRe[GO_AT(v_3, h_toRe_n, 15)]) = v_5;
 		GO_ONCE(h_toIm[GO_AT(v_4, h_toIm_n, 15)]) = v_6;
 	}
 }
 
 KERNEL void k_transpose(i64 h_rows, i64 h_columns, i64 h_toRows, i64 h_toColumns, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
-	i64 h_x = (i64)INDEX(0);
-	i64 h_y = (i64)INDEX(1);
-	i64 h_c = (i64)INDEX(2);
-	if (h_x < h_toColumns && h_y < h_toRows && h_c < 3) {
+	GO_INT h_x = (GO_INT)INDEX(0);
+	GO_INT h_y = (GO_INT)INDEX(1);
+	GO_INT h_c = (GO_INT)INDEX(2);
+	if (h_x < (GO_INT)h_toColumns && h_y < (GO_INT)h_toRows && h_c < 3) {
 		f32 h_a = 0.0f;
 		f32 h_b = 0.0f;
-		if (h_y < h_columns) {
-			i64 h_from = (i64)(((u64)h_c * (u64)h_rows + (u64)h_x) * (u64)h_columns + (u64)h_y);
+		if (h_y < (GO_INT)h_columns) {
+			GO_INT h_from = (GO_INT)(((GO_UINT)h_c * (GO_UINT)(GO_INT)h_rows + (GO_UINT)h_x) * (GO_UINT)(GO_INT)h_columns + (GO_UINT)h_y);
 			f32 v_1 = h_re[GO_AT(h_from, h_re_n, 16)];
 			f32 v_2 = h_im[GO_AT(h_from, h_im_n, 16)];
 			h_a = v_1;
 			h_b = v_2;
 		}
-		i64 h_to = (i64)(((u64)h_c * (u64)h_toRows + (u64)h_y) * (u64)h_toColumns + (u64)h_x);
+		GO_INT h_to = (GO_INT)(((GO_UINT)h_c * (GO_UINT)(GO_INT)h_toRows + (GO_UINT)h_y) * (GO_UINT)(GO_INT)h_toColumns + (GO_UINT)h_x);
 		f32 v_3 = h_a;
 		f32 v_4 = h_b;
 		h_toRe[GO_AT(h_to, h_toRe_n, 17)] = v_3;
@@ -428,19 +450,19 @@ KERNEL void k_transpose(i64 h_rows, i64 h_columns, i64 h_toRows, i64 h_toColumns
 }
 
 KERNEL void k_transposeBack(i64 h_rows, i64 h_columns, i64 h_toRows, i64 h_toColumns, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
-	i64 h_x = (i64)INDEX(0);
-	i64 h_y = (i64)INDEX(1);
-	i64 h_c = (i64)INDEX(2);
-	if (h_x < h_toColumns && h_y < h_toRows && h_c < 3) {
-		i64 h_column = h_y;
+	GO_INT h_x = (GO_INT)INDEX(0);
+	GO_INT h_y = (GO_INT)INDEX(1);
+	GO_INT h_c = (GO_INT)INDEX(2);
+	if (h_x < (GO_INT)h_toColumns && h_y < (GO_INT)h_toRows && h_c < 3) {
+		GO_INT h_column = h_y;
 		f32 h_sign = 1.0f;
-		if (h_y >= h_columns) {
-			i64 v_1 = (i64)((u64)h_toRows - (u64)h_y);
+		if (h_y >= (GO_INT)h_columns) {
+			GO_INT v_1 = (GO_INT)((GO_UINT)(GO_INT)h_toRows - (GO_UINT)h_y);
 			h_column = v_1;
 			h_sign = -1.0f;
 		}
-		i64 h_to = (i64)(((u64)h_c * (u64)h_toRows + (u64)h_y) * (u64)h_toColumns + (u64)h_x);
-		i64 h_from = (i64)(((u64)h_c * (u64)h_rows + (u64)h_x) * (u64)h_columns + (u64)h_column);
+		GO_INT h_to = (GO_INT)(((GO_UINT)h_c * (GO_UINT)(GO_INT)h_toRows + (GO_UINT)h_y) * (GO_UINT)(GO_INT)h_toColumns + (GO_UINT)h_x);
+		GO_INT h_from = (GO_INT)(((GO_UINT)h_c * (GO_UINT)(GO_INT)h_rows + (GO_UINT)h_x) * (GO_UINT)(GO_INT)h_columns + (GO_UINT)h_column);
 		f32 v_2 = h_re[GO_AT(h_from, h_re_n, 18)];
 		f32 v_3 = h_sign * h_im[GO_AT(h_from, h_im_n, 18)];
 		h_toRe[GO_AT(h_to, h_toRe_n, 18)] = v_2;
@@ -449,13 +471,13 @@ KERNEL void k_transposeBack(i64 h_rows, i64 h_columns, i64 h_toRows, i64 h_toCol
 }
 
 KERNEL void k_effective(i64 h_nx, i64 h_ny, i64 h_px, T_material h_of, const GLOBAL f32 *h_m, i64 h_m_n, const GLOBAL f32 *h_demag, i64 h_demag_n, GLOBAL f32 *h_h, i64 h_h_n GO_FAULTS) {
-	i64 h_y = (i64)INDEX(0);
-	i64 h_x = (i64)INDEX(1);
-	i64 h_c = (i64)INDEX(2);
-	if (h_y < h_ny && h_x < h_nx && h_c < 3) {
-		i64 h_n = (i64)((u64)h_nx * (u64)h_ny);
-		i64 h_at = (i64)((u64)h_x * (u64)h_ny + (u64)h_y);
-		f32 h_along = h_m[GO_AT(h_at, h_m_n, 19)] * h_of.h_AxisX + h_m[GO_AT((i64)((u64)h_at + (u64)h_n), h_m_n, 19)] * h_of.h_AxisY + h_m[GO_AT((i64)((u64)h_at + 2 * (u64)h_n), h_m_n, 19)] * h_of.h_AxisZ;
+	GO_INT h_y = (GO_INT)INDEX(0);
+	GO_INT h_x = (GO_INT)INDEX(1);
+	GO_INT h_c = (GO_INT)INDEX(2);
+	if (h_y < (GO_INT)h_ny && h_x < (GO_INT)h_nx && h_c < 3) {
+		GO_INT h_n = (GO_INT)((GO_UINT)(GO_INT)h_nx * (GO_UINT)(GO_INT)h_ny);
+		GO_INT h_at = (GO_INT)((GO_UINT)h_x * (GO_UINT)(GO_INT)h_ny + (GO_UINT)h_y);
+		f32 h_along = h_m[GO_AT(h_at, h_m_n, 19)] * h_of.h_AxisX + h_m[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)h_n), h_m_n, 19)] * h_of.h_AxisY + h_m[GO_AT((GO_INT)((GO_UINT)h_at + 2 * (GO_UINT)h_n), h_m_n, 19)] * h_of.h_AxisZ;
 		f32 h_field = h_of.h_FieldX;
 		f32 h_axis = h_of.h_AxisX;
 		if (h_c == 1) {
@@ -470,93 +492,93 @@ KERNEL void k_effective(i64 h_nx, i64 h_ny, i64 h_px, T_material h_of, const GLO
 			h_field = v_3;
 			h_axis = v_4;
 		}
-		i64 h_i = (i64)((u64)h_c * (u64)h_n + (u64)h_at);
-		f32 h_sum = h_demag[GO_AT((i64)((u64)h_c * (u64)h_px * (u64)h_ny + (u64)h_at), h_demag_n, 20)] + h_field + h_of.h_Anisotropy * h_along * h_axis;
+		GO_INT h_i = (GO_INT)((GO_UINT)h_c * (GO_UINT)h_n + (GO_UINT)h_at);
+		f32 h_sum = h_demag[GO_AT((GO_INT)((GO_UINT)h_c * (GO_UINT)(GO_INT)h_px * (GO_UINT)(GO_INT)h_ny + (GO_UINT)h_at), h_demag_n, 20)] + h_field + h_of.h_Anisotropy * h_along * h_axis;
 		if (h_y > 0) {
-			h_sum = h_sum + h_of.h_ExchangeY * (h_m[GO_AT((i64)((u64)h_i - 1), h_m_n, 21)] - h_m[GO_AT(h_i, h_m_n, 21)]);
+			h_sum = h_sum + h_of.h_ExchangeY * (h_m[GO_AT((GO_INT)((GO_UINT)h_i - 1), h_m_n, 21)] - h_m[GO_AT(h_i, h_m_n, 21)]);
 		}
-		if (h_y < (i64)((u64)h_ny - 1)) {
-			h_sum = h_sum + h_of.h_ExchangeY * (h_m[GO_AT((i64)((u64)h_i + 1), h_m_n, 22)] - h_m[GO_AT(h_i, h_m_n, 22)]);
+		if (h_y < (GO_INT)((GO_UINT)(GO_INT)h_ny - 1)) {
+			h_sum = h_sum + h_of.h_ExchangeY * (h_m[GO_AT((GO_INT)((GO_UINT)h_i + 1), h_m_n, 22)] - h_m[GO_AT(h_i, h_m_n, 22)]);
 		}
 		if (h_x > 0) {
-			h_sum = h_sum + h_of.h_ExchangeX * (h_m[GO_AT((i64)((u64)h_i - (u64)h_ny), h_m_n, 23)] - h_m[GO_AT(h_i, h_m_n, 23)]);
+			h_sum = h_sum + h_of.h_ExchangeX * (h_m[GO_AT((GO_INT)((GO_UINT)h_i - (GO_UINT)(GO_INT)h_ny), h_m_n, 23)] - h_m[GO_AT(h_i, h_m_n, 23)]);
 		}
-		if (h_x < (i64)((u64)h_nx - 1)) {
-			h_sum = h_sum + h_of.h_ExchangeX * (h_m[GO_AT((i64)((u64)h_i + (u64)h_ny), h_m_n, 24)] - h_m[GO_AT(h_i, h_m_n, 24)]);
+		if (h_x < (GO_INT)((GO_UINT)(GO_INT)h_nx - 1)) {
+			h_sum = h_sum + h_of.h_ExchangeX * (h_m[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_ny), h_m_n, 24)] - h_m[GO_AT(h_i, h_m_n, 24)]);
 		}
 		h_h[GO_AT(h_i, h_h_n, 25)] = h_sum;
 	}
 }
 
 KERNEL void k_pad(i64 h_n, i64 h_length, const GLOBAL f32 *h_m, i64 h_m_n, GLOBAL f32 *h_re, i64 h_re_n, GLOBAL f32 *h_im, i64 h_im_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
-	i64 h_c = (i64)INDEX(1);
-	if (h_i < h_length && h_c < 3) {
-		i64 v_1 = (i64)((u64)h_c * (u64)h_length + (u64)h_i);
-		i64 v_2 = (i64)((u64)h_c * (u64)h_length + (u64)h_i);
+	GO_INT h_i = (GO_INT)INDEX(0);
+	GO_INT h_c = (GO_INT)INDEX(1);
+	if (h_i < (GO_INT)h_length && h_c < 3) {
+		GO_INT v_1 = (GO_INT)((GO_UINT)h_c * (GO_UINT)(GO_INT)h_length + (GO_UINT)h_i);
+		GO_INT v_2 = (GO_INT)((GO_UINT)h_c * (GO_UINT)(GO_INT)h_length + (GO_UINT)h_i);
 		GO_ONCE(h_re[GO_AT(v_1, h_re_n, 26)]) = 0.0f;
 		h_im[GO_AT(v_2, h_im_n, 26)] = 0.0f;
-		if (h_i < h_n) {
-			GO_ONCE(h_re[GO_AT((i64)((u64)h_c * (u64)h_length + (u64)h_i), h_re_n, 27)]) = h_m[GO_AT((i64)((u64)h_c * (u64)h_n + (u64)h_i), h_m_n, 27)];
+		if (h_i < (GO_INT)h_n) {
+			GO_ONCE(h_re[GO_AT((GO_INT)((GO_UINT)h_c * (GO_UINT)(GO_INT)h_length + (GO_UINT)h_i), h_re_n, 27)]) = h_m[GO_AT((GO_INT)((GO_UINT)h_c * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_i), h_m_n, 27)];
 		}
 	}
 }
 
 KERNEL void k_multiply(i64 h_n, const GLOBAL f32 *h_tensor, i64 h_tensor_n, GLOBAL f32 *h_re, i64 h_re_n, GLOBAL f32 *h_im, i64 h_im_n, f32 h_scale GO_FAULTS) {
-	if (GO_WHOLE(h_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_xx = h_scale * h_tensor[GO_AT(h_i, h_tensor_n, 28)];
-		f32 h_yy = h_scale * h_tensor[GO_AT((i64)((u64)h_i + (u64)h_n), h_tensor_n, 28)];
-		f32 h_zz = h_scale * h_tensor[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_tensor_n, 28)];
-		f32 h_xy = h_scale * h_tensor[GO_AT((i64)((u64)h_i + 3 * (u64)h_n), h_tensor_n, 28)];
+		f32 h_yy = h_scale * h_tensor[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_tensor_n, 28)];
+		f32 h_zz = h_scale * h_tensor[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_tensor_n, 28)];
+		f32 h_xy = h_scale * h_tensor[GO_AT((GO_INT)((GO_UINT)h_i + 3 * (GO_UINT)(GO_INT)h_n), h_tensor_n, 28)];
 		f32 h_mx = h_re[GO_AT(h_i, h_re_n, 29)];
-		f32 h_my = h_re[GO_AT((i64)((u64)h_i + (u64)h_n), h_re_n, 29)];
-		i64 v_1 = (i64)((u64)h_i + (u64)h_n);
-		i64 v_2 = (i64)((u64)h_i + 2 * (u64)h_n);
+		f32 h_my = h_re[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_re_n, 29)];
+		GO_INT v_1 = (GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n);
+		GO_INT v_2 = (GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n);
 		f32 v_3 = h_xx * h_mx + h_xy * h_my;
 		f32 v_4 = h_xy * h_mx + h_yy * h_my;
-		f32 v_5 = h_zz * h_re[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_re_n, 30)];
+		f32 v_5 = h_zz * h_re[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_re_n, 30)];
 		GO_ONCE(h_re[GO_AT(h_i, h_re_n, 30)]) = v_3;
 		GO_ONCE(h_re[GO_AT(v_1, h_re_n, 30)]) = v_4;
 		GO_ONCE(h_re[GO_AT(v_2, h_re_n, 30)]) = v_5;
 		f32 v_6 = h_im[GO_AT(h_i, h_im_n, 31)];
-		f32 v_7 = h_im[GO_AT((i64)((u64)h_i + (u64)h_n), h_im_n, 31)];
+		f32 v_7 = h_im[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_im_n, 31)];
 		h_mx = v_6;
 		h_my = v_7;
-		i64 v_8 = (i64)((u64)h_i + (u64)h_n);
-		i64 v_9 = (i64)((u64)h_i + 2 * (u64)h_n);
+		GO_INT v_8 = (GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n);
+		GO_INT v_9 = (GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n);
 		f32 v_10 = h_xx * h_mx + h_xy * h_my;
 		f32 v_11 = h_xy * h_mx + h_yy * h_my;
-		f32 v_12 = h_zz * h_im[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_im_n, 32)];
+		f32 v_12 = h_zz * h_im[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_im_n, 32)];
 		GO_ONCE(h_im[GO_AT(h_i, h_im_n, 32)]) = v_10;
 		GO_ONCE(h_im[GO_AT(v_8, h_im_n, 32)]) = v_11;
 		GO_ONCE(h_im[GO_AT(v_9, h_im_n, 32)]) = v_12;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_n) {
 			f32 h_xx = h_scale * h_tensor[GO_AT(h_i, h_tensor_n, 28)];
-			f32 h_yy = h_scale * h_tensor[GO_AT((i64)((u64)h_i + (u64)h_n), h_tensor_n, 28)];
-			f32 h_zz = h_scale * h_tensor[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_tensor_n, 28)];
-			f32 h_xy = h_scale * h_tensor[GO_AT((i64)((u64)h_i + 3 * (u64)h_n), h_tensor_n, 28)];
+			f32 h_yy = h_scale * h_tensor[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_tensor_n, 28)];
+			f32 h_zz = h_scale * h_tensor[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_tensor_n, 28)];
+			f32 h_xy = h_scale * h_tensor[GO_AT((GO_INT)((GO_UINT)h_i + 3 * (GO_UINT)(GO_INT)h_n), h_tensor_n, 28)];
 			f32 h_mx = h_re[GO_AT(h_i, h_re_n, 29)];
-			f32 h_my = h_re[GO_AT((i64)((u64)h_i + (u64)h_n), h_re_n, 29)];
-			i64 v_1 = (i64)((u64)h_i + (u64)h_n);
-			i64 v_2 = (i64)((u64)h_i + 2 * (u64)h_n);
+			f32 h_my = h_re[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_re_n, 29)];
+			GO_INT v_1 = (GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n);
+			GO_INT v_2 = (GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n);
 			f32 v_3 = h_xx * h_mx + h_xy * h_my;
 			f32 v_4 = h_xy * h_mx + h_yy * h_my;
-			f32 v_5 = h_zz * h_re[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_re_n, 30)];
+			f32 v_5 = h_zz * h_re[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_re_n, 30)];
 			GO_ONCE(h_re[GO_AT(h_i, h_re_n, 30)]) = v_3;
 			GO_ONCE(h_re[GO_AT(v_1, h_re_n, 30)]) = v_4;
 			GO_ONCE(h_re[GO_AT(v_2, h_re_n, 30)]) = v_5;
 			f32 v_6 = h_im[GO_AT(h_i, h_im_n, 31)];
-			f32 v_7 = h_im[GO_AT((i64)((u64)h_i + (u64)h_n), h_im_n, 31)];
+			f32 v_7 = h_im[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_im_n, 31)];
 			h_mx = v_6;
 			h_my = v_7;
-			i64 v_8 = (i64)((u64)h_i + (u64)h_n);
-			i64 v_9 = (i64)((u64)h_i + 2 * (u64)h_n);
+			GO_INT v_8 = (GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n);
+			GO_INT v_9 = (GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n);
 			f32 v_10 = h_xx * h_mx + h_xy * h_my;
 			f32 v_11 = h_xy * h_mx + h_yy * h_my;
-			f32 v_12 = h_zz * h_im[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_im_n, 32)];
+			f32 v_12 = h_zz * h_im[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_im_n, 32)];
 			GO_ONCE(h_im[GO_AT(h_i, h_im_n, 32)]) = v_10;
 			GO_ONCE(h_im[GO_AT(v_8, h_im_n, 32)]) = v_11;
 			GO_ONCE(h_im[GO_AT(v_9, h_im_n, 32)]) = v_12;
@@ -565,81 +587,81 @@ KERNEL void k_multiply(i64 h_n, const GLOBAL f32 *h_tensor, i64 h_tensor_n, GLOB
 }
 
 KERNEL void k_motion(i64 h_n, f32 h_damping, const GLOBAL f32 *h_m, i64 h_m_n, const GLOBAL f32 *h_h, i64 h_h_n, GLOBAL f32 *h_k, i64 h_k_n GO_FAULTS) {
-	if (GO_WHOLE(h_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_mx = h_m[GO_AT(h_i, h_m_n, 33)];
-		f32 h_my = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 33)];
-		f32 h_mz = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 33)];
+		f32 h_my = h_m[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_m_n, 33)];
+		f32 h_mz = h_m[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_m_n, 33)];
 		f32 h_hx = h_h[GO_AT(h_i, h_h_n, 33)];
-		f32 h_hy = h_h[GO_AT((i64)((u64)h_i + (u64)h_n), h_h_n, 33)];
-		f32 h_hz = h_h[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_h_n, 33)];
+		f32 h_hy = h_h[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_h_n, 33)];
+		f32 h_hz = h_h[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_h_n, 33)];
 		f32 h_tx = h_my * h_hz - h_mz * h_hy;
 		f32 h_ty = h_mz * h_hx - h_mx * h_hz;
 		f32 h_tz = h_mx * h_hy - h_my * h_hx;
 		f32 h_f = -1.0f / (1.0f + h_damping * h_damping);
 		GO_ONCE(h_k[GO_AT(h_i, h_k_n, 34)]) = h_f * (h_tx + h_damping * (h_my * h_tz - h_mz * h_ty));
-		GO_ONCE(h_k[GO_AT((i64)((u64)h_i + (u64)h_n), h_k_n, 35)]) = h_f * (h_ty + h_damping * (h_mz * h_tx - h_mx * h_tz));
-		GO_ONCE(h_k[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k_n, 36)]) = h_f * (h_tz + h_damping * (h_mx * h_ty - h_my * h_tx));
+		GO_ONCE(h_k[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k_n, 35)]) = h_f * (h_ty + h_damping * (h_mz * h_tx - h_mx * h_tz));
+		GO_ONCE(h_k[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k_n, 36)]) = h_f * (h_tz + h_damping * (h_mx * h_ty - h_my * h_tx));
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_n) {
 			f32 h_mx = h_m[GO_AT(h_i, h_m_n, 33)];
-			f32 h_my = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 33)];
-			f32 h_mz = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 33)];
+			f32 h_my = h_m[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_m_n, 33)];
+			f32 h_mz = h_m[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_m_n, 33)];
 			f32 h_hx = h_h[GO_AT(h_i, h_h_n, 33)];
-			f32 h_hy = h_h[GO_AT((i64)((u64)h_i + (u64)h_n), h_h_n, 33)];
-			f32 h_hz = h_h[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_h_n, 33)];
+			f32 h_hy = h_h[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_h_n, 33)];
+			f32 h_hz = h_h[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_h_n, 33)];
 			f32 h_tx = h_my * h_hz - h_mz * h_hy;
 			f32 h_ty = h_mz * h_hx - h_mx * h_hz;
 			f32 h_tz = h_mx * h_hy - h_my * h_hx;
 			f32 h_f = -1.0f / (1.0f + h_damping * h_damping);
 			GO_ONCE(h_k[GO_AT(h_i, h_k_n, 34)]) = h_f * (h_tx + h_damping * (h_my * h_tz - h_mz * h_ty));
-			GO_ONCE(h_k[GO_AT((i64)((u64)h_i + (u64)h_n), h_k_n, 35)]) = h_f * (h_ty + h_damping * (h_mz * h_tx - h_mx * h_tz));
-			GO_ONCE(h_k[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k_n, 36)]) = h_f * (h_tz + h_damping * (h_mx * h_ty - h_my * h_tx));
+			GO_ONCE(h_k[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k_n, 35)]) = h_f * (h_ty + h_damping * (h_mz * h_tx - h_mx * h_tz));
+			GO_ONCE(h_k[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k_n, 36)]) = h_f * (h_tz + h_damping * (h_mx * h_ty - h_my * h_tx));
 		}
 	}
 }
 
 KERNEL void k_energy(i64 h_n, T_material h_of, const GLOBAL f32 *h_m, i64 h_m_n, const GLOBAL f32 *h_h, i64 h_h_n, GLOBAL f32 *h_e, i64 h_e_n GO_FAULTS) {
-	if (GO_WHOLE(h_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_x = h_m[GO_AT(h_i, h_m_n, 37)] * (h_h[GO_AT(h_i, h_h_n, 37)] + h_of.h_FieldX);
-		f32 h_y = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 38)] * (h_h[GO_AT((i64)((u64)h_i + (u64)h_n), h_h_n, 38)] + h_of.h_FieldY);
-		f32 h_z = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 39)] * (h_h[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_h_n, 39)] + h_of.h_FieldZ);
+		f32 h_y = h_m[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_m_n, 38)] * (h_h[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_h_n, 38)] + h_of.h_FieldY);
+		f32 h_z = h_m[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_m_n, 39)] * (h_h[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_h_n, 39)] + h_of.h_FieldZ);
 		h_e[GO_AT(h_i, h_e_n, 40)] = -(h_x + h_y + h_z) / 2.0f;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_n) {
 			f32 h_x = h_m[GO_AT(h_i, h_m_n, 37)] * (h_h[GO_AT(h_i, h_h_n, 37)] + h_of.h_FieldX);
-			f32 h_y = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 38)] * (h_h[GO_AT((i64)((u64)h_i + (u64)h_n), h_h_n, 38)] + h_of.h_FieldY);
-			f32 h_z = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 39)] * (h_h[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_h_n, 39)] + h_of.h_FieldZ);
+			f32 h_y = h_m[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_m_n, 38)] * (h_h[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_h_n, 38)] + h_of.h_FieldY);
+			f32 h_z = h_m[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_m_n, 39)] * (h_h[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_h_n, 39)] + h_of.h_FieldZ);
 			h_e[GO_AT(h_i, h_e_n, 40)] = -(h_x + h_y + h_z) / 2.0f;
 		}
 	}
 }
 
 KERNEL void k_part(f32 h_fraction, const GLOBAL f32 *h_state, i64 h_state_n, const GLOBAL f32 *h_m, i64 h_m_n, const GLOBAL f32 *h_k, i64 h_k_n, GLOBAL f32 *h_at, i64 h_at_n GO_FAULTS) {
-	if (GO_WHOLE(h_at_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_at_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_at[GO_AT(h_i, h_at_n, 41)] = h_m[GO_AT(h_i, h_m_n, 41)] + h_fraction * h_state[GO_AT(2, h_state_n, 41)] * h_k[GO_AT(h_i, h_k_n, 41)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_at_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_at_n) {
 			h_at[GO_AT(h_i, h_at_n, 41)] = h_m[GO_AT(h_i, h_m_n, 41)] + h_fraction * h_state[GO_AT(2, h_state_n, 41)] * h_k[GO_AT(h_i, h_k_n, 41)];
 		}
 	}
 }
 
 KERNEL void k_whole(i64 h_n, const GLOBAL f32 *h_state, i64 h_state_n, const GLOBAL f32 *h_m, i64 h_m_n, const GLOBAL f32 *h_k1, i64 h_k1_n, const GLOBAL f32 *h_k2, i64 h_k2_n, const GLOBAL f32 *h_k3, i64 h_k3_n, GLOBAL f32 *h_next, i64 h_next_n GO_FAULTS) {
-	if (GO_WHOLE(h_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_dt = h_state[GO_AT(2, h_state_n, 42)] / 9.0f;
 		f32 h_x = h_m[GO_AT(h_i, h_m_n, 43)] + h_dt * (2.0f * h_k1[GO_AT(h_i, h_k1_n, 43)] + 3.0f * h_k2[GO_AT(h_i, h_k2_n, 43)] + 4.0f * h_k3[GO_AT(h_i, h_k3_n, 43)]);
-		f32 h_y = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 44)] + h_dt * (2.0f * h_k1[GO_AT((i64)((u64)h_i + (u64)h_n), h_k1_n, 44)] + 3.0f * h_k2[GO_AT((i64)((u64)h_i + (u64)h_n), h_k2_n, 44)] + 4.0f * h_k3[GO_AT((i64)((u64)h_i + (u64)h_n), h_k3_n, 44)]);
-		f32 h_z = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 45)] + h_dt * (2.0f * h_k1[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k1_n, 45)] + 3.0f * h_k2[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k2_n, 45)] + 4.0f * h_k3[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k3_n, 45)]);
+		f32 h_y = h_m[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_m_n, 44)] + h_dt * (2.0f * h_k1[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k1_n, 44)] + 3.0f * h_k2[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k2_n, 44)] + 4.0f * h_k3[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k3_n, 44)]);
+		f32 h_z = h_m[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_m_n, 45)] + h_dt * (2.0f * h_k1[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k1_n, 45)] + 3.0f * h_k2[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k2_n, 45)] + 4.0f * h_k3[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k3_n, 45)]);
 		f32 h_r = 1.0f / sqrt(h_x * h_x + h_y * h_y + h_z * h_z);
-		i64 v_1 = (i64)((u64)h_i + (u64)h_n);
-		i64 v_2 = (i64)((u64)h_i + 2 * (u64)h_n);
+		GO_INT v_1 = (GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n);
+		GO_INT v_2 = (GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n);
 		f32 v_3 = h_x * h_r;
 		f32 v_4 = h_y * h_r;
 		f32 v_5 = h_z * h_r;
@@ -647,15 +669,15 @@ KERNEL void k_whole(i64 h_n, const GLOBAL f32 *h_state, i64 h_state_n, const GLO
 		GO_ONCE(h_next[GO_AT(v_1, h_next_n, 46)]) = v_4;
 		GO_ONCE(h_next[GO_AT(v_2, h_next_n, 46)]) = v_5;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_n) {
 			f32 h_dt = h_state[GO_AT(2, h_state_n, 42)] / 9.0f;
 			f32 h_x = h_m[GO_AT(h_i, h_m_n, 43)] + h_dt * (2.0f * h_k1[GO_AT(h_i, h_k1_n, 43)] + 3.0f * h_k2[GO_AT(h_i, h_k2_n, 43)] + 4.0f * h_k3[GO_AT(h_i, h_k3_n, 43)]);
-			f32 h_y = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 44)] + h_dt * (2.0f * h_k1[GO_AT((i64)((u64)h_i + (u64)h_n), h_k1_n, 44)] + 3.0f * h_k2[GO_AT((i64)((u64)h_i + (u64)h_n), h_k2_n, 44)] + 4.0f * h_k3[GO_AT((i64)((u64)h_i + (u64)h_n), h_k3_n, 44)]);
-			f32 h_z = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 45)] + h_dt * (2.0f * h_k1[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k1_n, 45)] + 3.0f * h_k2[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k2_n, 45)] + 4.0f * h_k3[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k3_n, 45)]);
+			f32 h_y = h_m[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_m_n, 44)] + h_dt * (2.0f * h_k1[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k1_n, 44)] + 3.0f * h_k2[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k2_n, 44)] + 4.0f * h_k3[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k3_n, 44)]);
+			f32 h_z = h_m[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_m_n, 45)] + h_dt * (2.0f * h_k1[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k1_n, 45)] + 3.0f * h_k2[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k2_n, 45)] + 4.0f * h_k3[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k3_n, 45)]);
 			f32 h_r = 1.0f / sqrt(h_x * h_x + h_y * h_y + h_z * h_z);
-			i64 v_1 = (i64)((u64)h_i + (u64)h_n);
-			i64 v_2 = (i64)((u64)h_i + 2 * (u64)h_n);
+			GO_INT v_1 = (GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n);
+			GO_INT v_2 = (GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n);
 			f32 v_3 = h_x * h_r;
 			f32 v_4 = h_y * h_r;
 			f32 v_5 = h_z * h_r;
@@ -667,27 +689,27 @@ KERNEL void k_whole(i64 h_n, const GLOBAL f32 *h_state, i64 h_state_n, const GLO
 }
 
 KERNEL void k_deviation(i64 h_n, const GLOBAL f32 *h_state, i64 h_state_n, const GLOBAL f32 *h_k1, i64 h_k1_n, const GLOBAL f32 *h_k2, i64 h_k2_n, const GLOBAL f32 *h_k3, i64 h_k3_n, const GLOBAL f32 *h_k4, i64 h_k4_n, GLOBAL f32 *h_away, i64 h_away_n GO_FAULTS) {
-	if (GO_WHOLE(h_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_dt = h_state[GO_AT(2, h_state_n, 47)] / 72.0f;
 		f32 h_x = h_dt * (6.0f * h_k2[GO_AT(h_i, h_k2_n, 48)] + 8.0f * h_k3[GO_AT(h_i, h_k3_n, 48)] - 5.0f * h_k1[GO_AT(h_i, h_k1_n, 48)] - 9.0f * h_k4[GO_AT(h_i, h_k4_n, 48)]);
-		f32 h_y = h_dt * (6.0f * h_k2[GO_AT((i64)((u64)h_i + (u64)h_n), h_k2_n, 49)] + 8.0f * h_k3[GO_AT((i64)((u64)h_i + (u64)h_n), h_k3_n, 49)] - 5.0f * h_k1[GO_AT((i64)((u64)h_i + (u64)h_n), h_k1_n, 49)] - 9.0f * h_k4[GO_AT((i64)((u64)h_i + (u64)h_n), h_k4_n, 49)]);
-		f32 h_z = h_dt * (6.0f * h_k2[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k2_n, 50)] + 8.0f * h_k3[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k3_n, 50)] - 5.0f * h_k1[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k1_n, 50)] - 9.0f * h_k4[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k4_n, 50)]);
+		f32 h_y = h_dt * (6.0f * h_k2[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k2_n, 49)] + 8.0f * h_k3[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k3_n, 49)] - 5.0f * h_k1[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k1_n, 49)] - 9.0f * h_k4[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k4_n, 49)]);
+		f32 h_z = h_dt * (6.0f * h_k2[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k2_n, 50)] + 8.0f * h_k3[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k3_n, 50)] - 5.0f * h_k1[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k1_n, 50)] - 9.0f * h_k4[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k4_n, 50)]);
 		h_away[GO_AT(h_i, h_away_n, 51)] = h_x * h_x + h_y * h_y + h_z * h_z;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_n) {
 			f32 h_dt = h_state[GO_AT(2, h_state_n, 47)] / 72.0f;
 			f32 h_x = h_dt * (6.0f * h_k2[GO_AT(h_i, h_k2_n, 48)] + 8.0f * h_k3[GO_AT(h_i, h_k3_n, 48)] - 5.0f * h_k1[GO_AT(h_i, h_k1_n, 48)] - 9.0f * h_k4[GO_AT(h_i, h_k4_n, 48)]);
-			f32 h_y = h_dt * (6.0f * h_k2[GO_AT((i64)((u64)h_i + (u64)h_n), h_k2_n, 49)] + 8.0f * h_k3[GO_AT((i64)((u64)h_i + (u64)h_n), h_k3_n, 49)] - 5.0f * h_k1[GO_AT((i64)((u64)h_i + (u64)h_n), h_k1_n, 49)] - 9.0f * h_k4[GO_AT((i64)((u64)h_i + (u64)h_n), h_k4_n, 49)]);
-			f32 h_z = h_dt * (6.0f * h_k2[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k2_n, 50)] + 8.0f * h_k3[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k3_n, 50)] - 5.0f * h_k1[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k1_n, 50)] - 9.0f * h_k4[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k4_n, 50)]);
+			f32 h_y = h_dt * (6.0f * h_k2[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k2_n, 49)] + 8.0f * h_k3[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k3_n, 49)] - 5.0f * h_k1[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k1_n, 49)] - 9.0f * h_k4[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_k4_n, 49)]);
+			f32 h_z = h_dt * (6.0f * h_k2[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k2_n, 50)] + 8.0f * h_k3[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k3_n, 50)] - 5.0f * h_k1[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k1_n, 50)] - 9.0f * h_k4[GO_AT((GO_INT)((GO_UINT)h_i + 2 * (GO_UINT)(GO_INT)h_n), h_k4_n, 50)]);
 			h_away[GO_AT(h_i, h_away_n, 51)] = h_x * h_x + h_y * h_y + h_z * h_z;
 		}
 	}
 }
 
 KERNEL void k_steer(f32 h_tolerance, const GLOBAL f32 *h_worst, i64 h_worst_n, GLOBAL f32 *h_state, i64 h_state_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
 	if (h_i < 1) {
 		f32 h_away = sqrt(h_worst[GO_AT(h_i, h_worst_n, 52)]);
 		f32 h_dt = h_state[GO_AT(2, h_state_n, 52)];
@@ -709,8 +731,8 @@ KERNEL void k_steer(f32 h_tolerance, const GLOBAL f32 *h_worst, i64 h_worst_n, G
 }
 
 KERNEL void k_accept(const GLOBAL f32 *h_state, i64 h_state_n, const GLOBAL f32 *h_next, i64 h_next_n, const GLOBAL f32 *h_k4, i64 h_k4_n, GLOBAL f32 *h_m, i64 h_m_n, GLOBAL f32 *h_k1, i64 h_k1_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_m_n && h_state[GO_AT(3, h_state_n, 61)] > 0.0f) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_m_n && h_state[GO_AT(3, h_state_n, 61)] > 0.0f) {
 		f32 v_1 = h_next[GO_AT(h_i, h_next_n, 62)];
 		f32 v_2 = h_k4[GO_AT(h_i, h_k4_n, 62)];
 		h_m[GO_AT(h_i, h_m_n, 62)] = v_1;
@@ -1201,7 +1223,7 @@ func fft4Row(r grid.Row, n int, columns int, stride int, cos []float32, sin []fl
 			toRe[to+3*step] = float32(cRe*cosC) + float32(cIm*sinC)
 			toIm[to+3*step] = float32(cIm*cosC) - float32(cRe*sinC)
 		}
-//line main_kernels.go:1205
+//line main_kernels.go:1227
 	}
 }
 
@@ -1248,7 +1270,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 					toRe0[grid.At(at_, at)], toIm1[grid.At(at_, at)] = re2[grid.At(at_, at)]+re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]+im5[grid.At(at_, at+far)]
 					toRe6[grid.At(at_, at+far)], toIm7[grid.At(at_, at+far)] = re2[grid.At(at_, at)]-re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]-im5[grid.At(at_, at+far)]
 				}
-//line main_kernels.go:1252
+//line main_kernels.go:1274
 			}
 			x_ = to - 1
 			continue
@@ -1259,7 +1281,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 			toRe[at], toIm[at] = re[at]+re[at+far], im[at]+im[at+far]
 			toRe[at+far], toIm[at+far] = re[at]-re[at+far], im[at]-im[at+far]
 		}
-//line main_kernels.go:1263
+//line main_kernels.go:1285
 	}
 }
 
@@ -1298,7 +1320,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 					to := (c*toRows+y)*toColumns + x
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = a, b
 				}
-//line main_kernels.go:1302
+//line main_kernels.go:1324
 			}
 			x_ = to_ - 1
 			continue
@@ -1313,7 +1335,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 			to := (c*toRows+y)*toColumns + x
 			toRe[to], toIm[to] = a, b
 		}
-//line main_kernels.go:1317
+//line main_kernels.go:1339
 	}
 }
 
@@ -1351,7 +1373,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 					to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = re[from], float32(sign*im[from])
 				}
-//line main_kernels.go:1355
+//line main_kernels.go:1377
 			}
 			x_ = to_ - 1
 			continue
@@ -1365,7 +1387,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 			to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 			toRe[to], toIm[to] = re[from], float32(sign*im[from])
 		}
-//line main_kernels.go:1369
+//line main_kernels.go:1391
 	}
 }
 
@@ -1408,7 +1430,7 @@ func effectiveRow(r grid.Row, nx int, ny int, px int, of material, m []float32, 
 			}
 			h[i] = sum
 		}
-//line main_kernels.go:1412
+//line main_kernels.go:1434
 	}
 }
 
@@ -1443,7 +1465,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 						re0[grid.At(at, c*length+i)] = m2[grid.At(at, c*n+i)]
 					}
 				}
-//line main_kernels.go:1447
+//line main_kernels.go:1469
 			}
 			x = to - 1
 			continue
@@ -1455,7 +1477,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 				re[c*length+i] = m[c*n+i]
 			}
 		}
-//line main_kernels.go:1459
+//line main_kernels.go:1481
 	}
 }
 
@@ -1473,7 +1495,7 @@ func multiplyRow(r grid.Row, n int, tensor []float32, re []float32, im []float32
 			mx, my = im[i], im[i+n]
 			im[i], im[i+n], im[i+2*n] = float32(xx*mx)+float32(xy*my), float32(xy*mx)+float32(yy*my), float32(zz*im[i+2*n])
 		}
-//line main_kernels.go:1477
+//line main_kernels.go:1499
 	}
 }
 
@@ -1492,7 +1514,7 @@ func motionRow(r grid.Row, n int, damping float32, m []float32, h []float32, k g
 			k[i+n] = float32(f * (ty + float32(damping*(float32(mz*tx)-float32(mx*tz)))))
 			k[i+2*n] = float32(f * (tz + float32(damping*(float32(mx*ty)-float32(my*tx)))))
 		}
-//line main_kernels.go:1496
+//line main_kernels.go:1518
 	}
 }
 
@@ -1532,7 +1554,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 					z := float32(m4[grid.At(at, i+2*n)] * (h5[grid.At(at, i+2*n)] + of.FieldZ))
 					e6[grid.At(at, i)] = -(x + y + z) / 2
 				}
-//line main_kernels.go:1536
+//line main_kernels.go:1558
 			}
 			x_ = to - 1
 			continue
@@ -1544,7 +1566,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 			z := float32(m[i+2*n] * (h[i+2*n] + of.FieldZ))
 			e[i] = -(x + y + z) / 2
 		}
-//line main_kernels.go:1548
+//line main_kernels.go:1570
 	}
 }
 
@@ -1575,7 +1597,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1579
+//line main_kernels.go:1601
 				}
 				{
 					at_ := at_ + 1
@@ -1585,7 +1607,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1589
+//line main_kernels.go:1611
 				}
 			}
 			if at_ < count {
@@ -1595,7 +1617,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 				if i := x; true || i < len(at) {
 					at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 				}
-//line main_kernels.go:1599
+//line main_kernels.go:1621
 			}
 			x = to - 1
 			continue
@@ -1604,7 +1626,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 		if i := x; i < len(at) {
 			at[i] = m[i] + float32(float32(fraction*state[now])*k[i])
 		}
-//line main_kernels.go:1608
+//line main_kernels.go:1630
 	}
 }
 
@@ -1623,7 +1645,7 @@ func wholeRow(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, k2
 			r := 1 / float32(math.Sqrt(float64(float32(x*x)+float32(y*y)+float32(z*z))))
 			next[i], next[i+n], next[i+2*n] = float32(x*r), float32(y*r), float32(z*r)
 		}
-//line main_kernels.go:1627
+//line main_kernels.go:1649
 	}
 }
 
@@ -1641,7 +1663,7 @@ func deviationRow(r grid.Row, n int, state []float32, k1 []float32, k2 []float32
 			z := float32(dt * (6*k2[i+2*n] + 8*k3[i+2*n] - 5*k1[i+2*n] - 9*k4[i+2*n]))
 			away[i] = float32(x*x) + float32(y*y) + float32(z*z)
 		}
-//line main_kernels.go:1645
+//line main_kernels.go:1667
 	}
 }
 
@@ -1680,7 +1702,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 					}
 					state[now] = min(state[step], state[left])
 				}
-//line main_kernels.go:1684
+//line main_kernels.go:1706
 			}
 			x = to - 1
 			continue
@@ -1703,7 +1725,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 			}
 			state[now] = min(state[step], state[left])
 		}
-//line main_kernels.go:1707
+//line main_kernels.go:1729
 	}
 }
 
@@ -1735,7 +1757,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1739
+//line main_kernels.go:1761
 				}
 				{
 					at := at + 1
@@ -1745,7 +1767,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1749
+//line main_kernels.go:1771
 				}
 			}
 			if at < count {
@@ -1755,7 +1777,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 				if i := x; i < len(m) && state[accepted] > 0 {
 					m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 				}
-//line main_kernels.go:1759
+//line main_kernels.go:1781
 			}
 			x = to - 1
 			continue
@@ -1764,7 +1786,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 		if i := x; i < len(m) && state[accepted] > 0 {
 			m[i], k1[i] = next[i], k4[i]
 		}
-//line main_kernels.go:1768
+//line main_kernels.go:1790
 	}
 }
 

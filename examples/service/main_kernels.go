@@ -26,22 +26,22 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:26"}, Kernels: map[string]kernel.Written{
-	"smooth": {Code: "k_smooth", Params: []string{"in", "len(in)", "out", "len(out)"},
+	"smooth": {Code: "k_smooth", Params: []string{"in", "len(in)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len,max,min main",
 	"main.go smooth 8cc09e2b8d9e6609",
-}, Portable: `FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
-FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
+}, Portable: `FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }
+FUNCTION GO_INT go_min_GO_INT(GO_INT x, GO_INT y) { return y < x ? y : x; }
 
 KERNEL void k_smooth(const GLOBAL f32 *h_in, i64 h_in_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
-	if (GO_WHOLE(h_out_n)) {
-		i64 h_i = (i64)INDEX(0);
-		h_out[GO_AT(h_i, h_out_n, 0)] = (h_in[GO_AT(go_max_i64((i64)((u64)h_i - 1), 0), h_in_n, 0)] + h_in[GO_AT(h_i, h_in_n, 0)] + h_in[GO_AT(go_min_i64((i64)((u64)h_i + 1), (i64)((u64)h_in_n - 1)), h_in_n, 0)]) / 3.0f;
+	if (GO_WHOLE((GO_INT)h_out_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		h_out[GO_AT(h_i, h_out_n, 0)] = (h_in[GO_AT(go_max_GO_INT(h_i - 1, 0), h_in_n, 0)] + h_in[GO_AT(h_i, h_in_n, 0)] + h_in[GO_AT(go_min_GO_INT(h_i + 1, (GO_INT)h_in_n - 1), h_in_n, 0)]) / 3.0f;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_out_n) {
-			h_out[GO_AT(h_i, h_out_n, 0)] = (h_in[GO_AT(go_max_i64((i64)((u64)h_i - 1), 0), h_in_n, 0)] + h_in[GO_AT(h_i, h_in_n, 0)] + h_in[GO_AT(go_min_i64((i64)((u64)h_i + 1), (i64)((u64)h_in_n - 1)), h_in_n, 0)]) / 3.0f;
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_out_n) {
+			h_out[GO_AT(h_i, h_out_n, 0)] = (h_in[GO_AT(go_max_GO_INT(h_i - 1, 0), h_in_n, 0)] + h_in[GO_AT(h_i, h_in_n, 0)] + h_in[GO_AT(go_min_GO_INT(h_i + 1, (GO_INT)h_in_n - 1), h_in_n, 0)]) / 3.0f;
 		}
 	}
 }

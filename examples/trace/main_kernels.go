@@ -17,7 +17,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if clearEdgesVectors != nil {
-					row = clearEdgesVectors(row, row_)
+					if row = clearEdgesVectors(row, row_); row.First() >= row.End {
+						continue
+					}
 				}
 				clearEdgesRow(row, row_)
 			}
@@ -28,16 +30,16 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:37"}, Kernels: map[string]kernel.Written{
-	"clearEdges": {Code: "k_clearEdges", Params: []string{"row", "len(row)"},
+	"clearEdges": {Code: "k_clearEdges", Params: []string{"row", "len(row)"}, Most: 2147418112, Sizes: [][]int{{1}},
 		Footprint: kernel.Footprint{Why: "main.go:37: threads may write elements of row that threads of another t.Global(0) use", Of: clearEdgesFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len main",
 	"main.go clearEdges 8f3e54b1e79f36c2",
 	"main.go edge d1f5512aec4b256e",
 }, Portable: `KERNEL void k_clearEdges(GLOBAL f32 *h_row, i64 h_row_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
 	if (h_i < 64) {
-		i64 v_1 = (i64)((u64)h_row_n - 64 + (u64)h_i);
+		GO_INT v_1 = (GO_INT)((GO_UINT)(GO_INT)h_row_n - 64 + (GO_UINT)h_i);
 		GO_ONCE(h_row[GO_AT(h_i, h_row_n, 0)]) = 0.0f;
 		GO_ONCE(h_row[GO_AT(v_1, h_row_n, 0)]) = 0.0f;
 	}
@@ -95,7 +97,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					if i := x; true || i < edge {
 						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:99
+//line main_kernels.go:101
 				}
 				{
 					at := at + 1
@@ -105,7 +107,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					if i := x; true || i < edge {
 						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:109
+//line main_kernels.go:111
 				}
 			}
 			if at < count {
@@ -115,7 +117,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 				if i := x; true || i < edge {
 					row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 				}
-//line main_kernels.go:119
+//line main_kernels.go:121
 			}
 			x = to - 1
 			continue
@@ -124,7 +126,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 		if i := x; i < edge {
 			row[i], row[len(row)-edge+i] = 0, 0
 		}
-//line main_kernels.go:128
+//line main_kernels.go:130
 	}
 }
 

@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if laplaceVectors != nil {
-					row = laplaceVectors(row, n_, p, q_)
+					if row = laplaceVectors(row, n_, p, q_); row.First() >= row.End {
+						continue
+					}
 				}
 				laplaceRow(row, n_, p, q_)
 			}
@@ -49,7 +51,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if advanceVectors != nil {
-					row = advanceVectors(row, x, r, p, q_, rr, pq)
+					if row = advanceVectors(row, x, r, p, q_, rr, pq); row.First() >= row.End {
+						continue
+					}
 				}
 				advanceRow(row, x, r, p, q_, rr, pq)
 			}
@@ -67,7 +71,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if directVectors != nil {
-					row = directVectors(row, p, r, now, before)
+					if row = directVectors(row, p, r, now, before); row.First() >= row.End {
+						continue
+					}
 				}
 				directRow(row, p, r, now, before)
 			}
@@ -84,7 +90,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if spreadVectors != nil {
-					row = spreadVectors(row, n_, from, to)
+					if row = spreadVectors(row, n_, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				spreadRow(row, n_, from, to)
 			}
@@ -101,7 +109,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if escapeVectors != nil {
-					row = escapeVectors(row, n_, limit, out_)
+					if row = escapeVectors(row, n_, limit, out_); row.First() >= row.End {
+						continue
+					}
 				}
 				escapeRow(row, n_, limit, out_)
 			}
@@ -119,7 +129,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if moveVectors != nil {
-					row = moveVectors(row, dt, old, v, now)
+					if row = moveVectors(row, dt, old, v, now); row.First() >= row.End {
+						continue
+					}
 				}
 				moveRow(row, dt, old, v, now)
 			}
@@ -135,7 +147,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if copiesVectors != nil {
-					row = copiesVectors(row, a, c)
+					if row = copiesVectors(row, a, c); row.First() >= row.End {
+						continue
+					}
 				}
 				copiesRow(row, a, c)
 			}
@@ -151,7 +165,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if mulVectors != nil {
-					row = mulVectors(row, b, c)
+					if row = mulVectors(row, b, c); row.First() >= row.End {
+						continue
+					}
 				}
 				mulRow(row, b, c)
 			}
@@ -168,7 +184,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if addVectors != nil {
-					row = addVectors(row, a, b, c)
+					if row = addVectors(row, a, b, c); row.First() >= row.End {
+						continue
+					}
 				}
 				addRow(row, a, b, c)
 			}
@@ -185,7 +203,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if triadVectors != nil {
-					row = triadVectors(row, a, b, c)
+					if row = triadVectors(row, a, b, c); row.First() >= row.End {
+						continue
+					}
 				}
 				triadRow(row, a, b, c)
 			}
@@ -202,7 +222,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if nstreamVectors != nil {
-					row = nstreamVectors(row, a, b, c)
+					if row = nstreamVectors(row, a, b, c); row.First() >= row.End {
+						continue
+					}
 				}
 				nstreamRow(row, a, b, c)
 			}
@@ -222,32 +244,32 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
-}, Indexes: []string{"cg.go:24", "cg.go:27", "cg.go:30", "cg.go:33", "cg.go:35", "cg.go:45", "cg.go:47", "cg.go:51", "cg.go:53", "cg.go:58", "cg.go:60", "cg.go:67", "cg.go:68", "cg.go:75", "heat.go:18", "heat.go:21", "heat.go:23", "mandelbrot.go:22", "nbody.go:20", "nbody.go:22", "nbody.go:24", "nbody.go:27", "nbody.go:28", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44", "stream.go:55", "stream.go:57", "stream.go:61", "stream.go:63"}, Kernels: map[string]kernel.Written{
-	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:18",
+}, Indexes: []string{"cg.go:24", "cg.go:27", "cg.go:30", "cg.go:33", "cg.go:35", "cg.go:43", "cg.go:44", "cg.go:45", "cg.go:47", "cg.go:51", "cg.go:53", "cg.go:58", "cg.go:60", "cg.go:67", "cg.go:68", "cg.go:75", "heat.go:18", "heat.go:21", "heat.go:23", "mandelbrot.go:22", "nbody.go:20", "nbody.go:22", "nbody.go:24", "nbody.go:27", "nbody.go:28", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44", "stream.go:53", "stream.go:54", "stream.go:55", "stream.go:57", "stream.go:61", "stream.go:63"}, Kernels: map[string]kernel.Written{
+	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "cg.go:18",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
-	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Rounds: [][]int{{1048576}}, RoundsAt: "cg.go:44",
+	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "cg.go:44",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
-	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"},
+	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}, {11}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
-	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"},
+	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
-	"spread": {Code: "k_spread", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:12",
+	"spread": {Code: "k_spread", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "heat.go:12",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
-	"escape": {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:12", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:18",
+	"escape": {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{3}}, Dims: 2, DimsAt: "mandelbrot.go:12", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:18",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: escapeFootprint}},
-	"move": {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Rounds: [][]int{{1}, {2, 2}}, RoundsAt: "nbody.go:21",
+	"move": {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1}, {2, 2}}, RoundsAt: "nbody.go:21",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: moveFootprint}},
-	"copies": {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"},
+	"copies": {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiesFootprint}},
-	"mul": {Code: "k_mul", Params: []string{"b", "len(b)", "c", "len(c)"},
+	"mul": {Code: "k_mul", Params: []string{"b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: mulFootprint}},
-	"add": {Code: "k_add", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+	"add": {Code: "k_add", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
-	"triad": {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+	"triad": {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: triadFootprint}},
-	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: nstreamFootprint}},
-	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Rounds: [][]int{{1048576}}, RoundsAt: "stream.go:54",
+	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "stream.go:54",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: innerFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16 main",
@@ -275,24 +297,24 @@ typedef struct { f64 a[64]; } T_64_f64;
 FUNCTION i64 go_div_i64(i64 x, i64 y) { i64 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i64)((u64)0 - (u64)x) : y == 0 ? 0 : q; }
 
 KERNEL void k_laplace(i64 h_n, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
-	i64 h_j = (i64)INDEX(0);
-	i64 h_i = (i64)INDEX(1);
-	if (h_j >= h_n || h_i >= h_n) {
+	GO_INT h_j = (GO_INT)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(1);
+	if (h_j >= (GO_INT)h_n || h_i >= (GO_INT)h_n) {
 		return;
 	}
-	i64 h_at = (i64)((u64)h_i * (u64)h_n + (u64)h_j);
+	GO_INT h_at = (GO_INT)((GO_UINT)h_i * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j);
 	f32 h_around = 0.0f;
 	if (h_i > 0) {
-		h_around = h_around + h_p[GO_AT((i64)((u64)h_at - (u64)h_n), h_p_n, 0)];
+		h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at - (GO_UINT)(GO_INT)h_n), h_p_n, 0)];
 	}
-	if (h_i < (i64)((u64)h_n - 1)) {
-		h_around = h_around + h_p[GO_AT((i64)((u64)h_at + (u64)h_n), h_p_n, 1)];
+	if (h_i < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+		h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)(GO_INT)h_n), h_p_n, 1)];
 	}
 	if (h_j > 0) {
-		h_around = h_around + h_p[GO_AT((i64)((u64)h_at - 1), h_p_n, 2)];
+		h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at - 1), h_p_n, 2)];
 	}
-	if (h_j < (i64)((u64)h_n - 1)) {
-		h_around = h_around + h_p[GO_AT((i64)((u64)h_at + 1), h_p_n, 3)];
+	if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+		h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_p_n, 3)];
 	}
 	h_q[GO_AT(h_at, h_q_n, 4)] = 4.0f * h_p[GO_AT(h_at, h_p_n, 4)] - h_around;
 }
@@ -309,83 +331,83 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_end = go_div_i64((i64)((BLOCK(0) + 1) * (u64)h_a_n), (i64)BLOCKS(0));
+	GO_INT h_me = (GO_INT)THREAD(0);
+	i64 h_end = go_div_i64((i64)((u64)((GO_INT)BLOCK(0) + 1) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 5));
 	f32 h_mine = 0.0f;
 	if (GO_EACH) {
-		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), (i64)BLOCKS(0)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
-			h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 5)] * h_b[GO_AT(h_i, h_b_n, 5)];
+		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 6)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
+			h_mine = h_mine + h_a[GO_AT(((GO_INT)h_i), h_a_n, 7)] * h_b[GO_AT(((GO_INT)h_i), h_b_n, 7)];
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) = h_mine;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = h_mine;
 	BARRIER();
 	if (h_me < 8) {
-		GO_ORDERED for (i64 h_k = (i64)((u64)h_me + 8); h_k < 64; h_k += 8) {
-			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]);
+		GO_ORDERED for (GO_INT h_k = h_me + 8; h_k < 64; h_k += 8) {
+			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 9)]);
 		}
-		GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = h_mine;
+		GO_ONCE(h_part.a[GO_AT(h_me, 64, 10)]) = h_mine;
 	}
 	BARRIER();
 	if (h_me == 0) {
-		GO_ORDERED for (i64 h_k_1 = 1; h_k_1 < 8; h_k_1++) {
-			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k_1, 64, 9)]);
+		GO_ORDERED for (GO_INT h_k_1 = 1; h_k_1 < 8; h_k_1++) {
+			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k_1, 64, 11)]);
 		}
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 10)] = h_mine;
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 12)] = h_mine;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
-		h_x[GO_AT(h_i, h_x_n, 11)] = h_x[GO_AT(h_i, h_x_n, 11)] + h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)] * h_p[GO_AT(h_i, h_p_n, 11)];
-		h_r[GO_AT(h_i, h_r_n, 12)] = h_r[GO_AT(h_i, h_r_n, 12)] - h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)] * h_q[GO_AT(h_i, h_q_n, 12)];
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		h_x[GO_AT(h_i, h_x_n, 13)] = h_x[GO_AT(h_i, h_x_n, 13)] + h_rr[GO_AT(0, h_rr_n, 13)] / h_pq[GO_AT(0, h_pq_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
+		h_r[GO_AT(h_i, h_r_n, 14)] = h_r[GO_AT(h_i, h_r_n, 14)] - h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)] * h_q[GO_AT(h_i, h_q_n, 14)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
-			h_x[GO_AT(h_i, h_x_n, 11)] = h_x[GO_AT(h_i, h_x_n, 11)] + h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)] * h_p[GO_AT(h_i, h_p_n, 11)];
-			h_r[GO_AT(h_i, h_r_n, 12)] = h_r[GO_AT(h_i, h_r_n, 12)] - h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)] * h_q[GO_AT(h_i, h_q_n, 12)];
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
+			h_x[GO_AT(h_i, h_x_n, 13)] = h_x[GO_AT(h_i, h_x_n, 13)] + h_rr[GO_AT(0, h_rr_n, 13)] / h_pq[GO_AT(0, h_pq_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
+			h_r[GO_AT(h_i, h_r_n, 14)] = h_r[GO_AT(h_i, h_r_n, 14)] - h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)] * h_q[GO_AT(h_i, h_q_n, 14)];
 		}
 	}
 }
 
 KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
-	if (GO_WHOLE(h_p_n)) {
-		i64 h_i = (i64)INDEX(0);
-		h_p[GO_AT(h_i, h_p_n, 13)] = h_r[GO_AT(h_i, h_r_n, 13)] + h_now[GO_AT(0, h_now_n, 13)] / h_before[GO_AT(0, h_before_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
+	if (GO_WHOLE((GO_INT)h_p_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		h_p[GO_AT(h_i, h_p_n, 15)] = h_r[GO_AT(h_i, h_r_n, 15)] + h_now[GO_AT(0, h_now_n, 15)] / h_before[GO_AT(0, h_before_n, 15)] * h_p[GO_AT(h_i, h_p_n, 15)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_p_n) {
-			h_p[GO_AT(h_i, h_p_n, 13)] = h_r[GO_AT(h_i, h_r_n, 13)] + h_now[GO_AT(0, h_now_n, 13)] / h_before[GO_AT(0, h_before_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_p_n) {
+			h_p[GO_AT(h_i, h_p_n, 15)] = h_r[GO_AT(h_i, h_r_n, 15)] + h_now[GO_AT(0, h_now_n, 15)] / h_before[GO_AT(0, h_before_n, 15)] * h_p[GO_AT(h_i, h_p_n, 15)];
 		}
 	}
 }
 
 KERNEL void k_spread(i64 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
-	i64 h_j = (i64)INDEX(0);
-	i64 h_i = (i64)INDEX(1);
-	if (h_j >= h_n || h_i >= h_n) {
+	GO_INT h_j = (GO_INT)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(1);
+	if (h_j >= (GO_INT)h_n || h_i >= (GO_INT)h_n) {
 		return;
 	}
-	i64 h_at = (i64)(((u64)h_i + 1) * (u64)h_n + (u64)h_j);
+	GO_INT h_at = (GO_INT)(((GO_UINT)h_i + 1) * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j);
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
 	if (h_j > 0) {
-		h_left = h_from[GO_AT((i64)((u64)h_at - 1), h_from_n, 14)];
+		h_left = h_from[GO_AT((GO_INT)((GO_UINT)h_at - 1), h_from_n, 16)];
 	}
-	if (h_j < (i64)((u64)h_n - 1)) {
-		h_right = h_from[GO_AT((i64)((u64)h_at + 1), h_from_n, 15)];
+	if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+		h_right = h_from[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_from_n, 17)];
 	}
-	h_to[GO_AT((i64)((u64)h_i * (u64)h_n + (u64)h_j), h_to_n, 16)] = h_from[GO_AT(h_at, h_from_n, 16)] + 0.1f * (h_from[GO_AT((i64)((u64)h_at - (u64)h_n), h_from_n, 16)] + h_from[GO_AT((i64)((u64)h_at + (u64)h_n), h_from_n, 16)] + h_left + h_right - 4.0f * h_from[GO_AT(h_at, h_from_n, 16)]);
+	h_to[GO_AT((GO_INT)((GO_UINT)h_i * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j), h_to_n, 18)] = h_from[GO_AT(h_at, h_from_n, 18)] + 0.1f * (h_from[GO_AT((GO_INT)((GO_UINT)h_at - (GO_UINT)(GO_INT)h_n), h_from_n, 18)] + h_from[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)(GO_INT)h_n), h_from_n, 18)] + h_left + h_right - 4.0f * h_from[GO_AT(h_at, h_from_n, 18)]);
 }
 
 KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
-	if ((i64)INDEX(0) >= (i64)h_n || (i64)INDEX(1) >= (i64)h_n) {
+	if ((GO_INT)INDEX(0) >= (GO_INT)h_n || (GO_INT)INDEX(1) >= (GO_INT)h_n) {
 		return;
 	}
 	f32 h_step = 2.4f / (f32)h_n;
-	f32 h_a = -1.7f + h_step * GO_F32((i64)INDEX(0));
-	f32 h_b = -1.2f + h_step * GO_F32((i64)INDEX(1));
+	f32 h_a = -1.7f + h_step * GO_F32((GO_INT)INDEX(0));
+	f32 h_b = -1.2f + h_step * GO_F32((GO_INT)INDEX(1));
 	f32 h_x = 0.0f;
 	f32 h_y = 0.0f;
 	i32 h_count = 0;
@@ -396,7 +418,7 @@ KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAU
 		h_y = v_3;
 		h_count = (i32)((u32)h_count + 1);
 	}
-	h_out[GO_AT((i64)(INDEX(1) * (u64)(i64)h_n + INDEX(0)), h_out_n, 17)] = (u16)h_count;
+	h_out[GO_AT((GO_INT)((GO_UINT)INDEX(1) * (GO_UINT)(GO_INT)h_n + (GO_UINT)INDEX(0)), h_out_n, 19)] = (u16)h_count;
 	GO_LOOPED
 }
 
@@ -405,23 +427,23 @@ FUNCTION f32 f_root(f32 h_x) {
 }
 
 KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
-	if (h_i >= h_now_n / 4) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i >= (GO_INT)h_now_n / 4) {
 		return;
 	}
-	f32 h_x = h_old[GO_AT((i64)(4 * (u64)h_i), h_old_n, 18)];
-	f32 h_y = h_old[GO_AT((i64)(4 * (u64)h_i + 1), h_old_n, 18)];
-	f32 h_z = h_old[GO_AT((i64)(4 * (u64)h_i + 2), h_old_n, 18)];
+	f32 h_x = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i), h_old_n, 20)];
+	f32 h_y = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 1), h_old_n, 20)];
+	f32 h_z = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 2), h_old_n, 20)];
 	f32 h_ax = 0.0f;
 	f32 h_ay = 0.0f;
 	f32 h_az = 0.0f;
-	GO_ORDERED for (i64 h_k = 0; h_k < h_old_n; h_k += 4) {
-		f32 h_dx = h_old[GO_AT(h_k, h_old_n, 19)] - h_x;
-		f32 h_dy = h_old[GO_AT((i64)((u64)h_k + 1), h_old_n, 19)] - h_y;
-		f32 h_dz = h_old[GO_AT((i64)((u64)h_k + 2), h_old_n, 19)] - h_z;
+	GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_old_n; h_k += 4) {
+		f32 h_dx = h_old[GO_AT(h_k, h_old_n, 21)] - h_x;
+		f32 h_dy = h_old[GO_AT(h_k + 1, h_old_n, 21)] - h_y;
+		f32 h_dz = h_old[GO_AT(h_k + 2, h_old_n, 21)] - h_z;
 		f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
 		f32 v_2 = f_root(h_d);
-		f32 h_pull = h_old[GO_AT((i64)((u64)h_k + 3), h_old_n, 20)] / (h_d * v_2);
+		f32 h_pull = h_old[GO_AT(h_k + 3, h_old_n, 22)] / (h_d * v_2);
 		f32 v_3 = h_ax + h_dx * h_pull;
 		f32 v_4 = h_ay + h_dy * h_pull;
 		f32 v_5 = h_az + h_dz * h_pull;
@@ -429,87 +451,87 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 		h_ay = v_4;
 		h_az = v_5;
 	}
-	i64 v_6 = (i64)(3 * (u64)h_i);
-	i64 v_7 = (i64)(3 * (u64)h_i + 1);
-	i64 v_8 = (i64)(3 * (u64)h_i + 2);
-	f32 v_9 = h_v[GO_AT((i64)(3 * (u64)h_i), h_v_n, 21)] + h_ax * h_dt;
-	f32 v_10 = h_v[GO_AT((i64)(3 * (u64)h_i + 1), h_v_n, 21)] + h_ay * h_dt;
-	f32 v_11 = h_v[GO_AT((i64)(3 * (u64)h_i + 2), h_v_n, 21)] + h_az * h_dt;
-	GO_ONCE(h_v[GO_AT(v_6, h_v_n, 21)]) = v_9;
-	GO_ONCE(h_v[GO_AT(v_7, h_v_n, 21)]) = v_10;
-	GO_ONCE(h_v[GO_AT(v_8, h_v_n, 21)]) = v_11;
-	i64 v_12 = (i64)(4 * (u64)h_i);
-	i64 v_13 = (i64)(4 * (u64)h_i + 1);
-	i64 v_14 = (i64)(4 * (u64)h_i + 2);
-	i64 v_15 = (i64)(4 * (u64)h_i + 3);
-	f32 v_16 = h_x + h_v[GO_AT((i64)(3 * (u64)h_i), h_v_n, 22)] * h_dt;
-	f32 v_17 = h_y + h_v[GO_AT((i64)(3 * (u64)h_i + 1), h_v_n, 22)] * h_dt;
-	f32 v_18 = h_z + h_v[GO_AT((i64)(3 * (u64)h_i + 2), h_v_n, 22)] * h_dt;
-	f32 v_19 = h_old[GO_AT((i64)(4 * (u64)h_i + 3), h_old_n, 22)];
-	GO_ONCE(h_now[GO_AT(v_12, h_now_n, 22)]) = v_16;
-	GO_ONCE(h_now[GO_AT(v_13, h_now_n, 22)]) = v_17;
-	GO_ONCE(h_now[GO_AT(v_14, h_now_n, 22)]) = v_18;
-	GO_ONCE(h_now[GO_AT(v_15, h_now_n, 22)]) = v_19;
+	GO_INT v_6 = (GO_INT)(3 * (GO_UINT)h_i);
+	GO_INT v_7 = (GO_INT)(3 * (GO_UINT)h_i + 1);
+	GO_INT v_8 = (GO_INT)(3 * (GO_UINT)h_i + 2);
+	f32 v_9 = h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i), h_v_n, 23)] + h_ax * h_dt;
+	f32 v_10 = h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 1), h_v_n, 23)] + h_ay * h_dt;
+	f32 v_11 = h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 2), h_v_n, 23)] + h_az * h_dt;
+	GO_ONCE(h_v[GO_AT(v_6, h_v_n, 23)]) = v_9;
+	GO_ONCE(h_v[GO_AT(v_7, h_v_n, 23)]) = v_10;
+	GO_ONCE(h_v[GO_AT(v_8, h_v_n, 23)]) = v_11;
+	GO_INT v_12 = (GO_INT)(4 * (GO_UINT)h_i);
+	GO_INT v_13 = (GO_INT)(4 * (GO_UINT)h_i + 1);
+	GO_INT v_14 = (GO_INT)(4 * (GO_UINT)h_i + 2);
+	GO_INT v_15 = (GO_INT)(4 * (GO_UINT)h_i + 3);
+	f32 v_16 = h_x + h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i), h_v_n, 24)] * h_dt;
+	f32 v_17 = h_y + h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 1), h_v_n, 24)] * h_dt;
+	f32 v_18 = h_z + h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 2), h_v_n, 24)] * h_dt;
+	f32 v_19 = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 3), h_old_n, 24)];
+	GO_ONCE(h_now[GO_AT(v_12, h_now_n, 24)]) = v_16;
+	GO_ONCE(h_now[GO_AT(v_13, h_now_n, 24)]) = v_17;
+	GO_ONCE(h_now[GO_AT(v_14, h_now_n, 24)]) = v_18;
+	GO_ONCE(h_now[GO_AT(v_15, h_now_n, 24)]) = v_19;
 	GO_LOOPED
 }
 #ifdef HALYARD_FLOAT64
 
 KERNEL void k_copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
-	if (GO_WHOLE(h_c_n)) {
-		i64 h_i = (i64)INDEX(0);
-		h_c[GO_AT(h_i, h_c_n, 23)] = h_a[GO_AT(h_i, h_a_n, 23)];
+	if (GO_WHOLE((GO_INT)h_c_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_c_n) {
-			h_c[GO_AT(h_i, h_c_n, 23)] = h_a[GO_AT(h_i, h_a_n, 23)];
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_c_n) {
+			h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)];
 		}
 	}
 }
 
 KERNEL void k_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
-	if (GO_WHOLE(h_b_n)) {
-		i64 h_i = (i64)INDEX(0);
-		h_b[GO_AT(h_i, h_b_n, 24)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 24)];
+	if (GO_WHOLE((GO_INT)h_b_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		h_b[GO_AT(h_i, h_b_n, 26)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_b_n) {
-			h_b[GO_AT(h_i, h_b_n, 24)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 24)];
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_b_n) {
+			h_b[GO_AT(h_i, h_b_n, 26)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
 		}
 	}
 }
 
 KERNEL void k_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
-	if (GO_WHOLE(h_c_n)) {
-		i64 h_i = (i64)INDEX(0);
-		h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)] + h_b[GO_AT(h_i, h_b_n, 25)];
+	if (GO_WHOLE((GO_INT)h_c_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		h_c[GO_AT(h_i, h_c_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + h_b[GO_AT(h_i, h_b_n, 27)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_c_n) {
-			h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)] + h_b[GO_AT(h_i, h_b_n, 25)];
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_c_n) {
+			h_c[GO_AT(h_i, h_c_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + h_b[GO_AT(h_i, h_b_n, 27)];
 		}
 	}
 }
 
 KERNEL void k_triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
-	if (GO_WHOLE(h_a_n)) {
-		i64 h_i = (i64)INDEX(0);
-		h_a[GO_AT(h_i, h_a_n, 26)] = h_b[GO_AT(h_i, h_b_n, 26)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
+	if (GO_WHOLE((GO_INT)h_a_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		h_a[GO_AT(h_i, h_a_n, 28)] = h_b[GO_AT(h_i, h_b_n, 28)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 28)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_a_n) {
-			h_a[GO_AT(h_i, h_a_n, 26)] = h_b[GO_AT(h_i, h_b_n, 26)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_a_n) {
+			h_a[GO_AT(h_i, h_a_n, 28)] = h_b[GO_AT(h_i, h_b_n, 28)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 28)];
 		}
 	}
 }
 
 KERNEL void k_nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
-	if (GO_WHOLE(h_a_n)) {
-		i64 h_i = (i64)INDEX(0);
-		h_a[GO_AT(h_i, h_a_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + (h_b[GO_AT(h_i, h_b_n, 27)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 27)]);
+	if (GO_WHOLE((GO_INT)h_a_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		h_a[GO_AT(h_i, h_a_n, 29)] = h_a[GO_AT(h_i, h_a_n, 29)] + (h_b[GO_AT(h_i, h_b_n, 29)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 29)]);
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_a_n) {
-			h_a[GO_AT(h_i, h_a_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + (h_b[GO_AT(h_i, h_b_n, 27)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 27)]);
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_a_n) {
+			h_a[GO_AT(h_i, h_a_n, 29)] = h_a[GO_AT(h_i, h_a_n, 29)] + (h_b[GO_AT(h_i, h_b_n, 29)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 29)]);
 		}
 	}
 }
@@ -526,21 +548,21 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_end = go_div_i64((i64)((BLOCK(0) + 1) * (u64)h_a_n), (i64)BLOCKS(0));
+	GO_INT h_me = (GO_INT)THREAD(0);
+	i64 h_end = go_div_i64((i64)((u64)((GO_INT)BLOCK(0) + 1) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 30));
 	f64 h_mine = 0.0;
 	if (GO_EACH) {
-		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), (i64)BLOCKS(0)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
-			h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 28)] * h_b[GO_AT(h_i, h_b_n, 28)];
+		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 31)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
+			h_mine = h_mine + h_a[GO_AT(((GO_INT)h_i), h_a_n, 32)] * h_b[GO_AT(((GO_INT)h_i), h_b_n, 32)];
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 29)]) = h_mine;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 33)]) = h_mine;
 	BARRIER();
 	if (h_me == 0) {
-		GO_ORDERED for (i64 h_k = 1; h_k < 64; h_k++) {
-			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 30)]);
+		GO_ORDERED for (GO_INT h_k = 1; h_k < 64; h_k++) {
+			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 34)]);
 		}
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 31)] = h_mine;
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 35)] = h_mine;
 	}
 	GO_LOOPED
 }
@@ -953,7 +975,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:957
+//line main_kernels.go:979
 			}
 			x = to - 1
 			continue
@@ -977,7 +999,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:981
+//line main_kernels.go:1003
 	}
 }
 
@@ -1011,7 +1033,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_, _, _ = tx, ty, tz
 //line cg.go:43
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1015
+//line main_kernels.go:1037
 					mines[tx] = mine
 				}
 			}
@@ -1045,7 +1067,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:45
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1049
+//line main_kernels.go:1071
 							mines[tx] = mine
 						}
 					}
@@ -1065,7 +1087,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1069
+//line main_kernels.go:1091
 						mines[tx] = mine
 					}
 				}
@@ -1084,7 +1106,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:47
 					part[me] = mine
-//line main_kernels.go:1088
+//line main_kernels.go:1110
 				}
 			}
 		}
@@ -1105,7 +1127,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					part[me] = mine
 				}
-//line main_kernels.go:1109
+//line main_kernels.go:1131
 				mines[tx] = mine
 			}
 		}
@@ -1126,7 +1148,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1130
+//line main_kernels.go:1152
 			}
 		}
 	}
@@ -1161,7 +1183,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1165
+//line main_kernels.go:1187
 			}
 			x_ = to - 1
 			continue
@@ -1171,7 +1193,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1175
+//line main_kernels.go:1197
 	}
 }
 
@@ -1200,7 +1222,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1204
+//line main_kernels.go:1226
 				}
 				{
 					at := at + 1
@@ -1210,7 +1232,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1214
+//line main_kernels.go:1236
 				}
 			}
 			if at < count {
@@ -1220,7 +1242,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1224
+//line main_kernels.go:1246
 			}
 			x = to - 1
 			continue
@@ -1229,7 +1251,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1233
+//line main_kernels.go:1255
 	}
 }
 
@@ -1278,7 +1300,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1282
+//line main_kernels.go:1304
 			}
 			x = to_ - 1
 			continue
@@ -1296,7 +1318,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1300
+//line main_kernels.go:1322
 	}
 }
 
@@ -1322,7 +1344,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1326
+//line main_kernels.go:1348
 	}
 }
 
@@ -1347,7 +1369,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1351
+//line main_kernels.go:1373
 	}
 }
 
@@ -1376,7 +1398,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1380
+//line main_kernels.go:1402
 				}
 				{
 					at := at + 1
@@ -1386,7 +1408,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1390
+//line main_kernels.go:1412
 				}
 			}
 			if at < count {
@@ -1396,7 +1418,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1400
+//line main_kernels.go:1422
 			}
 			x = to - 1
 			continue
@@ -1405,7 +1427,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1409
+//line main_kernels.go:1431
 	}
 }
 
@@ -1434,7 +1456,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1438
+//line main_kernels.go:1460
 				}
 				{
 					at := at + 1
@@ -1444,7 +1466,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1448
+//line main_kernels.go:1470
 				}
 			}
 			if at < count {
@@ -1454,7 +1476,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1458
+//line main_kernels.go:1480
 			}
 			x = to - 1
 			continue
@@ -1463,7 +1485,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1467
+//line main_kernels.go:1489
 	}
 }
 
@@ -1494,7 +1516,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1498
+//line main_kernels.go:1520
 				}
 				{
 					at := at + 1
@@ -1504,7 +1526,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1508
+//line main_kernels.go:1530
 				}
 			}
 			if at < count {
@@ -1514,7 +1536,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1518
+//line main_kernels.go:1540
 			}
 			x = to - 1
 			continue
@@ -1523,7 +1545,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1527
+//line main_kernels.go:1549
 	}
 }
 
@@ -1554,7 +1576,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1558
+//line main_kernels.go:1580
 				}
 				{
 					at := at + 1
@@ -1564,7 +1586,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1568
+//line main_kernels.go:1590
 				}
 			}
 			if at < count {
@@ -1574,7 +1596,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1578
+//line main_kernels.go:1600
 			}
 			x = to - 1
 			continue
@@ -1583,7 +1605,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1587
+//line main_kernels.go:1609
 	}
 }
 
@@ -1614,7 +1636,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1618
+//line main_kernels.go:1640
 				}
 				{
 					at := at + 1
@@ -1624,7 +1646,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1628
+//line main_kernels.go:1650
 				}
 			}
 			if at < count {
@@ -1634,7 +1656,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1638
+//line main_kernels.go:1660
 			}
 			x = to - 1
 			continue
@@ -1643,7 +1665,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1647
+//line main_kernels.go:1669
 	}
 }
 
@@ -1677,7 +1699,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_, _, _ = tx, ty, tz
 //line stream.go:53
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1681
+//line main_kernels.go:1703
 					mines[tx] = mine
 				}
 			}
@@ -1711,7 +1733,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1715
+//line main_kernels.go:1737
 							mines[tx] = mine
 						}
 					}
@@ -1731,7 +1753,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1735
+//line main_kernels.go:1757
 						mines[tx] = mine
 					}
 				}
@@ -1750,7 +1772,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1754
+//line main_kernels.go:1776
 				}
 			}
 		}
@@ -1771,7 +1793,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1775
+//line main_kernels.go:1797
 			}
 		}
 	}

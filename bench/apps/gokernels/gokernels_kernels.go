@@ -20,7 +20,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if laplaceVectors != nil {
-					row = laplaceVectors(row, n, rows, p, q_)
+					if row = laplaceVectors(row, n, rows, p, q_); row.First() >= row.End {
+						continue
+					}
 				}
 				laplaceRow(row, n, rows, p, q_)
 			}
@@ -38,7 +40,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if spreadVectors != nil {
-					row = spreadVectors(row, n, rows, from, to)
+					if row = spreadVectors(row, n, rows, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				spreadRow(row, n, rows, from, to)
 			}
@@ -49,50 +53,50 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"cg.go:16", "cg.go:19", "cg.go:21", "heat.go:16", "heat.go:19", "heat.go:21"}, Kernels: map[string]kernel.Written{
-	"laplace": {Code: "k_laplace", Params: []string{"n", "rows", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:10",
+	"laplace": {Code: "k_laplace", Params: []string{"n", "rows", "p", "len(p)", "q", "len(q)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}}, Dims: 2, DimsAt: "cg.go:10",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
-	"spread": {Code: "k_spread", Params: []string{"n", "rows", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:10",
+	"spread": {Code: "k_spread", Params: []string{"n", "rows", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}}, Dims: 2, DimsAt: "heat.go:10",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32 gokernels",
 	"cg.go laplace f391229e962d2f75",
 	"heat.go spread d5f6a0fc5dbfd560",
 }, Portable: `KERNEL void k_laplace(i32 h_n, i32 h_rows, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
-	i64 h_w = (i64)h_n;
-	i64 h_j = (i64)INDEX(0);
-	if (h_j >= h_w || (i64)INDEX(1) >= (i64)h_rows) {
+	GO_INT h_w = (GO_INT)h_n;
+	GO_INT h_j = (GO_INT)INDEX(0);
+	if (h_j >= h_w || (GO_INT)INDEX(1) >= (GO_INT)h_rows) {
 		return;
 	}
-	i64 h_i = (i64)(INDEX(1) * (u64)h_w + (u64)h_j);
-	i64 h_at = (i64)((u64)h_i + (u64)h_w);
+	GO_INT h_i = (GO_INT)((GO_UINT)INDEX(1) * (GO_UINT)h_w + (GO_UINT)h_j);
+	GO_INT h_at = (GO_INT)((GO_UINT)h_i + (GO_UINT)h_w);
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
 	if (h_j > 0) {
-		h_left = h_p[GO_AT((i64)((u64)h_at - 1), h_p_n, 0)];
+		h_left = h_p[GO_AT((GO_INT)((GO_UINT)h_at - 1), h_p_n, 0)];
 	}
 	if (h_j < (i64)((u64)h_w - 1)) {
-		h_right = h_p[GO_AT((i64)((u64)h_at + 1), h_p_n, 1)];
+		h_right = h_p[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_p_n, 1)];
 	}
-	h_q[GO_AT(h_i, h_q_n, 2)] = 4.0f * h_p[GO_AT(h_at, h_p_n, 2)] - h_p[GO_AT((i64)((u64)h_at - (u64)h_w), h_p_n, 2)] - h_p[GO_AT((i64)((u64)h_at + (u64)h_w), h_p_n, 2)] - h_left - h_right;
+	h_q[GO_AT(h_i, h_q_n, 2)] = 4.0f * h_p[GO_AT(h_at, h_p_n, 2)] - h_p[GO_AT((GO_INT)((GO_UINT)h_at - (GO_UINT)h_w), h_p_n, 2)] - h_p[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)h_w), h_p_n, 2)] - h_left - h_right;
 }
 
 KERNEL void k_spread(i32 h_n, i32 h_rows, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
-	i64 h_w = (i64)h_n;
-	i64 h_j = (i64)INDEX(0);
-	if (h_j >= h_w || (i64)INDEX(1) >= (i64)h_rows) {
+	GO_INT h_w = (GO_INT)h_n;
+	GO_INT h_j = (GO_INT)INDEX(0);
+	if (h_j >= h_w || (GO_INT)INDEX(1) >= (GO_INT)h_rows) {
 		return;
 	}
-	i64 h_i = (i64)(INDEX(1) * (u64)h_w + (u64)h_j);
-	i64 h_at = (i64)((u64)h_i + (u64)h_w);
+	GO_INT h_i = (GO_INT)((GO_UINT)INDEX(1) * (GO_UINT)h_w + (GO_UINT)h_j);
+	GO_INT h_at = (GO_INT)((GO_UINT)h_i + (GO_UINT)h_w);
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
 	if (h_j > 0) {
-		h_left = h_from[GO_AT((i64)((u64)h_at - 1), h_from_n, 3)];
+		h_left = h_from[GO_AT((GO_INT)((GO_UINT)h_at - 1), h_from_n, 3)];
 	}
 	if (h_j < (i64)((u64)h_w - 1)) {
-		h_right = h_from[GO_AT((i64)((u64)h_at + 1), h_from_n, 4)];
+		h_right = h_from[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_from_n, 4)];
 	}
-	h_to[GO_AT(h_i, h_to_n, 5)] = h_from[GO_AT(h_at, h_from_n, 5)] + 0.1f * (h_from[GO_AT((i64)((u64)h_at - (u64)h_w), h_from_n, 5)] + h_from[GO_AT((i64)((u64)h_at + (u64)h_w), h_from_n, 5)] + h_left + h_right - 4.0f * h_from[GO_AT(h_at, h_from_n, 5)]);
+	h_to[GO_AT(h_i, h_to_n, 5)] = h_from[GO_AT(h_at, h_from_n, 5)] + 0.1f * (h_from[GO_AT((GO_INT)((GO_UINT)h_at - (GO_UINT)h_w), h_from_n, 5)] + h_from[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)h_w), h_from_n, 5)] + h_left + h_right - 4.0f * h_from[GO_AT(h_at, h_from_n, 5)]);
 }
 `})
 
@@ -209,7 +213,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:213
+//line gokernels_kernels.go:217
 			}
 			x = to - 1
 			continue
@@ -228,7 +232,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:232
+//line gokernels_kernels.go:236
 	}
 }
 
@@ -278,7 +282,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:282
+//line gokernels_kernels.go:286
 			}
 			x = to_ - 1
 			continue
@@ -297,7 +301,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:301
+//line gokernels_kernels.go:305
 	}
 }
 

@@ -24,7 +24,9 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if priceVectors != nil {
-					row = priceVectors(row, rate, volatility, share, strike, years, call, put)
+					if row = priceVectors(row, rate, volatility, share, strike, years, call, put); row.First() >= row.End {
+						continue
+					}
 				}
 				priceRow(row, rate, volatility, share, strike, years, call, put)
 			}
@@ -35,7 +37,7 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 		}
 	}),
 }, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Kernels: map[string]kernel.Written{
-	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"},
+	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}, {9}, {11}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int32,len,uint32 blackscholes",
@@ -102,8 +104,8 @@ FUNCTION f32 f_normal(f32 h_d) {
 }
 
 KERNEL void k_price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64 h_share_n, const GLOBAL f32 *h_strike, i64 h_strike_n, const GLOBAL f32 *h_years, i64 h_years_n, GLOBAL f32 *h_call, i64 h_call_n, GLOBAL f32 *h_put, i64 h_put_n GO_FAULTS) {
-	if (GO_WHOLE(h_share_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_share_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_s = h_share[GO_AT(h_i, h_share_n, 0)];
 		f32 h_k = h_strike[GO_AT(h_i, h_strike_n, 0)];
 		f32 h_y = h_years[GO_AT(h_i, h_years_n, 0)];
@@ -119,8 +121,8 @@ KERNEL void k_price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64
 		h_call[GO_AT(h_i, h_call_n, 1)] = h_c;
 		h_put[GO_AT(h_i, h_put_n, 2)] = h_c - h_s + h_discounted;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_share_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_share_n) {
 			return;
 		}
 		f32 h_s = h_share[GO_AT(h_i, h_share_n, 0)];
@@ -211,7 +213,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:215
+//line blackscholes_kernels.go:217
 			}
 			x = to - 1
 			continue
@@ -229,7 +231,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:233
+//line blackscholes_kernels.go:235
 	}
 }
 

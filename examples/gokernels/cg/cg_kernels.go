@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if laplaceVectors != nil {
-					row = laplaceVectors(row, p, q_, n)
+					if row = laplaceVectors(row, p, q_, n); row.First() >= row.End {
+						continue
+					}
 				}
 				laplaceRow(row, p, q_, n)
 			}
@@ -29,7 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 			laplace(t, p, q_, n)
 		}
 	}),
-	"product": kernel.Bounded(grid.Steps(156, 0, 0, 0, 0, 0, 0, 16), func(blk *kernel.Block) {
+	"product": kernel.Go(func(blk *kernel.Block) {
 		a := kernel.Slice[float32](blk, 0)
 		b := kernel.Slice[float32](blk, 2)
 		sums := kernel.Slice[float32](blk, 4)
@@ -40,7 +42,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { product(t, a, b, sums, n) })
 	}),
-	"total": kernel.Bounded(grid.Steps(146, 0, 9), func(blk *kernel.Block) {
+	"total": kernel.Go(func(blk *kernel.Block) {
 		sums := kernel.Slice[float32](blk, 0)
 		out := kernel.Slice[float32](blk, 2)
 		if grid.InPhases() {
@@ -59,7 +61,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if advanceVectors != nil {
-					row = advanceVectors(row, x, r, p, q_, rr, pq)
+					if row = advanceVectors(row, x, r, p, q_, rr, pq); row.First() >= row.End {
+						continue
+					}
 				}
 				advanceRow(row, x, r, p, q_, rr, pq)
 			}
@@ -77,7 +81,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if directVectors != nil {
-					row = directVectors(row, p, r, now, before)
+					if row = directVectors(row, p, r, now, before); row.First() >= row.End {
+						continue
+					}
 				}
 				directRow(row, p, r, now, before)
 			}
@@ -87,16 +93,16 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 			direct(t, p, r, now, before)
 		}
 	}),
-}, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:40", "kernels.go:42", "kernels.go:46", "kernels.go:50", "kernels.go:62", "kernels.go:64", "kernels.go:68", "kernels.go:72", "kernels.go:81", "kernels.go:82", "kernels.go:83", "kernels.go:92", "kernels.go:93"}, Kernels: map[string]kernel.Written{
-	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Dims: 2, DimsAt: "kernels.go:11",
+}, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:39", "kernels.go:41", "kernels.go:43", "kernels.go:54", "kernels.go:56", "kernels.go:58", "kernels.go:67", "kernels.go:68", "kernels.go:69", "kernels.go:78", "kernels.go:79"}, Kernels: map[string]kernel.Written{
+	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {4}}, Dims: 2, DimsAt: "kernels.go:11",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
-	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}, Rounds: [][]int{{322}, {1, 6}}, RoundsAt: "kernels.go:39",
+	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {6}}, Rounds: [][]int{{66}, {1, 6}}, RoundsAt: "kernels.go:38", Threads: 1024,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productFootprint}},
-	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}, Rounds: [][]int{{322}, {1, 1}}, RoundsAt: "kernels.go:61",
-		Footprint: kernel.Footprint{Why: "kernels.go:72: the index of out does not follow t.Global(0)", Of: totalFootprint}},
-	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"},
+	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{66}, {1, 1}}, RoundsAt: "kernels.go:53", Threads: 1024,
+		Footprint: kernel.Footprint{Why: "kernels.go:58: the index of out does not follow t.Global(0)", Of: totalFootprint}},
+	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}, {11}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
-	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"},
+	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,len cg",
@@ -104,124 +110,112 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 	"kernels.go block 62c7167daaf9376a",
 	"kernels.go direct 45418b6de19c757b",
 	"kernels.go laplace 68b61464b6aa1e8c",
-	"kernels.go product 1007d5033e96244e",
-	"kernels.go total 46e2d3e9aff072cb",
-}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
+	"kernels.go product 1ce3750344401e3b",
+	"kernels.go total 09fb2ae7764ef1b0",
+}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
 
 KERNEL void k_laplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n GO_FAULTS) {
-	i64 h_j = (i64)INDEX(0);
-	i64 h_i = (i64)INDEX(1);
-	if (h_i >= h_n || h_j >= h_n) {
+	GO_INT h_j = (GO_INT)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(1);
+	if (h_i >= (GO_INT)h_n || h_j >= (GO_INT)h_n) {
 		return;
 	}
-	i64 h_at = (i64)((u64)h_i * (u64)h_n + (u64)h_j);
+	GO_INT h_at = (GO_INT)((GO_UINT)h_i * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j);
 	f32 h_v = 4.0f * h_p[GO_AT(h_at, h_p_n, 0)];
 	if (h_i > 0) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - (u64)h_n), h_p_n, 1)];
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at - (GO_UINT)(GO_INT)h_n), h_p_n, 1)];
 	}
 	if (h_j > 0) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - 1), h_p_n, 2)];
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at - 1), h_p_n, 2)];
 	}
-	if (h_j < (i64)((u64)h_n - 1)) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + 1), h_p_n, 3)];
+	if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_p_n, 3)];
 	}
-	if (h_i < (i64)((u64)h_n - 1)) {
-		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + (u64)h_n), h_p_n, 4)];
+	if (h_i < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+		h_v = h_v - h_p[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)(GO_INT)h_n), h_p_n, 4)];
 	}
 	h_q[GO_AT(h_at, h_q_n, 5)] = h_v;
 }
 
 KERNEL void k_product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n, i64 h_n GO_FAULTS) {
-	LOCAL T_64_f32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 64) {
-			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_row = (i64)(BLOCK(0) * (u64)h_n);
+	LOCAL T_1024_f32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_INT h_row = (GO_INT)((GO_UINT)BLOCK(0) * (GO_UINT)(GO_INT)h_n);
 	f32 h_mine = 0.0f;
 	if (GO_EACH) {
-		GO_ORDERED for (i64 h_j = h_me; h_j < h_n; h_j = (i64)((u64)h_j + 64)) {
-			h_mine = h_mine + h_a[GO_AT((i64)((u64)h_row + (u64)h_j), h_a_n, 6)] * h_b[GO_AT((i64)((u64)h_row + (u64)h_j), h_b_n, 6)];
+		GO_ORDERED for (GO_INT h_j = h_me; h_j < (GO_INT)h_n; h_j = (GO_INT)((GO_UINT)h_j + 64)) {
+			h_mine = h_mine + h_a[GO_AT((GO_INT)((GO_UINT)h_row + (GO_UINT)h_j), h_a_n, 6)] * h_b[GO_AT((GO_INT)((GO_UINT)h_row + (GO_UINT)h_j), h_b_n, 6)];
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 7)]) = h_mine;
-	i64 h_half = 32;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 7)]) = h_mine;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 7)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 7)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 7)]);
+		}
 		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 64, 8)]);
-		}
 	}
+	f32 h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 9)] = GO_ONCE(h_part.a[0]);
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 8)] = h_sum;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
-	LOCAL T_64_f32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 64) {
-			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	i64 h_me = (i64)THREAD(0);
+	LOCAL T_1024_f32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	GO_INT h_me = (GO_INT)THREAD(0);
 	f32 h_mine = 0.0f;
-	GO_ORDERED for (i64 h_j = h_me; h_j < h_sums_n; h_j += 64) {
-		h_mine = h_mine + h_sums[GO_AT(h_j, h_sums_n, 10)];
+	GO_ORDERED for (GO_INT h_j = h_me; h_j < (GO_INT)h_sums_n; h_j += 64) {
+		h_mine = h_mine + h_sums[GO_AT(h_j, h_sums_n, 9)];
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 11)]) = h_mine;
-	i64 h_half = 32;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
-		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 64, 12)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 12)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 64, 12)]);
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 10)]) = h_mine;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 10)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 10)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 10)]);
 		}
+		BARRIER();
 	}
+	f32 h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
-		h_out[GO_AT(0, h_out_n, 13)] = GO_ONCE(h_part.a[0]);
+		h_out[GO_AT(0, h_out_n, 11)] = h_sum;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
-		f32 h_alpha = h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)];
-		h_x[GO_AT(h_i, h_x_n, 15)] = h_x[GO_AT(h_i, h_x_n, 15)] + h_alpha * h_p[GO_AT(h_i, h_p_n, 15)];
-		h_r[GO_AT(h_i, h_r_n, 16)] = h_r[GO_AT(h_i, h_r_n, 16)] - h_alpha * h_q[GO_AT(h_i, h_q_n, 16)];
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		f32 h_alpha = h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)];
+		h_x[GO_AT(h_i, h_x_n, 13)] = h_x[GO_AT(h_i, h_x_n, 13)] + h_alpha * h_p[GO_AT(h_i, h_p_n, 13)];
+		h_r[GO_AT(h_i, h_r_n, 14)] = h_r[GO_AT(h_i, h_r_n, 14)] - h_alpha * h_q[GO_AT(h_i, h_q_n, 14)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
-			f32 h_alpha = h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)];
-			h_x[GO_AT(h_i, h_x_n, 15)] = h_x[GO_AT(h_i, h_x_n, 15)] + h_alpha * h_p[GO_AT(h_i, h_p_n, 15)];
-			h_r[GO_AT(h_i, h_r_n, 16)] = h_r[GO_AT(h_i, h_r_n, 16)] - h_alpha * h_q[GO_AT(h_i, h_q_n, 16)];
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
+			f32 h_alpha = h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)];
+			h_x[GO_AT(h_i, h_x_n, 13)] = h_x[GO_AT(h_i, h_x_n, 13)] + h_alpha * h_p[GO_AT(h_i, h_p_n, 13)];
+			h_r[GO_AT(h_i, h_r_n, 14)] = h_r[GO_AT(h_i, h_r_n, 14)] - h_alpha * h_q[GO_AT(h_i, h_q_n, 14)];
 		}
 	}
 }
 
 KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
-	if (GO_WHOLE(h_p_n)) {
-		i64 h_i = (i64)INDEX(0);
-		f32 h_beta = h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)];
-		h_p[GO_AT(h_i, h_p_n, 18)] = h_r[GO_AT(h_i, h_r_n, 18)] + h_beta * h_p[GO_AT(h_i, h_p_n, 18)];
+	if (GO_WHOLE((GO_INT)h_p_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		f32 h_beta = h_now[GO_AT(0, h_now_n, 15)] / h_before[GO_AT(0, h_before_n, 15)];
+		h_p[GO_AT(h_i, h_p_n, 16)] = h_r[GO_AT(h_i, h_r_n, 16)] + h_beta * h_p[GO_AT(h_i, h_p_n, 16)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_p_n) {
-			f32 h_beta = h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)];
-			h_p[GO_AT(h_i, h_p_n, 18)] = h_r[GO_AT(h_i, h_r_n, 18)] + h_beta * h_p[GO_AT(h_i, h_p_n, 18)];
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_p_n) {
+			f32 h_beta = h_now[GO_AT(0, h_now_n, 15)] / h_before[GO_AT(0, h_before_n, 15)];
+			h_p[GO_AT(h_i, h_p_n, 16)] = h_r[GO_AT(h_i, h_r_n, 16)] + h_beta * h_p[GO_AT(h_i, h_p_n, 16)];
 		}
 	}
 }
@@ -421,7 +415,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:425
+//line cg_kernels.go:419
 			}
 			x = to - 1
 			continue
@@ -446,7 +440,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:450
+//line cg_kernels.go:444
 	}
 }
 
@@ -461,14 +455,16 @@ var productPhasesPool grid.Pool[productPhasesKept]
 //
 //go:noinline
 func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32], n int) {
-	var part_ [64]float32
-	part := &part_
+	var values_ [1024]float32
+	values := &values_
 	held := productPhasesPool.Take(1)
 	kept := &(*held)[0]
-	threads_ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
-	if len(kept.mine) < threads_ {
-		kept.mine = make([]float32, threads_)
+	threads__ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	if len(kept.mine) < threads__ {
+		kept.mine = make([]float32, threads__)
 	}
+	threads := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	_ = threads
 	row := int(b_.Index[0]) * n
 	_ = row
 	for tz := range int(b_.Size[2]) {
@@ -478,9 +474,9 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 			if productPhase1Vectors == nil || !productPhase1Vectors(mines, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
-//line kernels.go:38
+//line kernels.go:37
 					mine := float32(0)
-//line cg_kernels.go:484
+//line cg_kernels.go:480
 					mines[tx] = mine
 				}
 			}
@@ -511,10 +507,10 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 							mine := mines[tx]
 							_ = mine
 							{
-//line kernels.go:40
+//line kernels.go:39
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:518
+//line cg_kernels.go:514
 							mines[tx] = mine
 						}
 					}
@@ -530,11 +526,11 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						me := tx
 						mine := mines[tx]
 						_ = mine
-//line kernels.go:39
+//line kernels.go:38
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:538
+//line cg_kernels.go:534
 						mines[tx] = mine
 					}
 				}
@@ -545,50 +541,36 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if productPhase3Vectors == nil || !productPhase3Vectors(grid.Lent(part[:]), mines, count___) {
+			if productPhase3Vectors == nil || !productPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), grid.Lent(values[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
-					me := tx
+					rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
 					mine := mines[tx]
 					_ = mine
-//line kernels.go:42
-					part[me] = mine
-//line cg_kernels.go:557
+//line kernels.go:41
+					values[rank] = mine
+//line cg_kernels.go:553
 				}
 			}
 		}
 	}
-//line kernels.go:43
-	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:564
-		for tz := range int(b_.Size[2]) {
-			for ty := range int(b_.Size[1]) {
-				count____ := min(int(b_.Size[0]), max((half)-0, 0))
-				if productPhase4Vectors == nil || !productPhase4Vectors(half, grid.Lent(part[:]), count____) {
-					for tx := range count____ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						{
-//line kernels.go:46
-							part[me] += part[me+half]
-						}
-//line cg_kernels.go:576
-					}
-				}
-			}
+	for d := 1; d < threads; d *= 2 {
+		for i := 0; i < threads-d; i += 2 * d {
+			values[i] = values[i] + values[i+d]
 		}
 	}
-//line cg_kernels.go:582
+	sum := values[0]
+	_ = sum
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:49
+//line kernels.go:42
 				if me == 0 {
-					sums[int(b_.Index[0])] = part[0]
+					sums[int(b_.Index[0])] = sum
 				}
-//line cg_kernels.go:592
+//line cg_kernels.go:574
 			}
 		}
 	}
@@ -606,14 +588,16 @@ var totalPhasesPool grid.Pool[totalPhasesKept]
 //
 //go:noinline
 func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
-	var part_ [64]float32
-	part := &part_
+	var values_ [1024]float32
+	values := &values_
 	held := totalPhasesPool.Take(1)
 	kept := &(*held)[0]
-	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	if len(kept.mine) < threads_ {
-		kept.mine = make([]float32, threads_)
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.mine) < threads__ {
+		kept.mine = make([]float32, threads__)
 	}
+	threads := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	_ = threads
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
@@ -621,9 +605,9 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 			if totalPhase1Vectors == nil || !totalPhase1Vectors(mines, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
-//line kernels.go:60
+//line kernels.go:52
 					mine := float32(0)
-//line cg_kernels.go:627
+//line cg_kernels.go:611
 					mines[tx] = mine
 				}
 			}
@@ -653,10 +637,10 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 							mine := mines[tx]
 							_ = mine
 							{
-//line kernels.go:62
+//line kernels.go:54
 								mine += sums[j]
 							}
-//line cg_kernels.go:660
+//line cg_kernels.go:644
 							mines[tx] = mine
 						}
 					}
@@ -672,11 +656,11 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						me := tx
 						mine := mines[tx]
 						_ = mine
-//line kernels.go:61
+//line kernels.go:53
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:680
+//line cg_kernels.go:664
 						mines[tx] = mine
 					}
 				}
@@ -687,50 +671,36 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
 			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-			if totalPhase3Vectors == nil || !totalPhase3Vectors(grid.Lent(part[:]), mines, count___) {
+			if totalPhase3Vectors == nil || !totalPhase3Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), grid.Lent(values[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
-					me := tx
+					rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 					mine := mines[tx]
 					_ = mine
-//line kernels.go:64
-					part[me] = mine
-//line cg_kernels.go:699
+//line kernels.go:56
+					values[rank] = mine
+//line cg_kernels.go:683
 				}
 			}
 		}
 	}
-//line kernels.go:65
-	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:706
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				count____ := min(int(b.Size[0]), max((half)-0, 0))
-				if totalPhase4Vectors == nil || !totalPhase4Vectors(half, grid.Lent(part[:]), count____) {
-					for tx := range count____ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						{
-//line kernels.go:68
-							part[me] += part[me+half]
-						}
-//line cg_kernels.go:718
-					}
-				}
-			}
+	for d := 1; d < threads; d *= 2 {
+		for i := 0; i < threads-d; i += 2 * d {
+			values[i] = values[i] + values[i+d]
 		}
 	}
-//line cg_kernels.go:724
+	sum := values[0]
+	_ = sum
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:71
+//line kernels.go:57
 				if me == 0 {
-					out[0] = part[0]
+					out[0] = sum
 				}
-//line cg_kernels.go:734
+//line cg_kernels.go:704
 			}
 		}
 	}
@@ -760,24 +730,24 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			for at := range count {
 				x_ := from + at
 				_ = x_
-//line kernels.go:80
+//line kernels.go:66
 				if i := x_; true || i < len(x) {
 					alpha := rr[0] / pq[0]
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:770
+//line cg_kernels.go:740
 			}
 			x_ = to - 1
 			continue
 		}
-//line kernels.go:80
+//line kernels.go:66
 		if i := x_; i < len(x) {
 			alpha := rr[0] / pq[0]
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:781
+//line cg_kernels.go:751
 	}
 }
 
@@ -800,22 +770,22 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			for at := range count {
 				x := from + at
 				_ = x
-//line kernels.go:91
+//line kernels.go:77
 				if i := x; true || i < len(p) {
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:809
+//line cg_kernels.go:779
 			}
 			x = to - 1
 			continue
 		}
-//line kernels.go:91
+//line kernels.go:77
 		if i := x; i < len(p) {
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:819
+//line cg_kernels.go:789
 	}
 }
 
@@ -826,10 +796,8 @@ var (
 	directVectors        func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
 	productPhase1Vectors func([]float32, int) bool
 	productPhase2Vectors func(int, []float32, int, []float32, []float32, int, int, int) int
-	productPhase3Vectors func([]float32, []float32, int) bool
-	productPhase4Vectors func(int, []float32, int) bool
+	productPhase3Vectors func(int, int, int, int, []float32, []float32, int) bool
 	totalPhase1Vectors   func([]float32, int) bool
 	totalPhase2Vectors   func(int, []float32, []float32, int, int, int) int
-	totalPhase3Vectors   func([]float32, []float32, int) bool
-	totalPhase4Vectors   func(int, []float32, int) bool
+	totalPhase3Vectors   func(int, int, int, int, []float32, []float32, int) bool
 )

@@ -49,10 +49,12 @@ func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row 
 	p3 := p[from+n*r.Y+1:][:count]
 	p4 := p[from+n*r.Y+n:][:count]
 	q5 := q[from+n*r.Y:][:count]
-	if !lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4) {
+	if !lanes.Disjoint(q, p) && (!lanes.Apart(q5, p0) || !lanes.Apart(q5, p1) || !lanes.Apart(q5, p2) || !lanes.Apart(q5, p3) || !lanes.Apart(q5, p4)) {
 		return r // a thread uses what another one stores
 	}
-	laplaceRow(r.Until(from), p, q, n)
+	if from > r.First() {
+		laplaceRow(r.Until(from), p, q, n)
+	}
 	i := r.Y
 	c1 := simd.BroadcastFloat32s(4)
 	at := 0
@@ -72,13 +74,14 @@ func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row 
 				v = v.Sub(lanes.Load[simd.Float32s](&p4[at]))
 			}
 			lanes.Store(v, &q5[at])
-//line cg_kernels_simd.go:76
+//line cg_kernels_simd.go:78
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
@@ -100,7 +103,9 @@ func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float
 	if !lanes.Apart(x0, p1) || !lanes.Apart(x0, r2) || !lanes.Apart(x0, q3) || !lanes.Disjoint(x0, rr) || !lanes.Disjoint(x0, pq) || !lanes.Apart(r2, p1) || !lanes.Apart(r2, q3) || !lanes.Disjoint(r2, rr) || !lanes.Disjoint(r2, pq) {
 		return r_2 // a thread uses what another one stores
 	}
-	advanceRow(r_2.Until(from), x, r, p, q, rr, pq)
+	if from > r_2.First() {
+		advanceRow(r_2.Until(from), x, r, p, q, rr, pq)
+	}
 	alpha := (rr[0] / pq[0])
 	all1 := simd.BroadcastFloat32s(alpha)
 	at := 0
@@ -108,8 +113,9 @@ func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float
 //line kernels.go:68
 		lanes.Store(lanes.Load[simd.Float32s](&x0[at]).Add(all1.Mul(lanes.Load[simd.Float32s](&p1[at]))), &x0[at])
 		lanes.Store(lanes.Load[simd.Float32s](&r2[at]).Sub(all1.Mul(lanes.Load[simd.Float32s](&q3[at]))), &r2[at])
-//line cg_kernels_simd.go:112
+//line cg_kernels_simd.go:117
 	}
+	lanes.ClearUpper()
 	return r_2.From(from + at)
 }
 
@@ -127,15 +133,18 @@ func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before [
 	if !lanes.Apart(p1, r0) || !lanes.Disjoint(p1, now) || !lanes.Disjoint(p1, before) {
 		return r_2 // a thread uses what another one stores
 	}
-	directRow(r_2.Until(from), p, r, now, before)
+	if from > r_2.First() {
+		directRow(r_2.Until(from), p, r, now, before)
+	}
 	beta := (now[0] / before[0])
 	all1 := simd.BroadcastFloat32s(beta)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:79
 		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all1.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
-//line cg_kernels_simd.go:138
+//line cg_kernels_simd.go:146
 	}
+	lanes.ClearUpper()
 	return r_2.From(from + at)
 }
 
@@ -152,8 +161,9 @@ func productPhase1Lanes(mines []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:37
 		lanes.Store(c1, &mines0[at])
-//line cg_kernels_simd.go:156
+//line cg_kernels_simd.go:165
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -173,9 +183,10 @@ func productPhase2Lanes(round int, a []float32, row int, b []float32, mines []fl
 			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
 //line kernels.go:39
 			lanes.Store(mine, &mines0[at])
-//line cg_kernels_simd.go:177
+//line cg_kernels_simd.go:187
 		}
 	}
+	lanes.ClearUpper()
 	return round
 }
 
@@ -195,8 +206,9 @@ func productPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, 
 		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:41
 		lanes.Store(mine, &values1[at])
-//line cg_kernels_simd.go:199
+//line cg_kernels_simd.go:210
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -213,8 +225,9 @@ func totalPhase1Lanes(mines []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:52
 		lanes.Store(c1, &mines0[at])
-//line cg_kernels_simd.go:217
+//line cg_kernels_simd.go:229
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -233,9 +246,10 @@ func totalPhase2Lanes(round int, sums []float32, mines []float32, stop, step, to
 			mine = mine.Add(lanes.Load[simd.Float32s](&sums1[at]))
 //line kernels.go:54
 			lanes.Store(mine, &mines0[at])
-//line cg_kernels_simd.go:237
+//line cg_kernels_simd.go:250
 		}
 	}
+	lanes.ClearUpper()
 	return round
 }
 
@@ -255,7 +269,8 @@ func totalPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mi
 		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:56
 		lanes.Store(mine, &values1[at])
-//line cg_kernels_simd.go:259
+//line cg_kernels_simd.go:273
 	}
+	lanes.ClearUpper()
 	return true
 }

@@ -22,7 +22,7 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { count(t, data, counts) })
 	}),
 }, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]kernel.Written{
-	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}, Rounds: [][]int{{1282}, {1, 1, -1}}, RoundsAt: "histogram.go:16",
+	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}, Most: 1073741824, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{1282}, {1, 1, -1}}, RoundsAt: "histogram.go:16",
 		Footprint: kernel.Footprint{Why: "histogram.go:22: threads change elements of counts together, by an atomic function", Of: countFootprint}},
 }, Format: 3, Sources: []string{
 	"./ len,uint32,uint8 histogram",
@@ -41,13 +41,13 @@ KERNEL void k_count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts,
 		}
 		BARRIER();
 	}
-	i64 h_i = (i64)INDEX(0);
-	GO_ORDERED for (; h_i < h_data_n; h_i = (i64)((u64)h_i + THREADS(0) * BLOCKS(0))) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	GO_ORDERED for (; h_i < (GO_INT)h_data_n; h_i = h_i + (GO_INT)THREADS(0) * (GO_INT)BLOCKS(0)) {
 		ATOMIC_ADD(&h_own.a[GO_AT(h_data[GO_AT(h_i, h_data_n, 0)], 256, 0)], 1);
 	}
 	BARRIER();
-	i64 h_b = (i64)THREAD(0);
-	GO_ORDERED for (; h_b < 256; h_b = (i64)((u64)h_b + THREADS(0))) {
+	GO_INT h_b = (GO_INT)THREAD(0);
+	GO_ORDERED for (; h_b < 256; h_b = h_b + (GO_INT)THREADS(0)) {
 		if (GO_ONCE(h_own.a[GO_AT(h_b, 256, 1)]) != 0) {
 			ATOMIC_ADD(&h_counts[GO_AT(h_b, h_counts_n, 2)], GO_ONCE(h_own.a[GO_AT(h_b, 256, 2)]));
 		}

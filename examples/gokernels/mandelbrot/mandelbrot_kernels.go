@@ -18,7 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if mandelbrotVectors != nil {
-					row = mandelbrotVectors(row, v, rounds)
+					if row = mandelbrotVectors(row, v, rounds); row.First() >= row.End {
+						continue
+					}
 				}
 				mandelbrotRow(row, v, rounds)
 			}
@@ -29,7 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"mandelbrot.go:23"}, Kernels: map[string]kernel.Written{
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Dims: 2, DimsAt: "mandelbrot.go:19", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:29",
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Most: 2147418112, Sizes: [][]int{{2}}, Dims: 2, DimsAt: "mandelbrot.go:19", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:29",
 		Footprint: kernel.Footprint{Why: "mandelbrot.go:23: the index of rounds is not t.Global(1) times a number that is the same for all threads, and a rest", Of: mandelbrotFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32 mandelbrot",
@@ -56,13 +58,13 @@ FUNCTION i32 f_leaves(f32 h_cx, f32 h_cy, i32 h_most) {
 }
 
 KERNEL void k_mandelbrot(T_View h_v, GLOBAL i32 *h_rounds, i64 h_rounds_n GO_FAULTS) {
-	i64 h_px = (i64)INDEX(0);
-	i64 h_py = (i64)INDEX(1);
-	if (h_px >= (i64)h_v.h_Width || h_py >= (i64)h_v.h_Height) {
+	GO_INT h_px = (GO_INT)INDEX(0);
+	GO_INT h_py = (GO_INT)INDEX(1);
+	if (h_px >= (GO_INT)h_v.h_Width || h_py >= (GO_INT)h_v.h_Height) {
 		return;
 	}
 	i32 v_1 = f_leaves(h_v.h_Left + GO_F32(h_px) * h_v.h_Step, h_v.h_Top + GO_F32(h_py) * h_v.h_Step, h_v.h_Rounds);
-	h_rounds[GO_AT((i64)((u64)h_py * (u64)(i64)h_v.h_Width + (u64)h_px), h_rounds_n, 0)] = v_1;
+	h_rounds[GO_AT((GO_INT)((GO_UINT)h_py * (GO_UINT)(GO_INT)h_v.h_Width + (GO_UINT)h_px), h_rounds_n, 0)] = v_1;
 	GO_LOOPED
 }
 `})
@@ -120,7 +122,7 @@ threads:
 					continue within
 				}
 				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:124
+//line mandelbrot_kernels.go:126
 			}
 			x = to - 1
 			continue
@@ -131,7 +133,7 @@ threads:
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:135
+//line mandelbrot_kernels.go:137
 	}
 }
 

@@ -26,7 +26,7 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, rows, cols, inner, a, b, c) })
 	}),
 }, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
-	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{2049}, {18, 2}}, RoundsAt: "matmul.go:20",
+	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{2049}, {18, 2}}, RoundsAt: "matmul.go:20",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32 matmul",
@@ -54,31 +54,31 @@ KERNEL void k_matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a,
 			}
 		}
 	}
-	i64 h_x = (i64)THREAD(0);
-	i64 h_y = (i64)THREAD(1);
-	i64 h_col = (i64)INDEX(0);
-	i64 h_row = (i64)INDEX(1);
-	i64 h_m = (i64)h_rows;
-	i64 h_n = (i64)h_cols;
-	i64 h_depth = (i64)h_inner;
+	GO_INT h_x = (GO_INT)THREAD(0);
+	GO_INT h_y = (GO_INT)THREAD(1);
+	GO_INT h_col = (GO_INT)INDEX(0);
+	GO_INT h_row = (GO_INT)INDEX(1);
+	GO_INT h_m = (GO_INT)h_rows;
+	GO_INT h_n = (GO_INT)h_cols;
+	GO_INT h_depth = (GO_INT)h_inner;
 	f32 h_sum = 0.0f;
 	GO_ORDERED for (i64 h_k = 0; h_k < h_depth; h_k = (i64)((u64)h_k + 16)) {
 		GO_ONCE(h_at.a[GO_AT(h_y, 16, 0)].a[GO_AT(h_x, 16, 0)]) = 0.0f;
-		if (h_row < h_m && (i64)((u64)h_k + (u64)h_x) < h_depth) {
-			GO_ONCE(h_at.a[GO_AT(h_y, 16, 1)].a[GO_AT(h_x, 16, 1)]) = h_a[GO_AT((i64)((u64)h_row * (u64)h_depth + (u64)h_k + (u64)h_x), h_a_n, 1)];
+		if (h_row < h_m && (i64)((u64)((GO_INT)h_k) + (u64)h_x) < h_depth) {
+			GO_ONCE(h_at.a[GO_AT(h_y, 16, 1)].a[GO_AT(h_x, 16, 1)]) = h_a[GO_AT((GO_INT)((GO_UINT)h_row * (GO_UINT)h_depth + (GO_UINT)((GO_INT)h_k) + (GO_UINT)h_x), h_a_n, 1)];
 		}
 		GO_ONCE(h_bt.a[GO_AT(h_y, 16, 2)].a[GO_AT(h_x, 16, 2)]) = 0.0f;
-		if (h_col < h_n && (i64)((u64)h_k + (u64)h_y) < h_depth) {
-			GO_ONCE(h_bt.a[GO_AT(h_y, 16, 3)].a[GO_AT(h_x, 16, 3)]) = h_b[GO_AT((i64)(((u64)h_k + (u64)h_y) * (u64)h_n + (u64)h_col), h_b_n, 3)];
+		if (h_col < h_n && (i64)((u64)((GO_INT)h_k) + (u64)h_y) < h_depth) {
+			GO_ONCE(h_bt.a[GO_AT(h_y, 16, 3)].a[GO_AT(h_x, 16, 3)]) = h_b[GO_AT((GO_INT)(((GO_UINT)((GO_INT)h_k) + (GO_UINT)h_y) * (GO_UINT)h_n + (GO_UINT)h_col), h_b_n, 3)];
 		}
 		BARRIER();
-		GO_ORDERED for (i64 h_i = 0; h_i < 16; h_i++) {
+		GO_ORDERED for (GO_INT h_i = 0; h_i < 16; h_i++) {
 			h_sum = h_sum + GO_ONCE(h_at.a[GO_AT(h_y, 16, 4)].a[GO_AT(h_i, 16, 4)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 16, 4)].a[GO_AT(h_x, 16, 4)]);
 		}
 		BARRIER();
 	}
 	if (h_row < h_m && h_col < h_n) {
-		h_c[GO_AT((i64)((u64)h_row * (u64)h_n + (u64)h_col), h_c_n, 5)] = h_sum;
+		h_c[GO_AT((GO_INT)((GO_UINT)h_row * (GO_UINT)h_n + (GO_UINT)h_col), h_c_n, 5)] = h_sum;
 	}
 	GO_LOOPED
 }
@@ -160,52 +160,57 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 //line matmul_kernels.go:161
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				for tx := range int(b_.Size[0]) {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
-					col := (firstX + tx)
-					row := (firstY + ty)
+				count_ := int(b_.Size[0])
+				if matmulPhase2Vectors == nil || !matmulPhase2Vectors(ty, firstX, firstY, grid.Lent(at[:]), m, k, depth, a, grid.Lent(bt[:]), n, b, count_) {
+					for tx := range count_ {
+						_, _, _ = tx, ty, tz
+						x := tx
+						y := ty
+						col := (firstX + tx)
+						row := (firstY + ty)
 //line matmul.go:21
-					at[y][x] = 0
-					if row < m && k+x < depth {
-						at[y][x] = a[row*depth+k+x]
+						at[y][x] = 0
+						if row < m && k+x < depth {
+							at[y][x] = a[row*depth+k+x]
+						}
+						bt[y][x] = 0
+						if col < n && k+y < depth {
+							bt[y][x] = b[(k+y)*n+col]
+						}
+//line matmul_kernels.go:181
 					}
-					bt[y][x] = 0
-					if col < n && k+y < depth {
-						bt[y][x] = b[(k+y)*n+col]
-					}
-//line matmul_kernels.go:179
 				}
 			}
 		}
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				count_ := int(b_.Size[0])
-				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
-					sum := sums[tx]
-					_ = sum
+				count__ := int(b_.Size[0])
+				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+				if matmulPhase3Vectors == nil || !matmulPhase3Vectors(ty, grid.Lent(at[:]), grid.Lent(bt[:]), sums, count__) {
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						x := tx
+						y := ty
+						sum := sums[tx]
+						_ = sum
 //line matmul.go:30
-					for i := 0; i < tile; i++ {
-						sum += float32(at[y][i] * bt[i][x])
+						for i := 0; i < tile; i++ {
+							sum += float32(at[y][i] * bt[i][x])
+						}
+//line matmul_kernels.go:201
+						sums[tx] = sum
 					}
-//line matmul_kernels.go:197
-					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:203
+//line matmul_kernels.go:208
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
-			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
-			if matmulPhase2Vectors == nil || !matmulPhase2Vectors(firstX, ty, firstY, m, n, c, sums, count__) {
-				for tx := range count__ {
+			count___ := min(int(b_.Size[0]), max((n)-firstX, 0))
+			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
+			if matmulPhase4Vectors == nil || !matmulPhase4Vectors(firstX, ty, firstY, m, n, c, sums, count___) {
+				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					col := (firstX + tx)
 					row := (firstY + ty)
@@ -215,7 +220,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if row < m && col < n {
 						c[row*n+col] = sum
 					}
-//line matmul_kernels.go:219
+//line matmul_kernels.go:224
 				}
 			}
 		}
@@ -226,5 +231,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in matmul_kernels_simd.go.
 var (
 	matmulPhase1Vectors func([]float32, int) bool
-	matmulPhase2Vectors func(int, int, int, int, int, grid.Out[float32], []float32, int) bool
+	matmulPhase2Vectors func(int, int, int, [][16]float32, int, int, int, []float32, [][16]float32, int, []float32, int) bool
+	matmulPhase3Vectors func(int, [][16]float32, [][16]float32, []float32, int) bool
+	matmulPhase4Vectors func(int, int, int, int, int, grid.Out[float32], []float32, int) bool
 )

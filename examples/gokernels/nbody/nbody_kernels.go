@@ -25,7 +25,7 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { step(t, dt, first, old, v, now) })
 	}),
 }, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]kernel.Written{
-	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Rounds: [][]int{{1026}, {131, 3}}, RoundsAt: "nbody.go:34",
+	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}}, Rounds: [][]int{{1026}, {131, 3}}, RoundsAt: "nbody.go:34",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len nbody",
@@ -37,12 +37,12 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 }, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
 typedef struct { T_body a[64]; } T_64_T_body;
 
-FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FAULTS) {
+FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, GO_INT h_i GO_FAULTS) {
 	T_body v_1 = {0};
-	v_1.h_X = GO_ONCE(h_bodies[GO_AT((i64)(4 * (u64)h_i), h_bodies_n, 0)]);
-	v_1.h_Y = GO_ONCE(h_bodies[GO_AT((i64)(4 * (u64)h_i + 1), h_bodies_n, 0)]);
-	v_1.h_Z = GO_ONCE(h_bodies[GO_AT((i64)(4 * (u64)h_i + 2), h_bodies_n, 0)]);
-	v_1.h_Mass = GO_ONCE(h_bodies[GO_AT((i64)(4 * (u64)h_i + 3), h_bodies_n, 0)]);
+	v_1.h_X = GO_ONCE(h_bodies[GO_AT((GO_INT)(4 * (GO_UINT)h_i), h_bodies_n, 0)]);
+	v_1.h_Y = GO_ONCE(h_bodies[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 1), h_bodies_n, 0)]);
+	v_1.h_Z = GO_ONCE(h_bodies[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 2), h_bodies_n, 0)]);
+	v_1.h_Mass = GO_ONCE(h_bodies[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 3), h_bodies_n, 0)]);
 	return v_1;
 }
 
@@ -62,26 +62,26 @@ KERNEL void k_step(f32 h_dt, i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, 
 			}
 		}
 	}
-	i64 h_i = (i64)INDEX(0);
-	i64 h_me = (i64)THREAD(0);
-	i64 h_n = h_old_n / 4;
+	GO_INT h_i = (GO_INT)INDEX(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_INT h_n = (GO_INT)h_old_n / 4;
 	T_body h_b = {0};
-	if (h_i < h_now_n / 4) {
-		T_body v_1 = f_read(h_old, h_old_n, (i64)((u64)(i64)h_first + (u64)h_i) GO_PASS);
+	if (h_i < (GO_INT)h_now_n / 4) {
+		T_body v_1 = f_read(h_old, h_old_n, (GO_INT)((GO_UINT)(GO_INT)h_first + (GO_UINT)h_i) GO_PASS);
 		h_b = v_1;
 	}
 	f32 h_ax = 0.0f;
 	f32 h_ay = 0.0f;
 	f32 h_az = 0.0f;
-	GO_ORDERED for (i64 h_from = 0; h_from < h_n; h_from += 64) {
+	GO_ORDERED for (GO_INT h_from = 0; h_from < h_n; h_from += 64) {
 		T_body v_3 = {0};
 		GO_ONCE(h_piece.a[GO_AT(h_me, 64, 1)]) = v_3;
-		if ((i64)((u64)h_from + (u64)h_me) < h_n) {
-			T_body v_4 = f_read(h_old, h_old_n, (i64)((u64)h_from + (u64)h_me) GO_PASS);
+		if (h_from + h_me < h_n) {
+			T_body v_4 = f_read(h_old, h_old_n, h_from + h_me GO_PASS);
 			GO_ONCE(h_piece.a[GO_AT(h_me, 64, 2)]) = v_4;
 		}
 		BARRIER();
-		GO_ORDERED for (i64 h_k = 0; h_k < 64; h_k++) {
+		GO_ORDERED for (GO_INT h_k = 0; h_k < 64; h_k++) {
 			T_body h_o = GO_ONCE(h_piece.a[GO_AT(h_k, 64, 3)]);
 			f32 h_dx = h_o.h_X - GO_ONCE(h_b.h_X);
 			f32 h_dy = h_o.h_Y - GO_ONCE(h_b.h_Y);
@@ -95,17 +95,17 @@ KERNEL void k_step(f32 h_dt, i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, 
 		}
 		BARRIER();
 	}
-	if (h_i < h_now_n / 4) {
-		i64 v_7 = (i64)(3 * (u64)h_i);
+	if (h_i < (GO_INT)h_now_n / 4) {
+		GO_INT v_7 = (GO_INT)(3 * (GO_UINT)h_i);
 		GO_ONCE(h_v[GO_AT(v_7, h_v_n, 4)]) = GO_ONCE(h_v[GO_AT(v_7, h_v_n, 4)]) + h_ax * h_dt;
-		i64 v_8 = (i64)(3 * (u64)h_i + 1);
+		GO_INT v_8 = (GO_INT)(3 * (GO_UINT)h_i + 1);
 		GO_ONCE(h_v[GO_AT(v_8, h_v_n, 5)]) = GO_ONCE(h_v[GO_AT(v_8, h_v_n, 5)]) + h_ay * h_dt;
-		i64 v_9 = (i64)(3 * (u64)h_i + 2);
+		GO_INT v_9 = (GO_INT)(3 * (GO_UINT)h_i + 2);
 		GO_ONCE(h_v[GO_AT(v_9, h_v_n, 6)]) = GO_ONCE(h_v[GO_AT(v_9, h_v_n, 6)]) + h_az * h_dt;
-		GO_ONCE(h_now[GO_AT((i64)(4 * (u64)h_i), h_now_n, 7)]) = GO_ONCE(h_b.h_X) + GO_ONCE(h_v[GO_AT((i64)(3 * (u64)h_i), h_v_n, 7)]) * h_dt;
-		GO_ONCE(h_now[GO_AT((i64)(4 * (u64)h_i + 1), h_now_n, 8)]) = GO_ONCE(h_b.h_Y) + GO_ONCE(h_v[GO_AT((i64)(3 * (u64)h_i + 1), h_v_n, 8)]) * h_dt;
-		GO_ONCE(h_now[GO_AT((i64)(4 * (u64)h_i + 2), h_now_n, 9)]) = GO_ONCE(h_b.h_Z) + GO_ONCE(h_v[GO_AT((i64)(3 * (u64)h_i + 2), h_v_n, 9)]) * h_dt;
-		GO_ONCE(h_now[GO_AT((i64)(4 * (u64)h_i + 3), h_now_n, 10)]) = GO_ONCE(h_b.h_Mass);
+		GO_ONCE(h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i), h_now_n, 7)]) = GO_ONCE(h_b.h_X) + GO_ONCE(h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i), h_v_n, 7)]) * h_dt;
+		GO_ONCE(h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 1), h_now_n, 8)]) = GO_ONCE(h_b.h_Y) + GO_ONCE(h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 1), h_v_n, 8)]) * h_dt;
+		GO_ONCE(h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 2), h_now_n, 9)]) = GO_ONCE(h_b.h_Z) + GO_ONCE(h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 2), h_v_n, 9)]) * h_dt;
+		GO_ONCE(h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 3), h_now_n, 10)]) = GO_ONCE(h_b.h_Mass);
 	}
 	GO_LOOPED
 }

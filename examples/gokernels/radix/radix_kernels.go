@@ -42,11 +42,11 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, starts_, sorted) })
 	}),
 }, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Kernels: map[string]kernel.Written{
-	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
+	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: kernel.Footprint{Why: "radix.go:24: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"starts": {Code: "k_starts", Params: []string{"counts", "len(counts)"}, Rounds: [][]int{{1048576}}, RoundsAt: "radix.go:37",
+	"starts": {Code: "k_starts", Params: []string{"counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "radix.go:37",
 		Footprint: kernel.Footprint{Why: "radix.go:38: the index of counts does not follow t.Global(0)", Of: startsFootprint}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}},
 		Footprint: kernel.Footprint{Why: "radix.go:72: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Format: 3, Sources: []string{
 	"./ int,len,min,uint32 radix",
@@ -71,14 +71,14 @@ KERNEL void k_count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL 
 		}
 		BARRIER();
 	}
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_keys_n) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_keys_n) {
 		ATOMIC_ADD(&h_own.a[GO_AT(go_shr_u32(h_keys[GO_AT(h_i, h_keys_n, 0)], (u64)h_shift) & 15, 16, 0)], 1);
 	}
 	BARRIER();
-	i64 h_d = (i64)THREAD(0);
+	GO_INT h_d = (GO_INT)THREAD(0);
 	if (h_d < 16) {
-		h_counts[GO_AT((i64)((u64)h_d * BLOCKS(0) + BLOCK(0)), h_counts_n, 1)] = GO_ONCE(h_own.a[GO_AT(h_d, 16, 1)]);
+		h_counts[GO_AT((GO_INT)((GO_UINT)h_d * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 1)] = GO_ONCE(h_own.a[GO_AT(h_d, 16, 1)]);
 	}
 }
 
@@ -94,13 +94,13 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_piece = (i64)((u64)h_counts_n + 256 - 1) / 256;
-	i64 h_from = go_min_i64((i64)((u64)h_me * (u64)h_piece), h_counts_n);
-	i64 h_to = go_min_i64((i64)(((u64)h_me + 1) * (u64)h_piece), h_counts_n);
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_INT h_piece = ((GO_INT)h_counts_n + 256 - 1) / 256;
+	GO_INT h_from = (GO_INT)go_min_i64((i64)((u64)h_me * (u64)h_piece), (GO_INT)h_counts_n);
+	GO_INT h_to = (GO_INT)go_min_i64((i64)((u64)(h_me + 1) * (u64)h_piece), (GO_INT)h_counts_n);
 	u32 h_sum = 0;
 	if (GO_EACH) {
-		for (i64 h_i = h_from; h_i < h_to; h_i++) {
+		for (GO_INT h_i = h_from; h_i < h_to; h_i++) {
 			h_sum = h_sum + GO_ONCE(h_counts[GO_AT(h_i, h_counts_n, 2)]);
 		}
 	}
@@ -108,12 +108,12 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	BARRIER();
 	h_sum = 0;
 	if (GO_EACH) {
-		for (i64 h_i_1 = 0; h_i_1 < h_me; h_i_1++) {
+		for (GO_INT h_i_1 = 0; h_i_1 < h_me; h_i_1++) {
 			h_sum = h_sum + GO_ONCE(h_sums.a[GO_AT(h_i_1, 256, 4)]);
 		}
 	}
 	if (GO_EACH) {
-		GO_ORDERED for (i64 h_i_2 = h_from; h_i_2 < h_to; h_i_2++) {
+		GO_ORDERED for (GO_INT h_i_2 = h_from; h_i_2 < h_to; h_i_2++) {
 			u32 h_next = GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 5)]);
 			GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 6)]) = h_sum;
 			h_sum = h_sum + h_next;
@@ -134,18 +134,18 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const
 			}
 		}
 	}
-	i64 h_i = (i64)INDEX(0);
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	u32 h_digit = 16;
-	if (h_i < h_keys_n) {
+	if (h_i < (GO_INT)h_keys_n) {
 		h_digit = go_shr_u32(h_keys[GO_AT(h_i, h_keys_n, 7)], (u64)h_shift) & 15;
 	}
 	GO_ONCE(h_own.a[GO_AT(h_me, 256, 8)]) = h_digit;
 	BARRIER();
-	if (h_i < h_keys_n) {
-		u32 h_at = h_starts[GO_AT((i64)((u64)(i64)h_digit * BLOCKS(0) + BLOCK(0)), h_starts_n, 9)];
+	if (h_i < (GO_INT)h_keys_n) {
+		u32 h_at = h_starts[GO_AT((GO_INT)((GO_UINT)(GO_INT)h_digit * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 9)];
 		if (GO_EACH) {
-			for (i64 h_before = 0; h_before < h_me; h_before++) {
+			for (GO_INT h_before = 0; h_before < h_me; h_before++) {
 				if (GO_ONCE(h_own.a[GO_AT(h_before, 256, 10)]) == h_digit) {
 					h_at = h_at + 1;
 				}

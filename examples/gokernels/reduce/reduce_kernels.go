@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
-	"sum": kernel.Bounded(grid.Steps(199), func(blk *kernel.Block) {
+	"sum": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		sums := kernel.Slice[uint32](blk, 2)
 		if grid.InPhases() {
@@ -21,7 +21,7 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { sum(t, x, sums) })
 	}),
-	"scan": kernel.Bounded(grid.Steps(263), func(blk *kernel.Block) {
+	"scan": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		upTo := kernel.Slice[uint32](blk, 2)
 		sums := kernel.Slice[uint32](blk, 4)
@@ -38,90 +38,77 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 			shift(t, x, upTo)
 		}
 	}),
-}, Indexes: []string{"reduce.go:17", "reduce.go:22", "reduce.go:26", "reduce.go:37", "reduce.go:43", "reduce.go:46", "reduce.go:50", "reduce.go:53", "reduce.go:62"}, Kernels: map[string]kernel.Written{
-	"sum": {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"},
+}, Indexes: []string{"reduce.go:14", "reduce.go:16", "reduce.go:18", "reduce.go:28", "reduce.go:30", "reduce.go:32", "reduce.go:35", "reduce.go:44"}, Kernels: map[string]kernel.Written{
+	"sum": {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Threads: 1024,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumFootprint}},
-	"scan": {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"},
+	"scan": {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Threads: 1024,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
-	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"},
+	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: shiftFootprint}},
 }, Format: 3, Sources: []string{
 	"./ len,uint32 reduce",
-	"reduce.go block 444ded28e8599931",
-	"reduce.go scan 2f94700dd7f810f3",
+	"reduce.go scan d42030f9a5139d9a",
 	"reduce.go shift e00dd3f15b758fd9",
-	"reduce.go sum dcfaf84c7442383d",
-}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
+	"reduce.go sum b9e12b68363cf2ed",
+}, Portable: `typedef struct { u32 a[1024]; } T_1024_u32;
 
 KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_u32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-			u32 v_zero = 0;
-			h_part.a[v_i / 1] = v_zero;
+	LOCAL T_1024_u32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	u32 h_v = 0;
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_x_n) {
+		h_v = h_x[GO_AT(h_i, h_x_n, 0)];
+	}
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_v;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_x_n) {
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT(h_i, h_x_n, 0)];
-	}
-	i64 h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
-		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 1)]);
-		}
-	}
-	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
+	u32 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_upTo_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_u32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-			u32 v_zero = 0;
-			h_part.a[v_i / 1] = v_zero;
-		}
-		BARRIER();
+	LOCAL T_1024_u32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	GO_INT h_i = (GO_INT)INDEX(0);
+	u32 h_v = 0;
+	if (h_i < (GO_INT)h_x_n) {
+		h_v = h_x[GO_AT(h_i, h_x_n, 3)];
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_x_n) {
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT(h_i, h_x_n, 3)];
-	}
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_v;
 	BARRIER();
-	i64 h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
-		u32 h_before = 0;
-		if (h_me >= h_step) {
-			h_before = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 4)]);
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & h_d) != 0) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 4)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) + h_before;
-		BARRIER();
 	}
-	if (h_i < h_x_n) {
-		h_upTo[GO_AT(h_i, h_upTo_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
+	h_v = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]);
+	if (h_i < (GO_INT)h_x_n) {
+		h_upTo[GO_AT(h_i, h_upTo_n, 5)] = h_v;
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[255]);
+	if ((GO_INT)THREAD(0) == (GO_INT)THREADS(0) - 1) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 6)] = h_v;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_shift(GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_upTo, i64 h_upTo_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_x_n && (i64)BLOCK(0) > 0) {
-		h_x[GO_AT(h_i, h_x_n, 8)] = h_x[GO_AT(h_i, h_x_n, 8)] + h_upTo[GO_AT((i64)(BLOCK(0) - 1), h_upTo_n, 8)];
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_x_n && (GO_INT)BLOCK(0) > 0) {
+		h_x[GO_AT(h_i, h_x_n, 7)] = h_x[GO_AT(h_i, h_x_n, 7)] + h_upTo[GO_AT((GO_INT)BLOCK(0) - 1, h_upTo_n, 7)];
 	}
 }
 `})
@@ -186,7 +173,7 @@ func sumFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 func scanFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	i := grid.Places(box, 0).Below(grid.Only(v[1]))
 	span := i.Span(v[3])
-	at := grid.Blocks(box, 0).When(grid.Locals(box, 0).And(grid.Only(0)))
+	at := grid.Blocks(box, 0).When(grid.Locals(box, 0).And(grid.Sizes(box, 0).Add(-1)))
 	span1 := at.Span(v[5])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
 	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
@@ -207,55 +194,44 @@ func shiftFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 //go:noinline
 func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 	firstX := int(b.Index[0]) * int(b.Size[0])
-	var part_ [256]uint32
-	part := &part_
+	var values_ [1024]uint32
+	values := &values_
+	threads := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	_ = threads
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if sumPhase1Vectors == nil || !sumPhase1Vectors(firstX, x, grid.Lent(part[:]), count) {
+			if sumPhase1Vectors == nil || !sumPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, grid.Lent(values[:]), count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
-					me := tx
-//line reduce.go:16
+					rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+//line reduce.go:12
+					v := uint32(0)
 					if i := (firstX + tx); i < len(x) {
-						part[me] = x[i]
+						v = x[i]
 					}
-//line reduce_kernels.go:224
+					values[rank] = v
+//line reduce_kernels.go:215
 				}
 			}
 		}
 	}
-//line reduce.go:19
-	for half := block / 2; half > 0; half /= 2 {
-//line reduce_kernels.go:231
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				count_ := min(int(b.Size[0]), max((half)-0, 0))
-				if sumPhase2Vectors == nil || !sumPhase2Vectors(half, grid.Lent(part[:]), count_) {
-					for tx := range count_ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						{
-//line reduce.go:22
-							part[me] += part[me+half]
-						}
-//line reduce_kernels.go:243
-					}
-				}
-			}
+	for d := 1; d < threads; d *= 2 {
+		for i2 := 0; i2 < threads-d; i2 += 2 * d {
+			values[i2] = values[i2] + values[i2+d]
 		}
 	}
-//line reduce_kernels.go:249
+	all := values[0]
+	_ = all
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
-				me := tx
-//line reduce.go:25
-				if me == 0 {
-					sums[int(b.Index[0])] = part[0]
+//line reduce.go:17
+				if tx == 0 {
+					sums[int(b.Index[0])] = all
 				}
-//line reduce_kernels.go:259
+//line reduce_kernels.go:235
 			}
 		}
 	}
@@ -263,7 +239,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 
 // scanPhasesKept holds what the threads of a block of scan keep for later phases, a slice for each variable.
 type scanPhasesKept struct {
-	before []uint32
+	v []uint32
 }
 
 var scanPhasesPool grid.Pool[scanPhasesKept]
@@ -273,94 +249,63 @@ var scanPhasesPool grid.Pool[scanPhasesKept]
 //go:noinline
 func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Out[uint32]) {
 	firstX := int(b.Index[0]) * int(b.Size[0])
-	var part_ [256]uint32
-	part := &part_
+	var values_ [1024]uint32
+	values := &values_
 	held := scanPhasesPool.Take(1)
 	kept := &(*held)[0]
-	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	if len(kept.before) < threads_ {
-		kept.before = make([]uint32, threads_)
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.v) < threads__ {
+		kept.v = make([]uint32, threads__)
 	}
+	threads := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	_ = threads
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			count := min(int(b.Size[0]), max((len(x))-firstX, 0))
-			to, from := 0, 0
-			{
-				tx := 0
-				_, _, _ = tx, ty, tz
-				me := tx
-				i := (firstX + tx)
-				to, from = me, i
-			}
-			if !grid.Copies(part[:], to, x, from, count) {
+			count := int(b.Size[0])
+			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			if scanPhase1Vectors == nil || !scanPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, grid.Lent(values[:]), vs, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
-					me := tx
+					rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 					i := (firstX + tx)
-					{
-//line reduce.go:37
-						part[me] = x[i]
+//line reduce.go:26
+					_, v := (firstX + tx), uint32(0)
+					if i < len(x) {
+						v = x[i]
 					}
-//line reduce_kernels.go:305
+					values[rank] = v
+//line reduce_kernels.go:278
+					vs[tx] = v
 				}
 			}
 		}
 	}
-//line reduce.go:40
-	for step := 1; step < block; step *= 2 {
-//line reduce_kernels.go:312
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				count_ := int(b.Size[0])
-				befores := kept.before[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-				if scanPhase1Vectors == nil || !scanPhase1Vectors(step, grid.Lent(part[:]), befores, count_) {
-					for tx := range count_ {
-						_, _, _ = tx, ty, tz
-						me := tx
-//line reduce.go:41
-						before := uint32(0)
-						if me >= step {
-							before = part[me-step]
-						}
-//line reduce_kernels.go:326
-						befores[tx] = before
-					}
-				}
-			}
-		}
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				count__ := int(b.Size[0])
-				befores := kept.before[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scanPhase2Vectors == nil || !scanPhase2Vectors(grid.Lent(part[:]), befores, count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						before := befores[tx]
-						_ = before
-//line reduce.go:46
-						part[me] += before
-//line reduce_kernels.go:344
-					}
-				}
+	for d := 1; d < threads; d *= 2 {
+		for i2 := d; i2 < threads; i2 += 2 * d {
+			for j := i2; j < min(i2+d, threads); j++ {
+				values[j] = values[i2-1] + values[j]
 			}
 		}
 	}
-//line reduce_kernels.go:350
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			count_ := int(b.Size[0])
+			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			for tx := range count_ {
 				_, _, _ = tx, ty, tz
-				me := tx
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				i := (firstX + tx)
-//line reduce.go:49
+				v := vs[tx]
+				_ = v
+//line reduce.go:30
+				v = values[rank]
 				if i < len(x) {
-					upTo[i] = part[me]
+					upTo[i] = v
 				}
-				if me == 0 {
-					sums[int(b.Index[0])] = part[block-1]
+				if tx == int(b.Size[0])-1 {
+					sums[int(b.Index[0])] = v
 				}
-//line reduce_kernels.go:364
+//line reduce_kernels.go:309
 			}
 		}
 	}
@@ -369,8 +314,6 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in reduce_kernels_simd.go.
 var (
-	sumPhase1Vectors  func(int, []uint32, []uint32, int) bool
-	sumPhase2Vectors  func(int, []uint32, int) bool
-	scanPhase1Vectors func(int, []uint32, []uint32, int) bool
-	scanPhase2Vectors func([]uint32, []uint32, int) bool
+	sumPhase1Vectors  func(int, int, int, int, int, []uint32, []uint32, int) bool
+	scanPhase1Vectors func(int, int, int, int, int, []uint32, []uint32, []uint32, int) bool
 )

@@ -24,24 +24,25 @@ func sumPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, x []uint32
 	from, to := 0, end
 	from, to = grid.Within(from, to, firstX, len(x))
 	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
 	x0 := x[firstX:][:to]
 	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
 	c0 := simd.BroadcastUint32s(0)
+	bound1 := lanes.Bound32(-firstX + len(x))
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x_2 := at
+		xs := lanes.Int32s(x_2)
 //line reduce.go:12
 		v := c0
-		i := (firstX + x_2)
-//line reduce.go:13
-		on := lanes.Lanes32().Less(lanes.Against32(i, len(x)))
+		on := xs.Less(bound1)
 		v = lanes.Load[simd.Uint32s](&x0[at]).IfElse(on, v)
 //line reduce.go:16
 		lanes.Store(v, &values1[at])
 //line reduce_kernels_simd.go:44
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -52,26 +53,27 @@ func scanPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, x []uint3
 	from, to = grid.Within(from, to, firstX, len(x))
 	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
 	from, to = grid.Within(from, to, 0, len(vs))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
 	x0 := x[firstX:][:to]
 	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
 	vs2 := vs[0:][:to]
 	c0 := simd.BroadcastUint32s(0)
+	bound1 := lanes.Bound32(-firstX + len(x))
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x_2 := at
-//line reduce.go:26
-		i := (firstX + x_2)
+		xs := lanes.Int32s(x_2)
 //line reduce.go:26
 		v_2 := c0
-		on := lanes.Lanes32().Less(lanes.Against32(i, len(x)))
+		on := xs.Less(bound1)
 		v_2 = lanes.Load[simd.Uint32s](&x0[at]).IfElse(on, v_2)
 //line reduce.go:30
 		lanes.Store(v_2, &values1[at])
 //line reduce.go:30
 		lanes.Store(v_2, &vs2[at])
-//line reduce_kernels_simd.go:75
+//line reduce_kernels_simd.go:76
 	}
+	lanes.ClearUpper()
 	return true
 }

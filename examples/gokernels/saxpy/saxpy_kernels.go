@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if saxpyVectors != nil {
-					row = saxpyVectors(row, a, x, y)
+					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				saxpyRow(row, a, x, y)
 			}
@@ -30,18 +32,18 @@ var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"saxpy.go:13"}, Kernels: map[string]kernel.Written{
-	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"},
+	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len saxpy",
 	"saxpy.go saxpy c481f69a4506dcef",
 }, Portable: `KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 		}
 	}
@@ -99,7 +101,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line saxpy_kernels.go:103
+//line saxpy_kernels.go:105
 				}
 				{
 					at := at + 1
@@ -109,7 +111,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line saxpy_kernels.go:113
+//line saxpy_kernels.go:115
 				}
 			}
 			if at < count {
@@ -119,7 +121,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line saxpy_kernels.go:123
+//line saxpy_kernels.go:125
 			}
 			x_ = to - 1
 			continue
@@ -128,7 +130,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line saxpy_kernels.go:132
+//line saxpy_kernels.go:134
 	}
 }
 

@@ -20,7 +20,9 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if smoothVectors != nil {
-					row = smoothVectors(row, width, height, from, to)
+					if row = smoothVectors(row, width, height, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				smoothRow(row, width, height, from, to)
 			}
@@ -31,25 +33,25 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"stencil.go:18", "stencil.go:21"}, Kernels: map[string]kernel.Written{
-	"smooth": {Code: "k_smooth", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "stencil.go:12",
+	"smooth": {Code: "k_smooth", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}}, Dims: 2, DimsAt: "stencil.go:12",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: smoothFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32 stencil",
 	"stencil.go smooth 132961e30ce4b4b0",
 }, Portable: `KERNEL void k_smooth(i32 h_width, i32 h_height, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
-	i64 h_x = (i64)INDEX(0);
-	i64 h_y = (i64)INDEX(1);
-	i64 h_w = (i64)h_width;
-	i64 h_h = (i64)h_height;
+	GO_INT h_x = (GO_INT)INDEX(0);
+	GO_INT h_y = (GO_INT)INDEX(1);
+	GO_INT h_w = (GO_INT)h_width;
+	GO_INT h_h = (GO_INT)h_height;
 	if (h_x >= h_w || h_y >= h_h) {
 		return;
 	}
-	i64 h_i = (i64)((u64)h_y * (u64)h_w + (u64)h_x);
+	GO_INT h_i = (GO_INT)((GO_UINT)h_y * (GO_UINT)h_w + (GO_UINT)h_x);
 	if (h_x == 0 || h_y == 0 || h_x == (i64)((u64)h_w - 1) || h_y == (i64)((u64)h_h - 1)) {
 		h_to[GO_AT(h_i, h_to_n, 0)] = h_from[GO_AT(h_i, h_from_n, 0)];
 		return;
 	}
-	h_to[GO_AT(h_i, h_to_n, 1)] = (h_from[GO_AT((i64)((u64)h_i - 1), h_from_n, 1)] + h_from[GO_AT((i64)((u64)h_i + 1), h_from_n, 1)] + h_from[GO_AT((i64)((u64)h_i - (u64)h_w), h_from_n, 1)] + h_from[GO_AT((i64)((u64)h_i + (u64)h_w), h_from_n, 1)]) * 0.25f;
+	h_to[GO_AT(h_i, h_to_n, 1)] = (h_from[GO_AT((GO_INT)((GO_UINT)h_i - 1), h_from_n, 1)] + h_from[GO_AT((GO_INT)((GO_UINT)h_i + 1), h_from_n, 1)] + h_from[GO_AT((GO_INT)((GO_UINT)h_i - (GO_UINT)h_w), h_from_n, 1)] + h_from[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_w), h_from_n, 1)]) * 0.25f;
 }
 `})
 
@@ -136,7 +138,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line stencil_kernels.go:140
+//line stencil_kernels.go:142
 			}
 			x_ = to_ - 1
 			continue
@@ -152,7 +154,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line stencil_kernels.go:156
+//line stencil_kernels.go:158
 	}
 }
 

@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if addVectors != nil {
-					row = addVectors(row, points, centres, sums)
+					if row = addVectors(row, points, centres, sums); row.First() >= row.End {
+						continue
+					}
 				}
 				addRow(row, points, centres, sums)
 			}
@@ -35,7 +37,9 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if moveVectors != nil {
-					row = moveVectors(row, sums, centres)
+					if row = moveVectors(row, sums, centres); row.First() >= row.End {
+						continue
+					}
 				}
 				moveRow(row, sums, centres)
 			}
@@ -46,9 +50,9 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"lloyd.go:24", "lloyd.go:25", "lloyd.go:31", "lloyd.go:32", "lloyd.go:34", "lloyd.go:46", "lloyd.go:47", "lloyd.go:49"}, Kernels: map[string]kernel.Written{
-	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}, Rounds: [][]int{{1}, {331, 1, -9}}, RoundsAt: "lloyd.go:20",
+	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}, Most: 1073741824, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1}, {331, 1, -9}}, RoundsAt: "lloyd.go:20",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
-	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Dims: 2, DimsAt: "lloyd.go:43", Rounds: [][]int{{1}, {1, 1}}, RoundsAt: "lloyd.go:45",
+	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Dims: 2, DimsAt: "lloyd.go:43", Rounds: [][]int{{1}, {1, 1}}, RoundsAt: "lloyd.go:45",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: moveFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len,max lloyd",
@@ -63,18 +67,18 @@ typedef u8 go_size_T_32_9_f32[sizeof(T_32_9_f32) == 1152 ? 1 : -1];
 FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? y : x) : y > x ? y : x; }
 
 KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T_8_f32 *h_centres, i64 h_centres_n, GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	if (GO_WHOLE(h_sums_n)) {
-		i64 h_part = (i64)INDEX(0);
-		i64 h_p = h_part;
+	if (GO_WHOLE((GO_INT)h_sums_n)) {
+		GO_INT h_part = (GO_INT)INDEX(0);
+		GO_INT h_p = h_part;
 		if (GO_APART) {
-			GO_ORDERED for (; h_p < h_points_n; h_p += h_sums_n) {
-				i64 h_best = 0;
+			GO_ORDERED for (; h_p < (GO_INT)h_points_n; h_p += (GO_INT)h_sums_n) {
+				GO_INT h_best = 0;
 				f32 h_least = 1e+38f;
-				GO_ORDERED for (i64 h_c = 0; h_c < 32; h_c++) {
+				T_8_f32 v_2 = h_points[GO_AT(h_p, h_points_n, 0)];
+				GO_ORDERED for (GO_INT h_c = 0; h_c < 32; h_c++) {
 					f32 h_away = 0.0f;
-					T_8_f32 v_3 = h_points[GO_AT(h_p, h_points_n, 0)];
-					GO_ORDERED GO_UNROLL(8) for (i64 h_d = 0; h_d < 8; h_d++) {
-						f32 h_x = v_3.a[GO_AT(h_d, 8, 0)];
+					GO_ORDERED GO_UNROLL(8) for (GO_INT h_d = 0; h_d < 8; h_d++) {
+						f32 h_x = v_2.a[GO_AT(h_d, 8, 0)];
 						h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]);
 					}
 					if (h_away < h_least) {
@@ -84,28 +88,28 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 					}
 				}
 				T_8_f32 v_6 = h_points[GO_AT(h_p, h_points_n, 2)];
-				GO_ORDERED GO_UNROLL(8) for (i64 h_d_1 = 0; h_d_1 < 8; h_d_1++) {
+				GO_ORDERED GO_UNROLL(8) for (GO_INT h_d_1 = 0; h_d_1 < 8; h_d_1++) {
 					f32 h_x_1 = v_6.a[GO_AT(h_d_1, 8, 2)];
-					i64 v_8 = h_best;
+					GO_INT v_8 = h_best;
 					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;
 				}
-				i64 v_9 = h_best;
+				GO_INT v_9 = h_best;
 				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8] + 1.0f;
 			}
 		}
 	} else {
-		i64 h_part = (i64)INDEX(0);
-		if (h_part < h_sums_n) {
-			i64 h_p = h_part;
+		GO_INT h_part = (GO_INT)INDEX(0);
+		if (h_part < (GO_INT)h_sums_n) {
+			GO_INT h_p = h_part;
 			if (GO_APART) {
-				GO_ORDERED for (; h_p < h_points_n; h_p += h_sums_n) {
-					i64 h_best = 0;
+				GO_ORDERED for (; h_p < (GO_INT)h_points_n; h_p += (GO_INT)h_sums_n) {
+					GO_INT h_best = 0;
 					f32 h_least = 1e+38f;
-					GO_ORDERED for (i64 h_c = 0; h_c < 32; h_c++) {
+					T_8_f32 v_2 = h_points[GO_AT(h_p, h_points_n, 0)];
+					GO_ORDERED for (GO_INT h_c = 0; h_c < 32; h_c++) {
 						f32 h_away = 0.0f;
-						T_8_f32 v_3 = h_points[GO_AT(h_p, h_points_n, 0)];
-						GO_ORDERED GO_UNROLL(8) for (i64 h_d = 0; h_d < 8; h_d++) {
-							f32 h_x = v_3.a[GO_AT(h_d, 8, 0)];
+						GO_ORDERED GO_UNROLL(8) for (GO_INT h_d = 0; h_d < 8; h_d++) {
+							f32 h_x = v_2.a[GO_AT(h_d, 8, 0)];
 							h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]);
 						}
 						if (h_away < h_least) {
@@ -115,12 +119,12 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 						}
 					}
 					T_8_f32 v_6 = h_points[GO_AT(h_p, h_points_n, 2)];
-					GO_ORDERED GO_UNROLL(8) for (i64 h_d_1 = 0; h_d_1 < 8; h_d_1++) {
+					GO_ORDERED GO_UNROLL(8) for (GO_INT h_d_1 = 0; h_d_1 < 8; h_d_1++) {
 						f32 h_x_1 = v_6.a[GO_AT(h_d_1, 8, 2)];
-						i64 v_8 = h_best;
+						GO_INT v_8 = h_best;
 						GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;
 					}
-					i64 v_9 = h_best;
+					GO_INT v_9 = h_best;
 					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8] + 1.0f;
 				}
 			}
@@ -130,12 +134,12 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 }
 
 KERNEL void k_move(const GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32 *h_centres, i64 h_centres_n GO_FAULTS) {
-	i64 h_c = (i64)INDEX(1);
-	i64 h_d = (i64)INDEX(0);
-	if (h_c < h_centres_n && h_d < 8) {
+	GO_INT h_c = (GO_INT)INDEX(1);
+	GO_INT h_d = (GO_INT)INDEX(0);
+	if (h_c < (GO_INT)h_centres_n && h_d < 8) {
 		f32 h_sum = 0.0f;
 		f32 h_points = 0.0f;
-		GO_ORDERED for (i64 h_part = 0; h_part < h_sums_n; h_part++) {
+		GO_ORDERED for (GO_INT h_part = 0; h_part < (GO_INT)h_sums_n; h_part++) {
 			h_sum = h_sum + h_sums[GO_AT(h_part, h_sums_n, 5)].a[GO_AT(h_c, 32, 5)].a[GO_AT(h_d, 9, 5)];
 			h_points = h_points + h_sums[GO_AT(h_part, h_sums_n, 6)].a[GO_AT(h_c, 32, 6)].a[8];
 		}
@@ -370,7 +374,7 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 				sums[part][best][8]++
 			}
 		}
-//line lloyd_kernels.go:374
+//line lloyd_kernels.go:378
 	}
 }
 
@@ -392,7 +396,7 @@ func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 			}
 			centres[c][d] = sum / max(points, 1)
 		}
-//line lloyd_kernels.go:396
+//line lloyd_kernels.go:400
 	}
 }
 

@@ -29,7 +29,7 @@ var kernels = kernel.New(kernel.Source{Name: "spheres", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"spheres.go:47", "spheres.go:55", "spheres.go:94", "spheres.go:96", "spheres.go:98", "spheres.go:100", "spheres.go:102", "spheres.go:130"}, Kernels: map[string]kernel.Written{
-	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Dims: 2, DimsAt: "spheres.go:125", Rounds: [][]int{{7}, {1048576, 2}, {0, 4}, {140, 2, 4}}, RoundsAt: "spheres.go:115",
+	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Dims: 2, DimsAt: "spheres.go:125", Rounds: [][]int{{7}, {1048576, 2}, {0, 4}, {140, 2, 4}}, RoundsAt: "spheres.go:115",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: traceFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,min,uint32,uint8 spheres",
@@ -97,11 +97,11 @@ FUNCTION T_vec f_unit(T_vec h_a) {
 	return v_3;
 }
 
-FUNCTION T_vec f_at(const GLOBAL f32 *h_s, i64 h_s_n, i64 h_i GO_FAULTS) {
+FUNCTION T_vec f_at(const GLOBAL f32 *h_s, i64 h_s_n, GO_INT h_i GO_FAULTS) {
 	T_vec v_1 = {0};
 	v_1.h_X = h_s[GO_AT(h_i, h_s_n, 0)];
-	v_1.h_Y = h_s[GO_AT((i64)((u64)h_i + 1), h_s_n, 0)];
-	v_1.h_Z = h_s[GO_AT((i64)((u64)h_i + 2), h_s_n, 0)];
+	v_1.h_Y = h_s[GO_AT((GO_INT)((GO_UINT)h_i + 1), h_s_n, 0)];
+	v_1.h_Z = h_s[GO_AT((GO_INT)((GO_UINT)h_i + 2), h_s_n, 0)];
 	return v_1;
 }
 
@@ -113,14 +113,14 @@ FUNCTION T_vec f_sub(T_vec h_a, T_vec h_b) {
 	return v_1;
 }
 
-FUNCTION i64 f_nearest(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_from, T_vec h_ray, f32 *h_far GO_FAULTS) {
-	i64 h_found = -1;
-	GO_ORDERED for (i64 h_i = 0; h_i < h_spheres_n; h_i += 9) {
+FUNCTION GO_INT f_nearest(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_from, T_vec h_ray, f32 *h_far GO_FAULTS) {
+	GO_INT h_found = -1;
+	GO_ORDERED for (GO_INT h_i = 0; h_i < (GO_INT)h_spheres_n; h_i += 9) {
 		T_vec v_2 = f_at(h_spheres, h_spheres_n, h_i GO_PASS);
 		T_vec h_to = f_sub(v_2, h_from);
 		f32 h_h = f_dot(h_ray, h_to);
 		f32 v_3 = f_dot(h_to, h_to);
-		f32 h_d = h_h * h_h - v_3 + h_spheres[GO_AT((i64)((u64)h_i + 3), h_spheres_n, 1)] * h_spheres[GO_AT((i64)((u64)h_i + 3), h_spheres_n, 1)];
+		f32 h_d = h_h * h_h - v_3 + h_spheres[GO_AT(h_i + 3, h_spheres_n, 1)] * h_spheres[GO_AT(h_i + 3, h_spheres_n, 1)];
 		if (h_d < 0.0f) {
 			continue;
 		}
@@ -210,9 +210,9 @@ FUNCTION T_vec f_colour(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_fr
 	h_light.h_Y = 1.0f;
 	h_light.h_Z = 1.0f;
 	if (GO_APART) {
-		GO_ORDERED for (i64 h_bounce = 0; h_bounce < 20; h_bounce++) {
+		GO_ORDERED for (GO_INT h_bounce = 0; h_bounce < 20; h_bounce++) {
 			f32 h_far = 3.4028235e+38f;
-			i64 h_i = f_nearest(h_spheres, h_spheres_n, h_from_1, h_ray_1, &h_far GO_PASS);
+			GO_INT h_i = f_nearest(h_spheres, h_spheres_n, h_from_1, h_ray_1, &h_far GO_PASS);
 			if (h_i < 0) {
 				f32 h_sky = 0.5f * (h_ray_1.h_Y + 1.0f);
 				T_vec v_2 = {0};
@@ -234,12 +234,12 @@ FUNCTION T_vec f_colour(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_fr
 			h_from_1 = v_9;
 			T_vec v_10 = f_at(h_spheres, h_spheres_n, h_i GO_PASS);
 			T_vec v_11 = f_sub(h_from_1, v_10);
-			T_vec v_12 = f_scale(v_11, 1.0f / h_spheres[GO_AT((i64)((u64)h_i + 3), h_spheres_n, 2)]);
+			T_vec v_12 = f_scale(v_11, 1.0f / h_spheres[GO_AT(h_i + 3, h_spheres_n, 2)]);
 			T_vec h_n = v_12;
-			T_vec v_13 = f_at(h_spheres, h_spheres_n, (i64)((u64)h_i + 4) GO_PASS);
+			T_vec v_13 = f_at(h_spheres, h_spheres_n, h_i + 4 GO_PASS);
 			T_vec v_14 = f_mul(h_light, v_13);
 			h_light = v_14;
-			f32 v_15 = h_spheres[GO_AT((i64)((u64)h_i + 7), h_spheres_n, 3)];
+			f32 v_15 = h_spheres[GO_AT(h_i + 7, h_spheres_n, 3)];
 			{
 				i32 v_17 = 2;
 				if (v_15 == 1.0f) {
@@ -252,17 +252,17 @@ FUNCTION T_vec f_colour(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_fr
 				if (v_17 == 0) {
 					T_vec v_18 = f_mirror(h_ray_1, h_n);
 					T_vec v_19 = f_inside(&(*h_state));
-					T_vec v_20 = f_scale(v_19, h_spheres[GO_AT((i64)((u64)h_i + 8), h_spheres_n, 4)]);
+					T_vec v_20 = f_scale(v_19, h_spheres[GO_AT(h_i + 8, h_spheres_n, 4)]);
 					T_vec v_21 = f_add(v_18, v_20);
 					T_vec v_22 = f_unit(v_21);
 					h_ray_1 = v_22;
 				}
 				if (v_17 == 1) {
-					f32 h_ratio = 1.0f / h_spheres[GO_AT((i64)((u64)h_i + 8), h_spheres_n, 5)];
+					f32 h_ratio = 1.0f / h_spheres[GO_AT(h_i + 8, h_spheres_n, 5)];
 					f32 v_23 = f_dot(h_ray_1, h_n);
 					if (v_23 > 0.0f) {
 						T_vec v_24 = f_scale(h_n, -1.0f);
-						f32 v_25 = h_spheres[GO_AT((i64)((u64)h_i + 8), h_spheres_n, 6)];
+						f32 v_25 = h_spheres[GO_AT(h_i + 8, h_spheres_n, 6)];
 						h_n = v_24;
 						h_ratio = v_25;
 					}
@@ -284,11 +284,11 @@ FUNCTION T_vec f_colour(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_fr
 	return v_32;
 }
 
-FUNCTION T_vec f_Pixel(i64 h_x, i64 h_y, i64 h_width, i64 h_height, i64 h_samples, const GLOBAL f32 *h_spheres, i64 h_spheres_n GO_FAULTS) {
+FUNCTION T_vec f_Pixel(GO_INT h_x, GO_INT h_y, GO_INT h_width, GO_INT h_height, GO_INT h_samples, const GLOBAL f32 *h_spheres, i64 h_spheres_n GO_FAULTS) {
 	u32 h_state = (u32)h_y * (u32)h_width + (u32)h_x;
 	T_vec h_sum = {0};
 	if (GO_APART) {
-		GO_ORDERED for (i64 v_2 = 0; v_2 < h_samples; v_2++) {
+		GO_ORDERED for (GO_INT v_2 = 0; v_2 < h_samples; v_2++) {
 			f32 v_3 = f_random(&h_state);
 			f32 h_right = (GO_F32(h_x) + v_3 - GO_F32(h_width) / 2.0f) / GO_F32(h_height);
 			f32 v_4 = f_random(&h_state);
@@ -312,16 +312,16 @@ FUNCTION T_vec f_Pixel(i64 h_x, i64 h_y, i64 h_width, i64 h_height, i64 h_sample
 }
 
 KERNEL void k_trace(i32 h_width, i32 h_height, i32 h_samples, const GLOBAL f32 *h_spheres, i64 h_spheres_n, GLOBAL u8 *h_picture, i64 h_picture_n GO_FAULTS) {
-	i64 h_x = (i64)INDEX(0);
-	i64 h_y = (i64)INDEX(1);
-	if (h_x >= (i64)h_width || h_y >= (i64)h_height) {
+	GO_INT h_x = (GO_INT)INDEX(0);
+	GO_INT h_y = (GO_INT)INDEX(1);
+	if (h_x >= (GO_INT)h_width || h_y >= (GO_INT)h_height) {
 		return;
 	}
-	T_vec h_c = f_Pixel(h_x, h_y, (i64)h_width, (i64)h_height, (i64)h_samples, h_spheres, h_spheres_n GO_PASS);
-	i64 h_i = (i64)(4 * ((u64)h_y * (u64)(i64)h_width + (u64)h_x));
-	i64 v_1 = (i64)((u64)h_i + 1);
-	i64 v_2 = (i64)((u64)h_i + 2);
-	i64 v_3 = (i64)((u64)h_i + 3);
+	T_vec h_c = f_Pixel(h_x, h_y, (GO_INT)h_width, (GO_INT)h_height, (GO_INT)h_samples, h_spheres, h_spheres_n GO_PASS);
+	GO_INT h_i = (GO_INT)(4 * ((GO_UINT)h_y * (GO_UINT)(GO_INT)h_width + (GO_UINT)h_x));
+	GO_INT v_1 = (GO_INT)((GO_UINT)h_i + 1);
+	GO_INT v_2 = (GO_INT)((GO_UINT)h_i + 2);
+	GO_INT v_3 = (GO_INT)((GO_UINT)h_i + 3);
 	f32 v_4 = f_root(h_c.h_X);
 	f32 v_5 = f_root(h_c.h_Y);
 	f32 v_6 = f_root(h_c.h_Z);

@@ -27,7 +27,7 @@ var kernels = kernel.New(kernel.Source{Name: "around", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"around.go:18", "around.go:20"}, Kernels: map[string]kernel.Written{
-	"around": {Code: "k_around", Params: []string{"distance", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "around.go:17",
+	"around": {Code: "k_around", Params: []string{"distance", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "around.go:17",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: aroundFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32,len,max,min around",
@@ -36,15 +36,15 @@ var kernels = kernel.New(kernel.Source{Name: "around", Go: kernel.Functions{
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 
 KERNEL void k_around(i32 h_distance, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
-	i64 h_r = (i64)h_distance;
-	if (h_i >= h_y_n) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	GO_INT h_r = (GO_INT)h_distance;
+	if (h_i >= (GO_INT)h_y_n) {
 		return;
 	}
 	f32 h_sum = 0.0f;
 	i64 h_j = go_max_i64((i64)((u64)h_i - (u64)h_r), 0);
-	GO_ORDERED for (; h_j < go_min_i64((i64)((u64)h_i + (u64)h_r + 1), h_x_n); h_j += 1) {
-		h_sum = h_sum + h_x[GO_AT(h_j, h_x_n, 0)];
+	GO_ORDERED for (; h_j < (GO_INT)go_min_i64((i64)((u64)h_i + (u64)h_r + 1), (GO_INT)h_x_n); h_j += 1) {
+		h_sum = h_sum + h_x[GO_AT((GO_INT)h_j, h_x_n, 0)];
 	}
 	h_y[GO_AT(h_i, h_y_n, 1)] = h_sum * 0.25f;
 	GO_LOOPED

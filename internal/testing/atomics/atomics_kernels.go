@@ -139,25 +139,25 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"atomics.go:22", "atomics.go:23", "atomics.go:24", "atomics.go:25", "atomics.go:26", "atomics.go:30", "atomics.go:57", "atomics.go:61", "atomics.go:62", "atomics.go:63", "atomics.go:64", "atomics.go:73", "atomics.go:74", "atomics.go:75", "atomics.go:76", "atomics.go:77", "atomics.go:78", "atomics.go:87", "atomics.go:88", "atomics.go:89", "atomics.go:90"}, Kernels: map[string]kernel.Written{
-	"changed[float32]": {Code: "k_changed_float32", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Types: 1,
+	"changed[float32]": {Code: "k_changed_float32", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Types: 1,
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
-	"changed[float64]": {Code: "k_changed_float64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "float64, and atomic operations of 64 bits (atomics.go:22)", Types: 2,
+	"changed[float64]": {Code: "k_changed_float64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "float64, and atomic operations of 64 bits (atomics.go:22)", Types: 2,
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
-	"changed[int64]": {Code: "k_changed_int64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)", Types: 3,
+	"changed[int64]": {Code: "k_changed_int64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)", Types: 3,
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
-	"changed[uint64]": {Code: "k_changed_uint64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)", Types: 4,
+	"changed[uint64]": {Code: "k_changed_uint64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)", Types: 4,
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
-	"changed[uint32]": {Code: "k_changed_uint32", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Types: 5,
+	"changed[uint32]": {Code: "k_changed_uint32", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Types: 5,
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
-	"shared[float32]": {Code: "k_shared_float32", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Types: 1,
+	"shared[float32]": {Code: "k_shared_float32", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 1,
 		Footprint: kernel.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
-	"shared[float64]": {Code: "k_shared_float64", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:45)", Types: 2,
+	"shared[float64]": {Code: "k_shared_float64", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Needs: "float64, and atomic operations of 64 bits (atomics.go:45)", Types: 2,
 		Footprint: kernel.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
-	"shared[int64]": {Code: "k_shared_int64", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:45)", Types: 3,
+	"shared[int64]": {Code: "k_shared_int64", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Needs: "atomic operations of 64 bits (atomics.go:45)", Types: 3,
 		Footprint: kernel.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
-	"bits": {Code: "k_bits", Params: []string{"x", "len(x)", "none", "len(none)", "signed", "len(signed)"}, Needs: "atomic operations of 64 bits (atomics.go:73)",
+	"bits": {Code: "k_bits", Params: []string{"x", "len(x)", "none", "len(none)", "signed", "len(signed)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Needs: "atomic operations of 64 bits (atomics.go:73)",
 		Footprint: kernel.Footprint{Why: "atomics.go:73: threads change elements of none together, by an atomic function", Of: bitsFootprint}},
-	"special": {Code: "k_special", Params: []string{"x", "len(x)", "cell", "len(cell)", "y", "len(y)", "wide", "len(wide)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:89)",
+	"special": {Code: "k_special", Params: []string{"x", "len(x)", "cell", "len(cell)", "y", "len(y)", "wide", "len(wide)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}}, Needs: "float64, and atomic operations of 64 bits (atomics.go:89)",
 		Footprint: kernel.Footprint{Why: "atomics.go:87: threads change elements of cell together, by an atomic function", Of: specialFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int64,iota,len,uint64 atomics",
@@ -559,7 +559,7 @@ FUNCTION i64 go_atomic_xor_i64(GLOBAL i64 *p, i64 v) {
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 1
-FUNCTION void f_change(i64 h_i, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i64 h_ticket_n, GLOBAL f32 *h_cell, i64 h_cell_n GO_FAULTS) {
+FUNCTION void f_change(GO_INT h_i, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i64 h_ticket_n, GLOBAL f32 *h_cell, i64 h_cell_n GO_FAULTS) {
 	go_atomic_add_f32(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
 	go_atomic_min_f32(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
 	go_atomic_max_f32(&h_cell[GO_AT(2, h_cell_n, 2)], h_x[GO_AT(h_i, h_x_n, 2)]);
@@ -579,12 +579,12 @@ FUNCTION void f_change(i64 h_i, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_
 
 #if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_changed_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i64 h_ticket_n, GLOBAL f32 *h_cell, i64 h_cell_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f_change(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
 			f_change(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 		}
 	}
@@ -594,7 +594,7 @@ KERNEL void k_changed_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ti
 #if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)
 
 #if !defined(GO_TYPES) || GO_TYPES == 2
-FUNCTION void f_change_1(i64 h_i, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i64 h_ticket_n, GLOBAL f64 *h_cell, i64 h_cell_n GO_FAULTS) {
+FUNCTION void f_change_1(GO_INT h_i, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i64 h_ticket_n, GLOBAL f64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	go_atomic_add_f64(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
 	go_atomic_min_f64(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
 	go_atomic_max_f64(&h_cell[GO_AT(2, h_cell_n, 2)], h_x[GO_AT(h_i, h_x_n, 2)]);
@@ -614,12 +614,12 @@ FUNCTION void f_change_1(i64 h_i, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *
 
 #if !defined(GO_TYPES) || GO_TYPES == 2
 KERNEL void k_changed_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i64 h_ticket_n, GLOBAL f64 *h_cell, i64 h_cell_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f_change_1(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
 			f_change_1(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 		}
 	}
@@ -630,7 +630,7 @@ KERNEL void k_changed_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ti
 #ifdef GO_ATOMIC64
 
 #if !defined(GO_TYPES) || GO_TYPES == 3
-FUNCTION void f_change_2(i64 h_i, const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_ticket, i64 h_ticket_n, GLOBAL i64 *h_cell, i64 h_cell_n GO_FAULTS) {
+FUNCTION void f_change_2(GO_INT h_i, const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_ticket, i64 h_ticket_n, GLOBAL i64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	go_atomic_add_i64(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
 	go_atomic_min_i64(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
 	go_atomic_max_i64(&h_cell[GO_AT(2, h_cell_n, 2)], h_x[GO_AT(h_i, h_x_n, 2)]);
@@ -650,12 +650,12 @@ FUNCTION void f_change_2(i64 h_i, const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *
 
 #if !defined(GO_TYPES) || GO_TYPES == 3
 KERNEL void k_changed_int64(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_ticket, i64 h_ticket_n, GLOBAL i64 *h_cell, i64 h_cell_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f_change_2(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
 			f_change_2(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 		}
 	}
@@ -664,7 +664,7 @@ KERNEL void k_changed_int64(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_tick
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 4
-FUNCTION void f_change_3(i64 h_i, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i64 h_ticket_n, GLOBAL u64 *h_cell, i64 h_cell_n GO_FAULTS) {
+FUNCTION void f_change_3(GO_INT h_i, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i64 h_ticket_n, GLOBAL u64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	go_atomic_add_u64(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
 	go_atomic_min_u64(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
 	go_atomic_max_u64(&h_cell[GO_AT(2, h_cell_n, 2)], h_x[GO_AT(h_i, h_x_n, 2)]);
@@ -684,12 +684,12 @@ FUNCTION void f_change_3(i64 h_i, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *
 
 #if !defined(GO_TYPES) || GO_TYPES == 4
 KERNEL void k_changed_uint64(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i64 h_ticket_n, GLOBAL u64 *h_cell, i64 h_cell_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f_change_3(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
 			f_change_3(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 		}
 	}
@@ -699,7 +699,7 @@ KERNEL void k_changed_uint64(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_tic
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 5
-FUNCTION void f_change_4(i64 h_i, const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_ticket, i64 h_ticket_n, GLOBAL u32 *h_cell, i64 h_cell_n GO_FAULTS) {
+FUNCTION void f_change_4(GO_INT h_i, const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_ticket, i64 h_ticket_n, GLOBAL u32 *h_cell, i64 h_cell_n GO_FAULTS) {
 	ATOMIC_ADD(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
 	ATOMIC_MIN(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
 	ATOMIC_MAX(&h_cell[GO_AT(2, h_cell_n, 2)], h_x[GO_AT(h_i, h_x_n, 2)]);
@@ -719,12 +719,12 @@ FUNCTION void f_change_4(i64 h_i, const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *
 
 #if !defined(GO_TYPES) || GO_TYPES == 5
 KERNEL void k_changed_uint32(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_ticket, i64 h_ticket_n, GLOBAL u32 *h_cell, i64 h_cell_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f_change_4(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
 			f_change_4(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 		}
 	}
@@ -753,12 +753,12 @@ KERNEL void k_shared_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_cel
 		}
 		BARRIER();
 	}
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_x_n) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_x_n) {
 		f_together(h_x[GO_AT(h_i, h_x_n, 6)], &h_part);
 	}
 	BARRIER();
-	if ((i64)THREAD(0) == 0) {
+	if ((GO_INT)THREAD(0) == 0) {
 		go_atomic_add_f32(&h_cell[GO_AT(0, h_cell_n, 7)], GO_ONCE(h_part.a[0]));
 		go_atomic_min_f32(&h_cell[GO_AT(1, h_cell_n, 8)], GO_ONCE(h_part.a[1]));
 		go_atomic_max_f32(&h_cell[GO_AT(2, h_cell_n, 9)], GO_ONCE(h_part.a[2]));
@@ -789,12 +789,12 @@ KERNEL void k_shared_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_cel
 		}
 		BARRIER();
 	}
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_x_n) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_x_n) {
 		f_together_1(h_x[GO_AT(h_i, h_x_n, 6)], &h_part);
 	}
 	BARRIER();
-	if ((i64)THREAD(0) == 0) {
+	if ((GO_INT)THREAD(0) == 0) {
 		go_atomic_add_f64(&h_cell[GO_AT(0, h_cell_n, 7)], GO_ONCE(h_part.a[0]));
 		go_atomic_min_f64(&h_cell[GO_AT(1, h_cell_n, 8)], GO_ONCE(h_part.a[1]));
 		go_atomic_max_f64(&h_cell[GO_AT(2, h_cell_n, 9)], GO_ONCE(h_part.a[2]));
@@ -826,12 +826,12 @@ KERNEL void k_shared_int64(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_cell,
 		}
 		BARRIER();
 	}
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_x_n) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_x_n) {
 		f_together_2(h_x[GO_AT(h_i, h_x_n, 6)], &h_part);
 	}
 	BARRIER();
-	if ((i64)THREAD(0) == 0) {
+	if ((GO_INT)THREAD(0) == 0) {
 		go_atomic_add_i64(&h_cell[GO_AT(0, h_cell_n, 7)], GO_ONCE(h_part.a[0]));
 		go_atomic_min_i64(&h_cell[GO_AT(1, h_cell_n, 8)], GO_ONCE(h_part.a[1]));
 		go_atomic_max_i64(&h_cell[GO_AT(2, h_cell_n, 9)], GO_ONCE(h_part.a[2]));
@@ -842,8 +842,8 @@ KERNEL void k_shared_int64(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_cell,
 
 #if !defined(GO_TYPES) || GO_TYPES == 0
 KERNEL void k_bits(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_none, i64 h_none_n, GLOBAL i64 *h_signed, i64 h_signed_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		go_atomic_and_u64(&h_none[GO_AT(0, h_none_n, 11)], GO_NOT(u64, h_x[GO_AT(h_i, h_x_n, 11)]));
 		go_atomic_or_u64(&h_none[GO_AT(1, h_none_n, 12)], h_x[GO_AT(h_i, h_x_n, 12)]);
 		go_atomic_xor_u64(&h_none[GO_AT(2, h_none_n, 13)], h_x[GO_AT(h_i, h_x_n, 13)]);
@@ -851,8 +851,8 @@ KERNEL void k_bits(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_none, i64 h_n
 		go_atomic_or_i64(&h_signed[GO_AT(1, h_signed_n, 15)], (i64)h_x[GO_AT(h_i, h_x_n, 15)]);
 		go_atomic_xor_i64(&h_signed[GO_AT(2, h_signed_n, 16)], (i64)h_x[GO_AT(h_i, h_x_n, 16)]);
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
 			go_atomic_and_u64(&h_none[GO_AT(0, h_none_n, 11)], GO_NOT(u64, h_x[GO_AT(h_i, h_x_n, 11)]));
 			go_atomic_or_u64(&h_none[GO_AT(1, h_none_n, 12)], h_x[GO_AT(h_i, h_x_n, 12)]);
 			go_atomic_xor_u64(&h_none[GO_AT(2, h_none_n, 13)], h_x[GO_AT(h_i, h_x_n, 13)]);
@@ -868,15 +868,15 @@ KERNEL void k_bits(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_none, i64 h_n
 
 #if !defined(GO_TYPES) || GO_TYPES == 0
 KERNEL void k_special(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_cell, i64 h_cell_n, const GLOBAL f64 *h_y, i64 h_y_n, GLOBAL f64 *h_wide, i64 h_wide_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		go_atomic_min_f32(&h_cell[GO_AT(0, h_cell_n, 17)], h_x[GO_AT(h_i, h_x_n, 17)]);
 		go_atomic_max_f32(&h_cell[GO_AT(1, h_cell_n, 18)], h_x[GO_AT(h_i, h_x_n, 18)]);
 		go_atomic_min_f64(&h_wide[GO_AT(0, h_wide_n, 19)], h_y[GO_AT(h_i, h_y_n, 19)]);
 		go_atomic_max_f64(&h_wide[GO_AT(1, h_wide_n, 20)], h_y[GO_AT(h_i, h_y_n, 20)]);
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
 			go_atomic_min_f32(&h_cell[GO_AT(0, h_cell_n, 17)], h_x[GO_AT(h_i, h_x_n, 17)]);
 			go_atomic_max_f32(&h_cell[GO_AT(1, h_cell_n, 18)], h_x[GO_AT(h_i, h_x_n, 18)]);
 			go_atomic_min_f64(&h_wide[GO_AT(0, h_wide_n, 19)], h_y[GO_AT(h_i, h_y_n, 19)]);

@@ -27,7 +27,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if saxpyVectors != nil {
-					row = saxpyVectors(row, a, x, y)
+					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				saxpyRow(row, a, x, y)
 			}
@@ -45,7 +47,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if spreadVectors != nil {
-					row = spreadVectors(row, width, height, from, to)
+					if row = spreadVectors(row, width, height, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				spreadRow(row, width, height, from, to)
 			}
@@ -85,7 +89,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if mandelbrotVectors != nil {
-					row = mandelbrotVectors(row, image)
+					if row = mandelbrotVectors(row, image); row.First() >= row.End {
+						continue
+					}
 				}
 				mandelbrotRow(row, image)
 			}
@@ -101,7 +107,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if blurVectors != nil {
-					row = blurVectors(row, from, to)
+					if row = blurVectors(row, from, to); row.First() >= row.End {
+						continue
+					}
 				}
 				blurRow(row, from, to)
 			}
@@ -117,7 +125,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if laplaceVectors != nil {
-					row = laplaceVectors(row, x, y)
+					if row = laplaceVectors(row, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				laplaceRow(row, x, y)
 			}
@@ -155,25 +165,25 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"divided.go:25", "divided.go:26", "divided.go:27", "divided.go:28", "divided.go:34", "divided.go:48", "divided.go:51", "divided.go:65", "divided.go:67", "divided.go:70", "divided.go:74", "divided.go:79", "divided.go:94", "divided.go:96", "divided.go:103", "divided.go:120", "divided.go:133", "divided.go:135", "divided.go:146", "divided.go:148", "divided.go:151", "divided.go:153", "divided.go:168", "divided.go:170", "divided.go:178"}, Kernels: map[string]kernel.Written{
-	"places": {Code: "k_places", Params: []string{"nx", "ny", "out", "len(out)"}, Dims: 3, DimsAt: "divided.go:15",
+	"places": {Code: "k_places", Params: []string{"nx", "ny", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{3}}, Dims: 3, DimsAt: "divided.go:15",
 		Footprint: kernel.Footprint{Why: "divided.go:25: threads may write elements of out that threads of another t.Global(2) use", Of: placesFootprint}},
-	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"},
+	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
-	"spread": {Code: "k_spread", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "divided.go:42",
+	"spread": {Code: "k_spread", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}}, Dims: 2, DimsAt: "divided.go:42",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
-	"product": {Code: "k_product", Params: []string{"size", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "divided.go:62", Rounds: [][]int{{513}, {10, 0}}, RoundsAt: "divided.go:64",
+	"product": {Code: "k_product", Params: []string{"size", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Dims: 2, DimsAt: "divided.go:62", Rounds: [][]int{{513}, {10, 0}}, RoundsAt: "divided.go:64",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: productFootprint}},
-	"pull": {Code: "k_pull", Params: []string{"dt", "from", "len(from)", "to", "len(to)"}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "divided.go:95",
+	"pull": {Code: "k_pull", Params: []string{"dt", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "divided.go:95",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pullFootprint}},
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"image", "image.Rows()", "image.Cols()"}, Dims: 2, DimsAt: "divided.go:110", Rounds: [][]int{{1048576}}, RoundsAt: "divided.go:116",
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"image", "image.Rows()", "image.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}}, Dims: 2, DimsAt: "divided.go:110", Rounds: [][]int{{1048576}}, RoundsAt: "divided.go:116",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
-	"blur": {Code: "k_blur", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "divided.go:127",
+	"blur": {Code: "k_blur", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "divided.go:127",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: blurFootprint}},
-	"laplace": {Code: "k_laplace", Params: []string{"x", "len(x)", "y", "len(y)"},
+	"laplace": {Code: "k_laplace", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: laplaceFootprint}},
-	"dot": {Code: "k_dot", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"},
+	"dot": {Code: "k_dot", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
-	"count": {Code: "k_count", Params: []string{"x", "len(x)", "bins", "len(bins)"},
+	"count": {Code: "k_count", Params: []string{"x", "len(x)", "bins", "len(bins)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Why: "divided.go:178: threads change elements of bins together, by an atomic function", Of: countFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32,len,max,min divided",
@@ -197,55 +207,56 @@ typedef struct { T_8_f32 a[8]; } T_8_8_f32;
 typedef struct { f32 a[2]; } T_2_f32;
 typedef struct { T_2_f32 h_At; T_2_f32 h_Speed; } T_Body;
 typedef u8 go_size_T_Body[sizeof(T_Body) == 16 ? 1 : -1];
+FUNCTION GO_INT go_min_GO_INT(GO_INT x, GO_INT y) { return y < x ? y : x; }
+FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
-FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 FUNCTION i64 go_f32_i64(f32 x) { return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? GO_CUT(i64, x) : (i64)0x8000000000000000; }
 FUNCTION i64 go_rem_i64(i64 x, i64 y) { i64 q = x % (y == 0 || y == -1 ? 1 : y); return q; }
 
-FUNCTION i64 f_place(i64 h_nx, i64 h_ny GO_FAULTS) {
-	return (i64)((INDEX(2) * (u64)h_ny + INDEX(1)) * (u64)h_nx + INDEX(0));
+FUNCTION GO_INT f_place(GO_INT h_nx, GO_INT h_ny GO_FAULTS) {
+	return (GO_INT)(((GO_UINT)INDEX(2) * (GO_UINT)h_ny + (GO_UINT)INDEX(1)) * (GO_UINT)h_nx + (GO_UINT)INDEX(0));
 }
 
 FUNCTION i32 f_sizes(GO_FAULTS_ALONE) {
-	return (i32)(i64)(10000 * BLOCKS(2) + 100 * BLOCKS(1) + BLOCKS(0));
+	return (i32)(GO_INT)(10000 * (GO_UINT)BLOCKS(2) + 100 * (GO_UINT)BLOCKS(1) + (GO_UINT)BLOCKS(0));
 }
 
 KERNEL void k_places(i32 h_nx, i32 h_ny, GLOBAL i32 *h_out, i64 h_out_n GO_FAULTS) {
-	i64 v_1 = f_place((i64)h_nx, (i64)h_ny GO_PASS);
-	i64 h_at = (i64)(4 * (u64)v_1);
-	GO_ONCE(h_out[GO_AT(h_at, h_out_n, 0)]) = (i32)(i64)(1 + INDEX(0) + 100 * INDEX(1) + 10000 * INDEX(2));
-	GO_ONCE(h_out[GO_AT((i64)((u64)h_at + 1), h_out_n, 1)]) = (i32)(i64)(BLOCK(0) + 100 * BLOCK(1) + 10000 * BLOCK(2));
-	GO_ONCE(h_out[GO_AT((i64)((u64)h_at + 2), h_out_n, 2)]) = (i32)(i64)(THREAD(0) + 100 * THREAD(1) + 10000 * THREAD(2));
+	GO_INT v_1 = f_place((GO_INT)h_nx, (GO_INT)h_ny GO_PASS);
+	GO_INT h_at = (GO_INT)(4 * (GO_UINT)v_1);
+	GO_ONCE(h_out[GO_AT(h_at, h_out_n, 0)]) = (i32)(GO_INT)(1 + (GO_UINT)INDEX(0) + 100 * (GO_UINT)INDEX(1) + 10000 * (GO_UINT)INDEX(2));
+	GO_ONCE(h_out[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_out_n, 1)]) = (i32)(GO_INT)((GO_UINT)BLOCK(0) + 100 * (GO_UINT)BLOCK(1) + 10000 * (GO_UINT)BLOCK(2));
+	GO_ONCE(h_out[GO_AT((GO_INT)((GO_UINT)h_at + 2), h_out_n, 2)]) = (i32)((GO_INT)THREAD(0) + 100 * (GO_INT)THREAD(1) + 10000 * (GO_INT)THREAD(2));
 	i32 v_2 = f_sizes(GO_PASS_ALONE);
-	GO_ONCE(h_out[GO_AT((i64)((u64)h_at + 3), h_out_n, 3)]) = v_2;
+	GO_ONCE(h_out[GO_AT((GO_INT)((GO_UINT)h_at + 3), h_out_n, 3)]) = v_2;
 }
 
 KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 4)] = h_y[GO_AT(h_i, h_y_n, 4)] + h_a * h_x[GO_AT(h_i, h_x_n, 4)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 4)] = h_y[GO_AT(h_i, h_y_n, 4)] + h_a * h_x[GO_AT(h_i, h_x_n, 4)];
 		}
 	}
 }
 
 KERNEL void k_spread(i32 h_width, i32 h_height, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
-	i64 h_x = (i64)INDEX(0);
-	i64 h_y = (i64)INDEX(1);
-	i64 h_w = (i64)h_width;
-	i64 h_h = (i64)h_height;
+	GO_INT h_x = (GO_INT)INDEX(0);
+	GO_INT h_y = (GO_INT)INDEX(1);
+	GO_INT h_w = (GO_INT)h_width;
+	GO_INT h_h = (GO_INT)h_height;
 	if (h_x >= h_w || h_y >= h_h) {
 		return;
 	}
-	i64 h_i = (i64)((u64)h_y * (u64)h_w + (u64)h_x);
+	GO_INT h_i = (GO_INT)((GO_UINT)h_y * (GO_UINT)h_w + (GO_UINT)h_x);
 	if (h_x == 0 || h_y == 0 || h_x == (i64)((u64)h_w - 1) || h_y == (i64)((u64)h_h - 1)) {
 		h_to[GO_AT(h_i, h_to_n, 5)] = h_from[GO_AT(h_i, h_from_n, 5)];
 		return;
 	}
-	h_to[GO_AT(h_i, h_to_n, 6)] = (h_from[GO_AT((i64)((u64)h_i - 1), h_from_n, 6)] + h_from[GO_AT((i64)((u64)h_i + 1), h_from_n, 6)] + h_from[GO_AT((i64)((u64)h_i - (u64)h_w), h_from_n, 6)] + h_from[GO_AT((i64)((u64)h_i + (u64)h_w), h_from_n, 6)]) * 0.25f;
+	h_to[GO_AT(h_i, h_to_n, 6)] = (h_from[GO_AT((GO_INT)((GO_UINT)h_i - 1), h_from_n, 6)] + h_from[GO_AT((GO_INT)((GO_UINT)h_i + 1), h_from_n, 6)] + h_from[GO_AT((GO_INT)((GO_UINT)h_i - (GO_UINT)h_w), h_from_n, 6)] + h_from[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_w), h_from_n, 6)]) * 0.25f;
 }
 
 KERNEL void k_product(i32 h_size, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_c, i64 h_c_n GO_FAULTS) {
@@ -267,38 +278,38 @@ KERNEL void k_product(i32 h_size, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL
 			}
 		}
 	}
-	i64 h_x = (i64)THREAD(0);
-	i64 h_y = (i64)THREAD(1);
-	i64 h_col = (i64)INDEX(0);
-	i64 h_row = (i64)INDEX(1);
-	i64 h_n = (i64)h_size;
+	GO_INT h_x = (GO_INT)THREAD(0);
+	GO_INT h_y = (GO_INT)THREAD(1);
+	GO_INT h_col = (GO_INT)INDEX(0);
+	GO_INT h_row = (GO_INT)INDEX(1);
+	GO_INT h_n = (GO_INT)h_size;
 	f32 h_sum = 0.0f;
 	GO_ORDERED for (i64 h_k = 0; h_k < h_n; h_k = (i64)((u64)h_k + 8)) {
 		GO_ONCE(h_at.a[GO_AT(h_y, 8, 7)].a[GO_AT(h_x, 8, 7)]) = 0.0f;
 		GO_ONCE(h_bt.a[GO_AT(h_y, 8, 7)].a[GO_AT(h_x, 8, 7)]) = 0.0f;
-		if (h_row < h_n && (i64)((u64)h_k + (u64)h_x) < h_n) {
-			GO_ONCE(h_at.a[GO_AT(h_y, 8, 8)].a[GO_AT(h_x, 8, 8)]) = h_a[GO_AT((i64)((u64)h_row * (u64)h_n + (u64)h_k + (u64)h_x), h_a_n, 8)];
+		if (h_row < h_n && (i64)((u64)((GO_INT)h_k) + (u64)h_x) < h_n) {
+			GO_ONCE(h_at.a[GO_AT(h_y, 8, 8)].a[GO_AT(h_x, 8, 8)]) = h_a[GO_AT((GO_INT)((GO_UINT)h_row * (GO_UINT)h_n + (GO_UINT)((GO_INT)h_k) + (GO_UINT)h_x), h_a_n, 8)];
 		}
-		if (h_col < h_n && (i64)((u64)h_k + (u64)h_y) < h_n) {
-			GO_ONCE(h_bt.a[GO_AT(h_y, 8, 9)].a[GO_AT(h_x, 8, 9)]) = h_b[GO_AT((i64)(((u64)h_k + (u64)h_y) * (u64)h_n + (u64)h_col), h_b_n, 9)];
+		if (h_col < h_n && (i64)((u64)((GO_INT)h_k) + (u64)h_y) < h_n) {
+			GO_ONCE(h_bt.a[GO_AT(h_y, 8, 9)].a[GO_AT(h_x, 8, 9)]) = h_b[GO_AT((GO_INT)(((GO_UINT)((GO_INT)h_k) + (GO_UINT)h_y) * (GO_UINT)h_n + (GO_UINT)h_col), h_b_n, 9)];
 		}
 		BARRIER();
-		GO_ORDERED for (i64 h_i = 0; h_i < 8; h_i++) {
+		GO_ORDERED for (GO_INT h_i = 0; h_i < 8; h_i++) {
 			h_sum = h_sum + GO_ONCE(h_at.a[GO_AT(h_y, 8, 10)].a[GO_AT(h_i, 8, 10)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 8, 10)].a[GO_AT(h_x, 8, 10)]);
 		}
 		BARRIER();
 	}
 	if (h_row < h_n && h_col < h_n) {
-		h_c[GO_AT((i64)((u64)h_row * (u64)h_n + (u64)h_col), h_c_n, 11)] = h_sum;
+		h_c[GO_AT((GO_INT)((GO_UINT)h_row * (GO_UINT)h_n + (GO_UINT)h_col), h_c_n, 11)] = h_sum;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T_Body *h_to, i64 h_to_n GO_FAULTS) {
-	if (GO_WHOLE(h_to_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_to_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		T_Body h_b = h_from[GO_AT(h_i, h_from_n, 12)];
-		GO_ORDERED for (i64 h_j = 0; h_j < h_from_n; h_j++) {
+		GO_ORDERED for (GO_INT h_j = 0; h_j < (GO_INT)h_from_n; h_j++) {
 			f32 h_dx = h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[0] - h_b.h_At.a[0];
 			f32 h_dy = h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[1] - h_b.h_At.a[1];
 			f32 h_s = h_dt / (1.0f + h_dx * h_dx + h_dy * h_dy);
@@ -309,12 +320,12 @@ KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T
 		h_b.h_At.a[1] = h_b.h_At.a[1] + h_dt * h_b.h_Speed.a[1];
 		h_to[GO_AT(h_i, h_to_n, 14)] = h_b;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_to_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_to_n) {
 			return;
 		}
 		T_Body h_b = h_from[GO_AT(h_i, h_from_n, 12)];
-		GO_ORDERED for (i64 h_j = 0; h_j < h_from_n; h_j++) {
+		GO_ORDERED for (GO_INT h_j = 0; h_j < (GO_INT)h_from_n; h_j++) {
 			f32 h_dx = h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[0] - h_b.h_At.a[0];
 			f32 h_dy = h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[1] - h_b.h_At.a[1];
 			f32 h_s = h_dt / (1.0f + h_dx * h_dx + h_dy * h_dy);
@@ -329,13 +340,13 @@ KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T
 }
 
 KERNEL void k_mandelbrot(GLOBAL i32 *h_image, i64 h_image_n, i64 h_image_m GO_FAULTS) {
-	i64 h_row = (i64)INDEX(1);
-	i64 h_col = (i64)INDEX(0);
-	if (h_row >= h_image_n || h_col >= h_image_m) {
+	GO_INT h_row = (GO_INT)INDEX(1);
+	GO_INT h_col = (GO_INT)INDEX(0);
+	if (h_row >= (GO_INT)h_image_n || h_col >= (GO_INT)h_image_m) {
 		return;
 	}
-	f32 h_cx = GO_F32(h_col) / GO_F32(h_image_m) * 3.0f - 2.0f;
-	f32 h_cy = GO_F32(h_row) / GO_F32(h_image_n) * 2.0f - 1.0f;
+	f32 h_cx = GO_F32(h_col) / GO_F32((GO_INT)h_image_m) * 3.0f - 2.0f;
+	f32 h_cy = GO_F32(h_row) / GO_F32((GO_INT)h_image_n) * 2.0f - 1.0f;
 	f32 h_x = 0.0f;
 	f32 h_y = 0.0f;
 	i32 h_n = 0;
@@ -346,69 +357,69 @@ KERNEL void k_mandelbrot(GLOBAL i32 *h_image, i64 h_image_n, i64 h_image_m GO_FA
 		h_y = v_3;
 		h_n = (i32)((u32)h_n + 1);
 	}
-	h_image[GO_CELL(h_row, h_col, h_image_n, h_image_m, 15)] = h_n;
+	h_image[GO_CELL_OF(h_row, h_col, h_image_n, h_image_m, 15)] = h_n;
 	GO_LOOPED
 }
 
 KERNEL void k_blur(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL f32 *h_to, i64 h_to_n, i64 h_to_m GO_FAULTS) {
-	i64 h_i = (i64)INDEX(1);
-	i64 h_j = (i64)INDEX(0);
-	if (h_i >= h_to_n || h_j >= h_to_m) {
+	GO_INT h_i = (GO_INT)INDEX(1);
+	GO_INT h_j = (GO_INT)INDEX(0);
+	if (h_i >= (GO_INT)h_to_n || h_j >= (GO_INT)h_to_m) {
 		return;
 	}
 	f32 h_sum = 0.0f;
-	GO_ORDERED for (i64 h_d = -2; h_d <= 2; h_d += 1) {
-		h_sum = h_sum + h_from[GO_CELL(go_min_i64(go_max_i64((i64)((u64)h_i + (u64)h_d), 0), (i64)((u64)h_from_n - 1)), h_j, h_from_n, h_from_m, 16)];
+	GO_ORDERED for (GO_INT h_d = -2; h_d <= 2; h_d += 1) {
+		h_sum = h_sum + h_from[GO_CELL_OF(go_min_GO_INT(go_max_GO_INT(h_i + h_d, 0), (GO_INT)h_from_n - 1), h_j, h_from_n, h_from_m, 16)];
 	}
-	h_to[GO_CELL(h_i, h_j, h_to_n, h_to_m, 17)] = h_sum / 5.0f;
+	h_to[GO_CELL_OF(h_i, h_j, h_to_n, h_to_m, 17)] = h_sum / 5.0f;
 	GO_LOOPED
 }
 
 KERNEL void k_laplace(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_sum = 2.5f * h_x[GO_AT(h_i, h_x_n, 18)];
 		if (h_i > 0) {
-			h_sum = h_sum - h_x[GO_AT((i64)((u64)h_i - 1), h_x_n, 19)];
+			h_sum = h_sum - h_x[GO_AT(h_i - 1, h_x_n, 19)];
 		}
-		if ((i64)((u64)h_i + 1) < h_x_n) {
-			h_sum = h_sum - h_x[GO_AT((i64)((u64)h_i + 1), h_x_n, 20)];
+		if (h_i + 1 < (GO_INT)h_x_n) {
+			h_sum = h_sum - h_x[GO_AT(h_i + 1, h_x_n, 20)];
 		}
 		h_y[GO_AT(h_i, h_y_n, 21)] = h_sum;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_y_n) {
 			return;
 		}
 		f32 h_sum = 2.5f * h_x[GO_AT(h_i, h_x_n, 18)];
 		if (h_i > 0) {
-			h_sum = h_sum - h_x[GO_AT((i64)((u64)h_i - 1), h_x_n, 19)];
+			h_sum = h_sum - h_x[GO_AT(h_i - 1, h_x_n, 19)];
 		}
-		if ((i64)((u64)h_i + 1) < h_x_n) {
-			h_sum = h_sum - h_x[GO_AT((i64)((u64)h_i + 1), h_x_n, 20)];
+		if (h_i + 1 < (GO_INT)h_x_n) {
+			h_sum = h_sum - h_x[GO_AT(h_i + 1, h_x_n, 20)];
 		}
 		h_y[GO_AT(h_i, h_y_n, 21)] = h_sum;
 	}
 }
 
 KERNEL void k_dot(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h_y_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	if (GO_WHOLE(h_sums_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_sums_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_sum = 0.0f;
 		i64 h_j = (i64)((u64)h_i * 16);
-		GO_ORDERED for (; h_j < go_min_i64((i64)(((u64)h_i + 1) * 16), h_x_n); h_j += 1) {
-			h_sum = h_sum + h_x[GO_AT(h_j, h_x_n, 22)] * h_y[GO_AT(h_j, h_y_n, 22)];
+		GO_ORDERED for (; h_j < (GO_INT)go_min_i64((i64)((u64)(h_i + 1) * 16), (GO_INT)h_x_n); h_j += 1) {
+			h_sum = h_sum + h_x[GO_AT((GO_INT)h_j, h_x_n, 22)] * h_y[GO_AT((GO_INT)h_j, h_y_n, 22)];
 		}
 		h_sums[GO_AT(h_i, h_sums_n, 23)] = h_sum;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_sums_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_sums_n) {
 			return;
 		}
 		f32 h_sum = 0.0f;
 		i64 h_j = (i64)((u64)h_i * 16);
-		GO_ORDERED for (; h_j < go_min_i64((i64)(((u64)h_i + 1) * 16), h_x_n); h_j += 1) {
-			h_sum = h_sum + h_x[GO_AT(h_j, h_x_n, 22)] * h_y[GO_AT(h_j, h_y_n, 22)];
+		GO_ORDERED for (; h_j < (GO_INT)go_min_i64((i64)((u64)(h_i + 1) * 16), (GO_INT)h_x_n); h_j += 1) {
+			h_sum = h_sum + h_x[GO_AT((GO_INT)h_j, h_x_n, 22)] * h_y[GO_AT((GO_INT)h_j, h_y_n, 22)];
 		}
 		h_sums[GO_AT(h_i, h_sums_n, 23)] = h_sum;
 	}
@@ -416,13 +427,13 @@ KERNEL void k_dot(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h
 }
 
 KERNEL void k_count(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL i32 *h_bins, i64 h_bins_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
-		ATOMIC_ADD(&h_bins[GO_AT(go_rem_i64(go_f32_i64(h_x[GO_AT(h_i, h_x_n, 24)]), h_bins_n), h_bins_n, 24)], 1);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		ATOMIC_ADD(&h_bins[GO_AT((GO_INT)go_rem_i64(go_f32_i64(h_x[GO_AT(h_i, h_x_n, 24)]), GO_BY((GO_INT)h_bins_n, 24)), h_bins_n, 24)], 1);
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
-			ATOMIC_ADD(&h_bins[GO_AT(go_rem_i64(go_f32_i64(h_x[GO_AT(h_i, h_x_n, 24)]), h_bins_n), h_bins_n, 24)], 1);
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
+			ATOMIC_ADD(&h_bins[GO_AT((GO_INT)go_rem_i64(go_f32_i64(h_x[GO_AT(h_i, h_x_n, 24)]), GO_BY((GO_INT)h_bins_n, 24)), h_bins_n, 24)], 1);
 		}
 	}
 }
@@ -716,7 +727,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:720
+//line divided_kernels.go:731
 				}
 				{
 					at := at + 1
@@ -726,7 +737,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:730
+//line divided_kernels.go:741
 				}
 			}
 			if at < count {
@@ -736,7 +747,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line divided_kernels.go:740
+//line divided_kernels.go:751
 			}
 			x_ = to - 1
 			continue
@@ -745,7 +756,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line divided_kernels.go:749
+//line divided_kernels.go:760
 	}
 }
 
@@ -794,7 +805,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line divided_kernels.go:798
+//line divided_kernels.go:809
 			}
 			x_ = to_ - 1
 			continue
@@ -810,7 +821,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line divided_kernels.go:814
+//line divided_kernels.go:825
 	}
 }
 
@@ -848,7 +859,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					_, _, _ = tx, ty, tz
 //line divided.go:63
 					sum := float32(0)
-//line divided_kernels.go:852
+//line divided_kernels.go:863
 					sums[tx] = sum
 				}
 			}
@@ -856,54 +867,59 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 	}
 //line divided.go:64
 	for k := 0; k < n; k += side {
-//line divided_kernels.go:860
+//line divided_kernels.go:871
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				for tx := range int(b_.Size[0]) {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
-					col := (firstX + tx)
-					row := (firstY + ty)
+				count_ := int(b_.Size[0])
+				if productPhase2Vectors == nil || !productPhase2Vectors(ty, firstX, firstY, grid.Lent(at[:]), grid.Lent(bt[:]), n, k, a, b, count_) {
+					for tx := range count_ {
+						_, _, _ = tx, ty, tz
+						x := tx
+						y := ty
+						col := (firstX + tx)
+						row := (firstY + ty)
 //line divided.go:65
-					at[y][x], bt[y][x] = 0, 0
-					if row < n && k+x < n {
-						at[y][x] = a[row*n+k+x]
+						at[y][x], bt[y][x] = 0, 0
+						if row < n && k+x < n {
+							at[y][x] = a[row*n+k+x]
+						}
+						if col < n && k+y < n {
+							bt[y][x] = b[(k+y)*n+col]
+						}
+//line divided_kernels.go:890
 					}
-					if col < n && k+y < n {
-						bt[y][x] = b[(k+y)*n+col]
-					}
-//line divided_kernels.go:877
 				}
 			}
 		}
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				count_ := int(b_.Size[0])
-				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
-					sum := sums[tx]
-					_ = sum
+				count__ := int(b_.Size[0])
+				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+				if productPhase3Vectors == nil || !productPhase3Vectors(ty, grid.Lent(at[:]), grid.Lent(bt[:]), sums, count__) {
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						x := tx
+						y := ty
+						sum := sums[tx]
+						_ = sum
 //line divided.go:73
-					for i := 0; i < side; i++ {
-						sum += float32(at[y][i] * bt[i][x])
+						for i := 0; i < side; i++ {
+							sum += float32(at[y][i] * bt[i][x])
+						}
+//line divided_kernels.go:910
+						sums[tx] = sum
 					}
-//line divided_kernels.go:895
-					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line divided_kernels.go:901
+//line divided_kernels.go:917
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
-			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
-			if productPhase2Vectors == nil || !productPhase2Vectors(firstX, ty, firstY, n, c, sums, count__) {
-				for tx := range count__ {
+			count___ := min(int(b_.Size[0]), max((n)-firstX, 0))
+			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
+			if productPhase4Vectors == nil || !productPhase4Vectors(firstX, ty, firstY, n, c, sums, count___) {
+				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					col := (firstX + tx)
 					row := (firstY + ty)
@@ -913,7 +929,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if row < n && col < n {
 						c[row*n+col] = sum
 					}
-//line divided_kernels.go:917
+//line divided_kernels.go:933
 				}
 			}
 		}
@@ -943,7 +959,7 @@ threads:
 		b.At[0] += float32(dt * b.Speed[0])
 		b.At[1] += float32(dt * b.Speed[1])
 		to[i] = b
-//line divided_kernels.go:947
+//line divided_kernels.go:963
 	}
 }
 
@@ -969,7 +985,7 @@ threads:
 			n++
 		}
 		image.Set(row, col, n)
-//line divided_kernels.go:973
+//line divided_kernels.go:989
 	}
 }
 
@@ -993,7 +1009,7 @@ threads:
 			sum += from.At(min(max(i+d, 0), from.Rows()-1), j)
 		}
 		to.Set(i, j, sum/5)
-//line divided_kernels.go:997
+//line divided_kernels.go:1013
 	}
 }
 
@@ -1035,7 +1051,7 @@ threads:
 					sum -= x2[grid.At(at, i+1)]
 				}
 				y3[grid.At(at, i)] = sum
-//line divided_kernels.go:1039
+//line divided_kernels.go:1055
 			}
 			x_ = to - 1
 			continue
@@ -1053,7 +1069,7 @@ threads:
 			sum -= x[i+1]
 		}
 		y[i] = sum
-//line divided_kernels.go:1057
+//line divided_kernels.go:1073
 	}
 }
 
@@ -1074,7 +1090,7 @@ threads:
 			sum += float32(x[j] * y[j])
 		}
 		sums[i] = sum
-//line divided_kernels.go:1078
+//line divided_kernels.go:1094
 	}
 }
 
@@ -1101,7 +1117,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1105
+//line divided_kernels.go:1121
 				}
 				{
 					at := at + 1
@@ -1111,7 +1127,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1115
+//line divided_kernels.go:1131
 				}
 			}
 			if at < count {
@@ -1121,7 +1137,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 				if i := x_; true || i < len(x) {
 					grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 				}
-//line divided_kernels.go:1125
+//line divided_kernels.go:1141
 			}
 			x_ = to - 1
 			continue
@@ -1130,7 +1146,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 		if i := x_; i < len(x) {
 			grid.AtomicAdd(&bins[int(x[i])%len(bins)], 1)
 		}
-//line divided_kernels.go:1134
+//line divided_kernels.go:1150
 	}
 }
 
@@ -1142,5 +1158,7 @@ var (
 	blurVectors          func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
 	laplaceVectors       func(grid.Row, []float32, grid.Out[float32]) grid.Row
 	productPhase1Vectors func([]float32, int) bool
-	productPhase2Vectors func(int, int, int, int, grid.Out[float32], []float32, int) bool
+	productPhase2Vectors func(int, int, int, [][8]float32, [][8]float32, int, int, []float32, []float32, int) bool
+	productPhase3Vectors func(int, [][8]float32, [][8]float32, []float32, int) bool
+	productPhase4Vectors func(int, int, int, int, grid.Out[float32], []float32, int) bool
 )

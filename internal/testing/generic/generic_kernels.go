@@ -161,29 +161,29 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"kernels.go:40", "kernels.go:41", "kernels.go:51", "kernels.go:52", "kernels.go:56", "kernels.go:60", "kernels.go:68", "kernels.go:80"}, Kernels: map[string]kernel.Written{
-	"scale[float32]": {Code: "k_scale_float32", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Types: 1,
+	"scale[float32]": {Code: "k_scale_float32", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
-	"scale[Level]": {Code: "k_scale_Level", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Types: 2,
+	"scale[Level]": {Code: "k_scale_Level", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 2,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
-	"scale[float64]": {Code: "k_scale_float64", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Types: 3,
+	"scale[float64]": {Code: "k_scale_float64", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
-	"scale[uint64]": {Code: "k_scale_uint64", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Types: 4,
+	"scale[uint64]": {Code: "k_scale_uint64", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 4,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
-	"total[float32]": {Code: "k_total_float32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 1,
+	"total[float32]": {Code: "k_total_float32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[Level]": {Code: "k_total_Level", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 2,
+	"total[Level]": {Code: "k_total_Level", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 2,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[float64]": {Code: "k_total_float64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 3,
+	"total[float64]": {Code: "k_total_float64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[uint64]": {Code: "k_total_uint64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Types: 4,
+	"total[uint64]": {Code: "k_total_uint64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 4,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"convert[float32,Level]": {Code: "k_convert_float32_Level", Params: []string{"x", "len(x)", "y", "len(y)"}, Types: 5,
+	"convert[float32,Level]": {Code: "k_convert_float32_Level", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 5,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
-	"convert[Level,float64]": {Code: "k_convert_Level_float64", Params: []string{"x", "len(x)", "y", "len(y)"}, Types: 6,
+	"convert[Level,float64]": {Code: "k_convert_Level_float64", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
-	"fill[float32]": {Code: "k_fill_float32", Params: []string{"v", "y", "len(y)"}, Types: 1,
+	"fill[float32]": {Code: "k_fill_float32", Params: []string{"v", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
-	"fill[Pair]": {Code: "k_fill_Pair", Params: []string{"v", "y", "len(y)"}, Types: 7,
+	"fill[Pair]": {Code: "k_fill_Pair", Params: []string{"v", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}}, Types: 7,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
 }, Format: 3, Sources: []string{
 	"./ any,float32,float64,int32,len,uint64 generic",
@@ -219,14 +219,14 @@ FUNCTION u64 f_bits(f32 h_v) {
 
 #if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_scale_float32(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n, GLOBAL u64 *h_b, i64 h_b_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 0)] = h_a * h_x[GO_AT(h_i, h_x_n, 0)] + 1.0f;
 		u64 v_1 = f_bits(h_x[GO_AT(h_i, h_x_n, 1)]);
 		h_b[GO_AT(h_i, h_b_n, 1)] = v_1;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 0)] = h_a * h_x[GO_AT(h_i, h_x_n, 0)] + 1.0f;
 			u64 v_1 = f_bits(h_x[GO_AT(h_i, h_x_n, 1)]);
 			h_b[GO_AT(h_i, h_b_n, 1)] = v_1;
@@ -236,23 +236,23 @@ KERNEL void k_scale_float32(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f3
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 2
-FUNCTION u64 f_bits_1(i32 h_v) {
+FUNCTION GO_UINT f_bits_1(i32 h_v) {
 	return 7;
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 2
 KERNEL void k_scale_Level(i32 h_a, const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_y, i64 h_y_n, GLOBAL u64 *h_b, i64 h_b_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 0)] = (i32)((u32)h_a * (u32)h_x[GO_AT(h_i, h_x_n, 0)] + 1);
-		u64 v_1 = f_bits_1(h_x[GO_AT(h_i, h_x_n, 1)]);
+		GO_UINT v_1 = f_bits_1(h_x[GO_AT(h_i, h_x_n, 1)]);
 		h_b[GO_AT(h_i, h_b_n, 1)] = v_1;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 0)] = (i32)((u32)h_a * (u32)h_x[GO_AT(h_i, h_x_n, 0)] + 1);
-			u64 v_1 = f_bits_1(h_x[GO_AT(h_i, h_x_n, 1)]);
+			GO_UINT v_1 = f_bits_1(h_x[GO_AT(h_i, h_x_n, 1)]);
 			h_b[GO_AT(h_i, h_b_n, 1)] = v_1;
 		}
 	}
@@ -269,14 +269,14 @@ FUNCTION u64 f_bits_2(f64 h_v) {
 
 #if !defined(GO_TYPES) || GO_TYPES == 3
 KERNEL void k_scale_float64(f64 h_a, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_y, i64 h_y_n, GLOBAL u64 *h_b, i64 h_b_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 0)] = h_a * h_x[GO_AT(h_i, h_x_n, 0)] + 1.0;
 		u64 v_1 = f_bits_2(h_x[GO_AT(h_i, h_x_n, 1)]);
 		h_b[GO_AT(h_i, h_b_n, 1)] = v_1;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 0)] = h_a * h_x[GO_AT(h_i, h_x_n, 0)] + 1.0;
 			u64 v_1 = f_bits_2(h_x[GO_AT(h_i, h_x_n, 1)]);
 			h_b[GO_AT(h_i, h_b_n, 1)] = v_1;
@@ -295,14 +295,14 @@ FUNCTION u64 f_bits_3(u64 h_v) {
 
 #if !defined(GO_TYPES) || GO_TYPES == 4
 KERNEL void k_scale_uint64(u64 h_a, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_y, i64 h_y_n, GLOBAL u64 *h_b, i64 h_b_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 0)] = h_a * h_x[GO_AT(h_i, h_x_n, 0)] + 1;
 		u64 v_1 = f_bits_3(h_x[GO_AT(h_i, h_x_n, 1)]);
 		h_b[GO_AT(h_i, h_b_n, 1)] = v_1;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 0)] = h_a * h_x[GO_AT(h_i, h_x_n, 0)] + 1;
 			u64 v_1 = f_bits_3(h_x[GO_AT(h_i, h_x_n, 1)]);
 			h_b[GO_AT(h_i, h_b_n, 1)] = v_1;
@@ -324,18 +324,18 @@ KERNEL void k_total_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	f32 h_own = h_x[GO_AT((i64)INDEX(0), h_x_n, 2)] * 2.0f;
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 3)]) = h_x[GO_AT((i64)INDEX(0), h_x_n, 3)];
-	i64 h_half = 32;
+	GO_INT h_me = (GO_INT)THREAD(0);
+	f32 h_own = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 2)] * 2.0f;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 3)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 3)];
+	GO_INT h_half = 32;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 64, 4)]);
+			GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 64, 4)]);
 		}
 	}
 	BARRIER();
-	h_sums[GO_AT((i64)INDEX(0), h_sums_n, 5)] = GO_ONCE(h_part.a[0]) + h_own;
+	h_sums[GO_AT((GO_INT)INDEX(0), h_sums_n, 5)] = GO_ONCE(h_part.a[0]) + h_own;
 	GO_LOOPED
 }
 #endif
@@ -353,18 +353,18 @@ KERNEL void k_total_Level(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_sums, 
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	i32 h_own = (i32)((u32)h_x[GO_AT((i64)INDEX(0), h_x_n, 2)] * 2);
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 3)]) = h_x[GO_AT((i64)INDEX(0), h_x_n, 3)];
-	i64 h_half = 32;
+	GO_INT h_me = (GO_INT)THREAD(0);
+	i32 h_own = (i32)((u32)h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 2)] * 2);
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 3)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 3)];
+	GO_INT h_half = 32;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) + (u32)GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 64, 4)]));
+			GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) + (u32)GO_ONCE(h_part.a[GO_AT(h_me + h_half, 64, 4)]));
 		}
 	}
 	BARRIER();
-	h_sums[GO_AT((i64)INDEX(0), h_sums_n, 5)] = (i32)((u32)GO_ONCE(h_part.a[0]) + (u32)h_own);
+	h_sums[GO_AT((GO_INT)INDEX(0), h_sums_n, 5)] = (i32)((u32)GO_ONCE(h_part.a[0]) + (u32)h_own);
 	GO_LOOPED
 }
 #endif
@@ -383,18 +383,18 @@ KERNEL void k_total_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	f64 h_own = h_x[GO_AT((i64)INDEX(0), h_x_n, 2)] * 2.0;
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 3)]) = h_x[GO_AT((i64)INDEX(0), h_x_n, 3)];
-	i64 h_half = 32;
+	GO_INT h_me = (GO_INT)THREAD(0);
+	f64 h_own = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 2)] * 2.0;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 3)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 3)];
+	GO_INT h_half = 32;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 64, 4)]);
+			GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 64, 4)]);
 		}
 	}
 	BARRIER();
-	h_sums[GO_AT((i64)INDEX(0), h_sums_n, 5)] = GO_ONCE(h_part.a[0]) + h_own;
+	h_sums[GO_AT((GO_INT)INDEX(0), h_sums_n, 5)] = GO_ONCE(h_part.a[0]) + h_own;
 	GO_LOOPED
 }
 #endif
@@ -413,30 +413,30 @@ KERNEL void k_total_uint64(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums,
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	u64 h_own = h_x[GO_AT((i64)INDEX(0), h_x_n, 2)] * 2;
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 3)]) = h_x[GO_AT((i64)INDEX(0), h_x_n, 3)];
-	i64 h_half = 32;
+	GO_INT h_me = (GO_INT)THREAD(0);
+	u64 h_own = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 2)] * 2;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 3)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 3)];
+	GO_INT h_half = 32;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 64, 4)]);
+			GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 4)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 64, 4)]);
 		}
 	}
 	BARRIER();
-	h_sums[GO_AT((i64)INDEX(0), h_sums_n, 5)] = GO_ONCE(h_part.a[0]) + h_own;
+	h_sums[GO_AT((GO_INT)INDEX(0), h_sums_n, 5)] = GO_ONCE(h_part.a[0]) + h_own;
 	GO_LOOPED
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 5
 KERNEL void k_convert_float32_Level(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL i32 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 6)] = go_f32_i32(h_x[GO_AT(h_i, h_x_n, 6)]);
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 6)] = go_f32_i32(h_x[GO_AT(h_i, h_x_n, 6)]);
 		}
 	}
@@ -446,12 +446,12 @@ KERNEL void k_convert_float32_Level(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL i32
 
 #if !defined(GO_TYPES) || GO_TYPES == 6
 KERNEL void k_convert_Level_float64(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f64 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 6)] = (f64)h_x[GO_AT(h_i, h_x_n, 6)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 6)] = (f64)h_x[GO_AT(h_i, h_x_n, 6)];
 		}
 	}
@@ -461,12 +461,12 @@ KERNEL void k_convert_Level_float64(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f64
 
 #if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_fill_float32(f32 h_v, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 7)] = h_v;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 7)] = h_v;
 		}
 	}
@@ -475,12 +475,12 @@ KERNEL void k_fill_float32(f32 h_v, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 
 #if !defined(GO_TYPES) || GO_TYPES == 7
 KERNEL void k_fill_Pair(T_Pair h_v, GLOBAL T_Pair *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 7)] = h_v;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 7)] = h_v;
 		}
 	}

@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if onceVectors != nil {
-					row = onceVectors(row, n, x)
+					if row = onceVectors(row, n, x); row.First() >= row.End {
+						continue
+					}
 				}
 				onceRow(row, n, x)
 			}
@@ -36,7 +38,9 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if twiceVectors != nil {
-					row = twiceVectors(row, n, m, x)
+					if row = twiceVectors(row, n, m, x); row.First() >= row.End {
+						continue
+					}
 				}
 				twiceRow(row, n, m, x)
 			}
@@ -96,7 +100,9 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if insideVectors != nil {
-					row = insideVectors(row, n, hits)
+					if row = insideVectors(row, n, hits); row.First() >= row.End {
+						continue
+					}
 				}
 				insideRow(row, n, hits)
 			}
@@ -147,7 +153,9 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if rootsVectors != nil {
-					row = rootsVectors(row, x, y)
+					if row = rootsVectors(row, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				rootsRow(row, x, y)
 			}
@@ -170,28 +178,28 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			renewed(t, x, e)
 		}
 	}),
-}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:230", "limits.go:239", "limits.go:256"}, Kernels: map[string]kernel.Written{
-	"once": {Code: "k_once", Params: []string{"n", "x", "len(x)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:20",
+}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:106", "limits.go:108", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:230", "limits.go:239", "limits.go:256"}, Kernels: map[string]kernel.Written{
+	"once": {Code: "k_once", Params: []string{"n", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:20",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: onceFootprint}},
-	"twice": {Code: "k_twice", Params: []string{"n", "m", "x", "len(x)"}, Rounds: [][]int{{1}, {2, 0}, {0, 1}, {1, 0, 1}}, RoundsAt: "limits.go:33",
+	"twice": {Code: "k_twice", Params: []string{"n", "m", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{3}}, Rounds: [][]int{{1}, {2, 0}, {0, 1}, {1, 0, 1}}, RoundsAt: "limits.go:33",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: twiceFootprint}},
-	"apart": {Code: "k_apart", Params: []string{"n", "x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:53",
+	"apart": {Code: "k_apart", Params: []string{"n", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:53",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: apartFootprint}},
-	"neighbours": {Code: "k_neighbours", Params: []string{"vectors", "len(vectors)", "queries", "len(queries)", "dims", "first", "last", "best", "len(best)", "at", "len(at)"}, Rounds: [][]int{{23}, {0, 4}, {0, 5}, {1048576, 6}, {0, 4, 5}, {1, 4, 6}}, RoundsAt: "limits.go:78",
+	"neighbours": {Code: "k_neighbours", Params: []string{"vectors", "len(vectors)", "queries", "len(queries)", "dims", "first", "last", "best", "len(best)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {8}, {10}}, Rounds: [][]int{{23}, {0, 4}, {0, 5}, {1048576, 6}, {0, 4, 5}, {1, 4, 6}}, RoundsAt: "limits.go:78",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: neighboursFootprint}},
-	"queens": {Code: "k_queens", Params: []string{"n", "ways", "len(ways)"}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:116",
+	"queens": {Code: "k_queens", Params: []string{"n", "ways", "len(ways)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:116",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: queensFootprint}},
-	"inside": {Code: "k_inside", Params: []string{"n", "hits", "len(hits)"}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:145",
+	"inside": {Code: "k_inside", Params: []string{"n", "hits", "len(hits)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:145",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: insideFootprint}},
-	"passed": {Code: "k_passed", Params: []string{"v", "x", "len(x)"},
+	"passed": {Code: "k_passed", Params: []string{"v", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: passedFootprint}},
-	"chosen": {Code: "k_chosen", Params: []string{"v", "x", "len(x)"},
+	"chosen": {Code: "k_chosen", Params: []string{"v", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: chosenFootprint}},
-	"copied": {Code: "k_copied", Params: []string{"x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:196",
+	"copied": {Code: "k_copied", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:196",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiedFootprint}},
-	"roots": {Code: "k_roots", Params: []string{"x", "len(x)", "y", "len(y)"},
+	"roots": {Code: "k_roots", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: rootsFootprint}},
-	"renewed": {Code: "k_renewed", Params: []string{"x", "len(x)", "e", "len(e)"},
+	"renewed": {Code: "k_renewed", Params: []string{"x", "len(x)", "e", "len(e)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: renewedFootprint}},
 }, Format: 3, Sources: []string{
 	"./ false,float32,float64,int,int16,int32,int64,len,uint32,uint8 limits",
@@ -227,14 +235,14 @@ FUNCTION i32 go_div_i32(i32 x, i32 y) { i32 q = x / (y == 0 || y == -1 ? 1 : y);
 FUNCTION i32 go_rem_i32(i32 x, i32 y) { i32 q = x % (y == 0 || y == -1 ? 1 : y); return q; }
 
 KERNEL void k_once(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		GO_ORDERED for (i32 v_2 = 0; v_2 < h_n; v_2++) {
 			h_x[GO_AT(h_i, h_x_n, 0)] = (i32)((u32)h_x[GO_AT(h_i, h_x_n, 0)] + 1);
 		}
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_x_n) {
 			return;
 		}
 		GO_ORDERED for (i32 v_2 = 0; v_2 < h_n; v_2++) {
@@ -245,16 +253,16 @@ KERNEL void k_once(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 }
 
 KERNEL void k_twice(i32 h_n, i32 h_m, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		GO_ORDERED for (i32 v_2 = 0; v_2 < h_n; v_2++) {
 			GO_ORDERED for (i32 v_4 = 0; v_4 < h_m; v_4++) {
 				h_x[GO_AT(h_i, h_x_n, 1)] = (i32)((u32)h_x[GO_AT(h_i, h_x_n, 1)] + 1);
 			}
 		}
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_x_n) {
 			return;
 		}
 		GO_ORDERED for (i32 v_2 = 0; v_2 < h_n; v_2++) {
@@ -267,8 +275,8 @@ KERNEL void k_twice(i32 h_n, i32 h_m, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 }
 
 KERNEL void k_apart(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		if (GO_APART) {
 			GO_ORDERED for (i32 h_k = 0; h_k < 8; h_k++) {
 				i32 h_m = 1;
@@ -286,8 +294,8 @@ KERNEL void k_apart(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 			}
 		}
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_x_n) {
 			return;
 		}
 		if (GO_APART) {
@@ -311,45 +319,45 @@ KERNEL void k_apart(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 }
 
 KERNEL void k_neighbours(const GLOBAL f32 *h_vectors, i64 h_vectors_n, const GLOBAL f32 *h_queries, i64 h_queries_n, i32 h_dims, i32 h_first, i32 h_last, GLOBAL f32 *h_best, i64 h_best_n, GLOBAL i32 *h_at, i64 h_at_n GO_FAULTS) {
-	i64 h_q = (i64)INDEX(0);
-	if (h_q >= h_best_n / 10) {
+	GO_INT h_q = (GO_INT)INDEX(0);
+	if (h_q >= (GO_INT)h_best_n / 10) {
 		return;
 	}
 	T_10_f32 h_near = {0};
 	T_10_i32 h_who = {0};
-	GO_ORDERED GO_UNROLL(10) for (i64 h_k = 0; h_k < 10; h_k++) {
-		f32 v_2 = h_best[GO_AT((i64)((u64)h_q * 10 + (u64)h_k), h_best_n, 4)];
-		i32 v_3 = h_at[GO_AT((i64)((u64)h_q * 10 + (u64)h_k), h_at_n, 4)];
+	GO_ORDERED GO_UNROLL(10) for (GO_INT h_k = 0; h_k < 10; h_k++) {
+		f32 v_2 = h_best[GO_AT((GO_INT)((GO_UINT)h_q * 10 + (GO_UINT)h_k), h_best_n, 4)];
+		i32 v_3 = h_at[GO_AT((GO_INT)((GO_UINT)h_q * 10 + (GO_UINT)h_k), h_at_n, 4)];
 		h_near.a[GO_AT(h_k, 10, 4)] = v_2;
 		h_who.a[GO_AT(h_k, 10, 4)] = v_3;
 	}
 	GO_ORDERED for (i32 h_v = h_first; h_v < h_last; h_v++) {
 		f32 h_sum = 0.0f;
 		GO_ORDERED for (i32 h_d = 0; h_d < h_dims; h_d++) {
-			f32 h_diff = h_vectors[GO_AT((i64)(i32)((u32)h_v * (u32)h_dims + (u32)h_d), h_vectors_n, 5)] - h_queries[GO_AT((i64)((u64)h_q * (u64)(i64)h_dims + (u64)(i64)h_d), h_queries_n, 5)];
+			f32 h_diff = h_vectors[GO_AT((GO_INT)(i32)((u32)h_v * (u32)h_dims + (u32)h_d), h_vectors_n, 5)] - h_queries[GO_AT((GO_INT)((GO_UINT)h_q * (GO_UINT)(GO_INT)h_dims + (GO_UINT)(GO_INT)h_d), h_queries_n, 5)];
 			h_sum = h_sum + h_diff * h_diff;
 		}
 		if (h_sum >= h_near.a[9]) {
 			continue;
 		}
-		i64 h_k_1 = 9;
-		GO_ORDERED for (; h_k_1 > 0 && h_near.a[GO_AT((i64)((u64)h_k_1 - 1), 10, 6)] > h_sum; h_k_1 = (i64)((u64)h_k_1 - 1)) {
-			i64 v_7 = h_k_1;
-			i64 v_8 = h_k_1;
-			f32 v_9 = h_near.a[GO_AT((i64)((u64)h_k_1 - 1), 10, 7)];
-			i32 v_10 = h_who.a[GO_AT((i64)((u64)h_k_1 - 1), 10, 7)];
+		GO_INT h_k_1 = 9;
+		GO_ORDERED for (; h_k_1 > 0 && h_near.a[GO_AT(h_k_1 - 1, 10, 6)] > h_sum; h_k_1 = h_k_1 - 1) {
+			GO_INT v_7 = h_k_1;
+			GO_INT v_8 = h_k_1;
+			f32 v_9 = h_near.a[GO_AT(h_k_1 - 1, 10, 7)];
+			i32 v_10 = h_who.a[GO_AT(h_k_1 - 1, 10, 7)];
 			h_near.a[GO_AT(v_7, 10, 7)] = v_9;
 			h_who.a[GO_AT(v_8, 10, 7)] = v_10;
 		}
-		i64 v_11 = h_k_1;
-		i64 v_12 = h_k_1;
+		GO_INT v_11 = h_k_1;
+		GO_INT v_12 = h_k_1;
 		f32 v_13 = h_sum;
 		h_near.a[GO_AT(v_11, 10, 8)] = v_13;
 		h_who.a[GO_AT(v_12, 10, 8)] = h_v;
 	}
-	GO_ORDERED GO_UNROLL(10) for (i64 h_k_2 = 0; h_k_2 < 10; h_k_2++) {
-		i64 v_15 = (i64)((u64)h_q * 10 + (u64)h_k_2);
-		i64 v_16 = (i64)((u64)h_q * 10 + (u64)h_k_2);
+	GO_ORDERED GO_UNROLL(10) for (GO_INT h_k_2 = 0; h_k_2 < 10; h_k_2++) {
+		GO_INT v_15 = (GO_INT)((GO_UINT)h_q * 10 + (GO_UINT)h_k_2);
+		GO_INT v_16 = (GO_INT)((GO_UINT)h_q * 10 + (GO_UINT)h_k_2);
 		f32 v_17 = h_near.a[GO_AT(h_k_2, 10, 9)];
 		i32 v_18 = h_who.a[GO_AT(h_k_2, 10, 9)];
 		GO_ONCE(h_best[GO_AT(v_15, h_best_n, 9)]) = v_17;
@@ -359,15 +367,15 @@ KERNEL void k_neighbours(const GLOBAL f32 *h_vectors, i64 h_vectors_n, const GLO
 }
 
 KERNEL void k_queens(i32 h_n, GLOBAL i32 *h_ways, i64 h_ways_n GO_FAULTS) {
-	if (GO_WHOLE(h_ways_n)) {
-		i64 h_i = (i64)INDEX(0);
-		i32 h_all = (i32)((u32)go_shl_i32((i32)1, (u64)h_n) - 1);
+	if (GO_WHOLE((GO_INT)h_ways_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		i32 h_all = (i32)((u32)go_shl_i32((i32)1, (u64)GO_SHIFT(h_n, 10)) - 1);
 		T_32_i32 h_columns = {0};
 		T_32_i32 h_left = {0};
 		T_32_i32 h_right = {0};
 		T_32_i32 h_free = {0};
-		i32 h_first = go_shl_i32((i32)1, (u64)go_div_i32((i32)h_i, h_n));
-		i32 h_second = go_shl_i32((i32)1, (u64)go_rem_i32((i32)h_i, h_n));
+		i32 h_first = go_shl_i32((i32)1, (u64)GO_SHIFT(go_div_i32((i32)h_i, GO_BY(h_n, 11)), 11));
+		i32 h_second = go_shl_i32((i32)1, (u64)GO_SHIFT(go_rem_i32((i32)h_i, GO_BY(h_n, 11)), 11));
 		h_columns.a[2] = h_first | h_second;
 		i32 v_1 = (i32)((u32)((i32)((u32)h_first << 1) | h_second) << 1);
 		i32 v_2 = ((h_first >> 1) | h_second) >> 1;
@@ -380,40 +388,40 @@ KERNEL void k_queens(i32 h_n, GLOBAL i32 *h_ways, i64 h_ways_n GO_FAULTS) {
 			h_row = 1;
 		}
 		GO_ORDERED for (; h_row >= 2; ) {
-			if (h_free.a[GO_AT(h_row, 32, 10)] == 0) {
+			if (h_free.a[GO_AT(h_row, 32, 12)] == 0) {
 				h_row = (i32)((u32)h_row - 1);
 				continue;
 			}
-			i32 h_queen = h_free.a[GO_AT(h_row, 32, 11)] & (i32)GO_MINUS(u32, h_free.a[GO_AT(h_row, 32, 11)]);
+			i32 h_queen = h_free.a[GO_AT(h_row, 32, 13)] & (i32)GO_MINUS(u32, h_free.a[GO_AT(h_row, 32, 13)]);
 			i32 v_4 = h_row;
-			h_free.a[GO_AT(v_4, 32, 12)] = h_free.a[GO_AT(v_4, 32, 12)] & GO_NOT(i32, h_queen);
+			h_free.a[GO_AT(v_4, 32, 14)] = h_free.a[GO_AT(v_4, 32, 14)] & GO_NOT(i32, h_queen);
 			if (h_row == (i32)((u32)h_n - 1)) {
 				h_count = (i32)((u32)h_count + 1);
 				continue;
 			}
-			h_columns.a[GO_AT((i32)((u32)h_row + 1), 32, 13)] = h_columns.a[GO_AT(h_row, 32, 13)] | h_queen;
+			h_columns.a[GO_AT((i32)((u32)h_row + 1), 32, 15)] = h_columns.a[GO_AT(h_row, 32, 15)] | h_queen;
 			i32 v_5 = (i32)((u32)h_row + 1);
 			i32 v_6 = (i32)((u32)h_row + 1);
-			i32 v_7 = (i32)((u32)(h_left.a[GO_AT(h_row, 32, 14)] | h_queen) << 1);
-			i32 v_8 = (h_right.a[GO_AT(h_row, 32, 14)] | h_queen) >> 1;
-			h_left.a[GO_AT(v_5, 32, 14)] = v_7;
-			h_right.a[GO_AT(v_6, 32, 14)] = v_8;
+			i32 v_7 = (i32)((u32)(h_left.a[GO_AT(h_row, 32, 16)] | h_queen) << 1);
+			i32 v_8 = (h_right.a[GO_AT(h_row, 32, 16)] | h_queen) >> 1;
+			h_left.a[GO_AT(v_5, 32, 16)] = v_7;
+			h_right.a[GO_AT(v_6, 32, 16)] = v_8;
 			h_row = (i32)((u32)h_row + 1);
-			h_free.a[GO_AT(h_row, 32, 15)] = h_all & GO_NOT(i32, h_columns.a[GO_AT(h_row, 32, 15)] | h_left.a[GO_AT(h_row, 32, 15)] | h_right.a[GO_AT(h_row, 32, 15)]);
+			h_free.a[GO_AT(h_row, 32, 17)] = h_all & GO_NOT(i32, h_columns.a[GO_AT(h_row, 32, 17)] | h_left.a[GO_AT(h_row, 32, 17)] | h_right.a[GO_AT(h_row, 32, 17)]);
 		}
-		h_ways[GO_AT(h_i, h_ways_n, 16)] = h_count;
+		h_ways[GO_AT(h_i, h_ways_n, 18)] = h_count;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_ways_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_ways_n) {
 			return;
 		}
-		i32 h_all = (i32)((u32)go_shl_i32((i32)1, (u64)h_n) - 1);
+		i32 h_all = (i32)((u32)go_shl_i32((i32)1, (u64)GO_SHIFT(h_n, 10)) - 1);
 		T_32_i32 h_columns = {0};
 		T_32_i32 h_left = {0};
 		T_32_i32 h_right = {0};
 		T_32_i32 h_free = {0};
-		i32 h_first = go_shl_i32((i32)1, (u64)go_div_i32((i32)h_i, h_n));
-		i32 h_second = go_shl_i32((i32)1, (u64)go_rem_i32((i32)h_i, h_n));
+		i32 h_first = go_shl_i32((i32)1, (u64)GO_SHIFT(go_div_i32((i32)h_i, GO_BY(h_n, 11)), 11));
+		i32 h_second = go_shl_i32((i32)1, (u64)GO_SHIFT(go_rem_i32((i32)h_i, GO_BY(h_n, 11)), 11));
 		h_columns.a[2] = h_first | h_second;
 		i32 v_1 = (i32)((u32)((i32)((u32)h_first << 1) | h_second) << 1);
 		i32 v_2 = ((h_first >> 1) | h_second) >> 1;
@@ -426,35 +434,35 @@ KERNEL void k_queens(i32 h_n, GLOBAL i32 *h_ways, i64 h_ways_n GO_FAULTS) {
 			h_row = 1;
 		}
 		GO_ORDERED for (; h_row >= 2; ) {
-			if (h_free.a[GO_AT(h_row, 32, 10)] == 0) {
+			if (h_free.a[GO_AT(h_row, 32, 12)] == 0) {
 				h_row = (i32)((u32)h_row - 1);
 				continue;
 			}
-			i32 h_queen = h_free.a[GO_AT(h_row, 32, 11)] & (i32)GO_MINUS(u32, h_free.a[GO_AT(h_row, 32, 11)]);
+			i32 h_queen = h_free.a[GO_AT(h_row, 32, 13)] & (i32)GO_MINUS(u32, h_free.a[GO_AT(h_row, 32, 13)]);
 			i32 v_4 = h_row;
-			h_free.a[GO_AT(v_4, 32, 12)] = h_free.a[GO_AT(v_4, 32, 12)] & GO_NOT(i32, h_queen);
+			h_free.a[GO_AT(v_4, 32, 14)] = h_free.a[GO_AT(v_4, 32, 14)] & GO_NOT(i32, h_queen);
 			if (h_row == (i32)((u32)h_n - 1)) {
 				h_count = (i32)((u32)h_count + 1);
 				continue;
 			}
-			h_columns.a[GO_AT((i32)((u32)h_row + 1), 32, 13)] = h_columns.a[GO_AT(h_row, 32, 13)] | h_queen;
+			h_columns.a[GO_AT((i32)((u32)h_row + 1), 32, 15)] = h_columns.a[GO_AT(h_row, 32, 15)] | h_queen;
 			i32 v_5 = (i32)((u32)h_row + 1);
 			i32 v_6 = (i32)((u32)h_row + 1);
-			i32 v_7 = (i32)((u32)(h_left.a[GO_AT(h_row, 32, 14)] | h_queen) << 1);
-			i32 v_8 = (h_right.a[GO_AT(h_row, 32, 14)] | h_queen) >> 1;
-			h_left.a[GO_AT(v_5, 32, 14)] = v_7;
-			h_right.a[GO_AT(v_6, 32, 14)] = v_8;
+			i32 v_7 = (i32)((u32)(h_left.a[GO_AT(h_row, 32, 16)] | h_queen) << 1);
+			i32 v_8 = (h_right.a[GO_AT(h_row, 32, 16)] | h_queen) >> 1;
+			h_left.a[GO_AT(v_5, 32, 16)] = v_7;
+			h_right.a[GO_AT(v_6, 32, 16)] = v_8;
 			h_row = (i32)((u32)h_row + 1);
-			h_free.a[GO_AT(h_row, 32, 15)] = h_all & GO_NOT(i32, h_columns.a[GO_AT(h_row, 32, 15)] | h_left.a[GO_AT(h_row, 32, 15)] | h_right.a[GO_AT(h_row, 32, 15)]);
+			h_free.a[GO_AT(h_row, 32, 17)] = h_all & GO_NOT(i32, h_columns.a[GO_AT(h_row, 32, 17)] | h_left.a[GO_AT(h_row, 32, 17)] | h_right.a[GO_AT(h_row, 32, 17)]);
 		}
-		h_ways[GO_AT(h_i, h_ways_n, 16)] = h_count;
+		h_ways[GO_AT(h_i, h_ways_n, 18)] = h_count;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_inside(i32 h_n, GLOBAL u32 *h_hits, i64 h_hits_n GO_FAULTS) {
-	if (GO_WHOLE(h_hits_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_hits_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		u32 h_state = (u32)h_i * 747796405 + (u32)2891336453;
 		u32 h_count = 0;
 		for (i32 v_2 = 0; v_2 < h_n; v_2++) {
@@ -466,10 +474,10 @@ KERNEL void k_inside(i32 h_n, GLOBAL u32 *h_hits, i64 h_hits_n GO_FAULTS) {
 				h_count = h_count + 1;
 			}
 		}
-		h_hits[GO_AT(h_i, h_hits_n, 17)] = h_count;
+		h_hits[GO_AT(h_i, h_hits_n, 19)] = h_count;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_hits_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_hits_n) {
 			return;
 		}
 		u32 h_state = (u32)h_i * 747796405 + (u32)2891336453;
@@ -483,45 +491,45 @@ KERNEL void k_inside(i32 h_n, GLOBAL u32 *h_hits, i64 h_hits_n GO_FAULTS) {
 				h_count = h_count + 1;
 			}
 		}
-		h_hits[GO_AT(h_i, h_hits_n, 17)] = h_count;
+		h_hits[GO_AT(h_i, h_hits_n, 19)] = h_count;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_passed(T_numbers h_v, GLOBAL i64 *h_x, i64 h_x_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
-		h_x[GO_AT(h_i, h_x_n, 18)] = (i64)((u64)h_v.h_last - (u64)(i64)h_v.h_first + (u64)(i64)h_v.h_between.a[989]);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		h_x[GO_AT(h_i, h_x_n, 20)] = (i64)((u64)h_v.h_last - (u64)(GO_INT)h_v.h_first + (u64)(GO_INT)h_v.h_between.a[989]);
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
-			h_x[GO_AT(h_i, h_x_n, 18)] = (i64)((u64)h_v.h_last - (u64)(i64)h_v.h_first + (u64)(i64)h_v.h_between.a[989]);
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
+			h_x[GO_AT(h_i, h_x_n, 20)] = (i64)((u64)h_v.h_last - (u64)(GO_INT)h_v.h_first + (u64)(GO_INT)h_v.h_between.a[989]);
 		}
 	}
 }
 
 KERNEL void k_chosen(T_list GO_PASSED(h_v), GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 	GO_OWN(T_list, h_v)
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
-		if (h_x[GO_AT(h_i, h_x_n, 19)] > 0) {
-			h_x[GO_AT(h_i, h_x_n, 20)] = h_v.h_of.a[GO_AT(h_i & 7, 8, 20)];
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_x[GO_AT(h_i, h_x_n, 21)] > 0) {
+			h_x[GO_AT(h_i, h_x_n, 22)] = h_v.h_of.a[GO_AT(h_i & 7, 8, 22)];
 		}
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
-			if (h_x[GO_AT(h_i, h_x_n, 19)] > 0) {
-				h_x[GO_AT(h_i, h_x_n, 20)] = h_v.h_of.a[GO_AT(h_i & 7, 8, 20)];
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
+			if (h_x[GO_AT(h_i, h_x_n, 21)] > 0) {
+				h_x[GO_AT(h_i, h_x_n, 22)] = h_v.h_of.a[GO_AT(h_i & 7, 8, 22)];
 			}
 		}
 	}
 }
 
 KERNEL void k_copied(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL i64 *h_y, i64 h_y_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
 	u32 h_n = 0;
-	if (h_i < h_x_n) {
-		h_n = h_x[GO_AT(h_i, h_x_n, 21)];
+	if (h_i < (GO_INT)h_x_n) {
+		h_n = h_x[GO_AT(h_i, h_x_n, 23)];
 	}
 	i64 h_last = 0;
 	i64 h_step = 0;
@@ -544,13 +552,13 @@ KERNEL void k_copied(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL i64 *h_y, i64 h_y_
 			h_small = (i64)h_k_2;
 		}
 	}
-	i64 h_a = 1;
-	i64 h_b = 2;
+	GO_INT h_a = 1;
+	GO_INT h_b = 2;
 	if (GO_EACH) {
 		u32 v_7 = h_n;
 		for (u32 v_8 = 0; v_8 < v_7; v_8++) {
-			i64 v_9 = h_b;
-			i64 v_10 = h_a;
+			GO_INT v_9 = h_b;
+			GO_INT v_10 = h_a;
 			h_a = v_9;
 			h_b = v_10;
 		}
@@ -572,18 +580,18 @@ KERNEL void k_copied(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL i64 *h_y, i64 h_y_
 		}
 	}
 	u8 h_stop = 0;
-	i64 h_at = 0;
-	i64 h_k_4 = 0;
+	GO_INT h_at = 0;
+	GO_INT h_k_4 = 0;
 	if (GO_EACH) {
 		for (; h_k_4 < 8 && !h_stop; h_k_4 += 1) {
 			u8 v_16 = h_k_4 == (i64)h_n;
-			i64 v_17 = h_k_4;
+			GO_INT v_17 = h_k_4;
 			h_stop = v_16;
 			h_at = v_17;
 		}
 	}
 	i64 h_sum = 0;
-	for (i64 h_k_5 = 0; h_k_5 < 3; h_k_5++) {
+	for (GO_INT h_k_5 = 0; h_k_5 < 3; h_k_5++) {
 		i64 h_inner = h_k_5;
 		if (GO_EACH) {
 			i64 v_20 = (i64)h_n;
@@ -594,39 +602,39 @@ KERNEL void k_copied(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL i64 *h_y, i64 h_y_
 		h_sum = (i64)((u64)h_sum + (u64)h_inner);
 	}
 	BARRIER();
-	if (h_i < h_x_n) {
-		h_y[GO_AT(h_i, h_y_n, 22)] = (i64)((u64)h_last + 10 * (u64)h_step + 100 * (u64)h_small + 1000 * (u64)h_a + 10000 * (u64)h_b + 100000 * (u64)h_c + 1000000 * (u64)h_d + 10000000 * (u64)h_e + 100000000 * (u64)h_at + 1000000000 * (u64)h_sum);
+	if (h_i < (GO_INT)h_x_n) {
+		h_y[GO_AT(h_i, h_y_n, 24)] = (i64)((u64)h_last + 10 * (u64)h_step + 100 * (u64)h_small + (u64)(1000 * h_a) + (u64)(10000 * h_b) + 100000 * (u64)h_c + 1000000 * (u64)h_d + 10000000 * (u64)h_e + (u64)(GO_INT)(100000000 * (GO_UINT)h_at) + 1000000000 * (u64)h_sum);
 	}
 	GO_LOOPED
 }
 #ifdef HALYARD_FLOAT64
 
 KERNEL void k_roots(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
-		h_y[GO_AT(h_i, h_y_n, 23)] = (f32)fabs(sqrt((f64)h_x[GO_AT(h_i, h_x_n, 23)]));
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		h_y[GO_AT(h_i, h_y_n, 25)] = (f32)fabs(sqrt((f64)h_x[GO_AT(h_i, h_x_n, 25)]));
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
-			h_y[GO_AT(h_i, h_y_n, 23)] = (f32)fabs(sqrt((f64)h_x[GO_AT(h_i, h_x_n, 23)]));
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
+			h_y[GO_AT(h_i, h_y_n, 25)] = (f32)fabs(sqrt((f64)h_x[GO_AT(h_i, h_x_n, 25)]));
 		}
 	}
 }
 
 KERNEL void k_renewed(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL T_record *h_e, i64 h_e_n GO_FAULTS) {
-	if (GO_WHOLE(h_e_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_e_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		T_record v_1 = {0};
-		v_1.h_is = (f64)GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)].h_was);
-		v_1.h_list.a[1] = h_x[GO_AT(h_i, h_x_n, 24)];
-		GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)]) = v_1;
+		v_1.h_is = (f64)GO_ONCE(h_e[GO_AT(h_i, h_e_n, 26)].h_was);
+		v_1.h_list.a[1] = h_x[GO_AT(h_i, h_x_n, 26)];
+		GO_ONCE(h_e[GO_AT(h_i, h_e_n, 26)]) = v_1;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_e_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_e_n) {
 			T_record v_2 = {0};
-			v_2.h_is = (f64)GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)].h_was);
-			v_2.h_list.a[1] = h_x[GO_AT(h_i, h_x_n, 24)];
-			GO_ONCE(h_e[GO_AT(h_i, h_e_n, 24)]) = v_2;
+			v_2.h_is = (f64)GO_ONCE(h_e[GO_AT(h_i, h_e_n, 26)].h_was);
+			v_2.h_list.a[1] = h_x[GO_AT(h_i, h_x_n, 26)];
+			GO_ONCE(h_e[GO_AT(h_i, h_e_n, 26)]) = v_2;
 		}
 	}
 }
@@ -904,7 +912,7 @@ threads:
 		for range n {
 			x[i]++
 		}
-//line limits_kernels.go:908
+//line limits_kernels.go:916
 	}
 }
 
@@ -925,7 +933,7 @@ threads:
 				x[i]++
 			}
 		}
-//line limits_kernels.go:929
+//line limits_kernels.go:937
 	}
 }
 
@@ -953,7 +961,7 @@ threads:
 				continue threads
 			}
 		}
-//line limits_kernels.go:957
+//line limits_kernels.go:965
 	}
 }
 
@@ -992,7 +1000,7 @@ threads:
 		for k := range nearest {
 			best[q*nearest+k], at[q*nearest+k] = near[k], who[k]
 		}
-//line limits_kernels.go:996
+//line limits_kernels.go:1004
 	}
 }
 
@@ -1035,7 +1043,7 @@ threads:
 			free[row] = all &^ (columns[row] | left[row] | right[row])
 		}
 		ways[i] = count
-//line limits_kernels.go:1039
+//line limits_kernels.go:1047
 	}
 }
 
@@ -1063,7 +1071,7 @@ threads:
 			}
 		}
 		hits[i] = count
-//line limits_kernels.go:1067
+//line limits_kernels.go:1075
 	}
 }
 
@@ -1090,7 +1098,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:1094
+//line limits_kernels.go:1102
 				}
 				{
 					at := at + 1
@@ -1100,7 +1108,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					if i := x_; true || i < len(x) {
 						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:1104
+//line limits_kernels.go:1112
 				}
 			}
 			if at < count {
@@ -1110,7 +1118,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 				if i := x_; true || i < len(x) {
 					x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 				}
-//line limits_kernels.go:1114
+//line limits_kernels.go:1122
 			}
 			x_ = to - 1
 			continue
@@ -1119,7 +1127,7 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 		if i := x_; i < len(x) {
 			x[i] = v.last - int64(v.first) + int64(v.between[989])
 		}
-//line limits_kernels.go:1123
+//line limits_kernels.go:1131
 	}
 }
 
@@ -1146,7 +1154,7 @@ func chosenRow(r grid.Row, v list, x []int32) {
 						x0[grid.At(at, i)] = v.of[i&7]
 					}
 				}
-//line limits_kernels.go:1150
+//line limits_kernels.go:1158
 			}
 			x_ = to - 1
 			continue
@@ -1157,7 +1165,7 @@ func chosenRow(r grid.Row, v list, x []int32) {
 				x[i] = v.of[i&7]
 			}
 		}
-//line limits_kernels.go:1161
+//line limits_kernels.go:1169
 	}
 }
 
@@ -1270,7 +1278,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 						}
 						sum += inner
 					}
-//line limits_kernels.go:1274
+//line limits_kernels.go:1282
 					lasts[tx] = last
 					steps[tx] = step
 					smalls[tx] = small
@@ -1326,7 +1334,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 //line limits.go:230
 						y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e + 100000000*at + 1000000000*sum
 					}
-//line limits_kernels.go:1330
+//line limits_kernels.go:1338
 				}
 			}
 		}
@@ -1359,7 +1367,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 					if i := x_; true || i < len(x) {
 						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 					}
-//line limits_kernels.go:1363
+//line limits_kernels.go:1371
 				}
 				{
 					at := at + 1
@@ -1369,7 +1377,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 					if i := x_; true || i < len(x) {
 						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 					}
-//line limits_kernels.go:1373
+//line limits_kernels.go:1381
 				}
 			}
 			if at < count {
@@ -1379,7 +1387,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 				if i := x_; true || i < len(x) {
 					y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
 				}
-//line limits_kernels.go:1383
+//line limits_kernels.go:1391
 			}
 			x_ = to - 1
 			continue
@@ -1388,7 +1396,7 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 		if i := x_; i < len(x) {
 			y[i] = float32(math.Abs(math.Sqrt(float64(x[i]))))
 		}
-//line limits_kernels.go:1392
+//line limits_kernels.go:1400
 	}
 }
 
@@ -1417,7 +1425,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 					if i := x_; true || i < len(e) {
 						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 					}
-//line limits_kernels.go:1421
+//line limits_kernels.go:1429
 				}
 				{
 					at := at + 1
@@ -1427,7 +1435,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 					if i := x_; true || i < len(e) {
 						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 					}
-//line limits_kernels.go:1431
+//line limits_kernels.go:1439
 				}
 			}
 			if at < count {
@@ -1437,7 +1445,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 				if i := x_; true || i < len(e) {
 					e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
 				}
-//line limits_kernels.go:1441
+//line limits_kernels.go:1449
 			}
 			x_ = to - 1
 			continue
@@ -1446,7 +1454,7 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 		if i := x_; i < len(e) {
 			e[i] = record{is: float64(e[i].was), list: [2]uint32{1: x[i]}}
 		}
-//line limits_kernels.go:1450
+//line limits_kernels.go:1458
 	}
 }
 

@@ -68,15 +68,15 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"parts.go:10", "parts.go:11", "parts.go:23", "parts.go:24", "parts.go:25", "parts.go:37", "parts.go:40", "parts.go:41", "parts.go:42", "parts.go:45", "parts.go:54", "parts.go:55", "parts.go:56", "parts.go:58", "parts.go:59", "parts.go:60", "parts.go:63", "parts.go:65", "parts.go:75", "parts.go:76", "parts.go:78", "parts.go:79", "parts.go:82", "parts.go:94", "parts.go:97"}, Kernels: map[string]kernel.Written{
-	"eliminate": {Code: "k_eliminate", Params: []string{"n", "k", "a", "len(a)"}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
+	"eliminate": {Code: "k_eliminate", Params: []string{"n", "k", "a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{3}}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
 		Footprint: kernel.Footprint{Why: "parts.go:24: the index of a does not follow t.Global(0)", Of: eliminateFootprint}},
-	"small": {Code: "k_small", Params: []string{"a", "len(a)"}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
+	"small": {Code: "k_small", Params: []string{"a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: smallFootprint}},
-	"turn": {Code: "k_turn", Params: []string{"a", "len(a)"}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:59",
+	"turn": {Code: "k_turn", Params: []string{"a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:59",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: turnFootprint}},
-	"keep": {Code: "k_keep", Params: []string{"a", "len(a)"},
+	"keep": {Code: "k_keep", Params: []string{"a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{1}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: keepFootprint}},
-	"fade": {Code: "k_fade", Params: []string{"by", "a", "len(a)"},
+	"fade": {Code: "k_fade", Params: []string{"by", "a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{2}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fadeFootprint}},
 }, Format: 3, Sources: []string{
 	"./ clear,copy,float32,int,len parts",
@@ -89,18 +89,18 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 }, Portable: `typedef struct { f32 a[16]; } T_16_f32;
 typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { f32 a[4]; } T_4_f32;
-FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
+FUNCTION GO_INT go_min_GO_INT(GO_INT x, GO_INT y) { return y < x ? y : x; }
 #ifdef HALYARD_OPENCL
 #define GO_LOCAL LOCAL
 #else
 #define GO_LOCAL
 #endif
-FUNCTION i64 go_rem_i64(i64 x, i64 y) { i64 q = x % (y == 0 || y == -1 ? 1 : y); return q; }
+FUNCTION GO_INT go_rem_GO_INT(GO_INT x, GO_INT y) { GO_INT q = x % (y == 0 || y == -1 ? 1 : y); return q; }
 
-FUNCTION void f_subtract(GLOBAL f32 *h_row, i64 h_row_n, i64 h_row_from, i64 h_row_len, i64 h_row_cap, const GLOBAL f32 *h_other, i64 h_other_n, i64 h_other_from, i64 h_other_len, i64 h_other_cap, f32 h_times GO_FAULTS) {
+FUNCTION void f_subtract(GLOBAL f32 *h_row, i64 h_row_n, GO_INT h_row_from, GO_INT h_row_len, GO_INT h_row_cap, const GLOBAL f32 *h_other, i64 h_other_n, GO_INT h_other_from, i64 h_other_len, GO_INT h_other_cap, f32 h_times GO_FAULTS) {
 	GO_ORDERED for (i64 h_j = 0; h_j < h_other_len; h_j++) {
-		f32 h_v = h_other[GO_AT((i64)((u64)h_other_from + (u64)h_j), h_other_n, 0)];
-		i64 v_2 = (i64)((u64)h_row_from + (u64)GO_AT(h_j, h_row_len, 1));
+		f32 h_v = h_other[GO_AT((GO_INT)((GO_UINT)h_other_from + (GO_UINT)((GO_INT)h_j)), h_other_n, 0)];
+		GO_INT v_2 = (GO_INT)((GO_UINT)h_row_from + (GO_UINT)GO_AT(((GO_INT)h_j), h_row_len, 1));
 		GO_ONCE(h_row[GO_AT(v_2, h_row_n, 1)]) = h_row[GO_AT(v_2, h_row_n, 1)] - h_times * h_v;
 	}
 }
@@ -110,84 +110,84 @@ KERNEL void k_eliminate(i64 h_n, i64 h_k, GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) 
 	if (h_i >= h_n) {
 		return;
 	}
-	i64 v_1 = GO_UPTO((i64)(((u64)h_i + 1) * (u64)h_n), h_a_n, 2);
-	i64 v_2 = GO_UPTO((i64)((u64)h_i * (u64)h_n), v_1, 2);
-	i64 v_3 = (i64)((u64)v_1 - (u64)v_2);
-	i64 v_4 = (i64)((u64)h_a_n - (u64)v_2);
-	i64 v_5 = GO_UPTO((i64)(((u64)h_k + 1) * (u64)h_n), h_a_n, 2);
-	i64 v_6 = GO_UPTO((i64)((u64)h_k * (u64)h_n), v_5, 2);
-	i64 v_7 = (i64)((u64)v_5 - (u64)v_6);
-	i64 v_8 = (i64)((u64)h_a_n - (u64)v_6);
-	i64 v_9 = (i64)((u64)v_2 + (u64)GO_AT(h_k, v_3, 3));
-	GO_ONCE(h_a[GO_AT(v_9, h_a_n, 3)]) = h_a[GO_AT(v_9, h_a_n, 3)] / h_a[GO_AT((i64)((u64)v_6 + (u64)GO_AT(h_k, v_7, 3)), h_a_n, 3)];
-	i64 v_10 = GO_UPTO((i64)((u64)h_k + 1), v_3, 4);
-	i64 v_11 = (i64)((u64)v_2 + (u64)v_10);
-	i64 v_12 = (i64)((u64)v_3 - (u64)v_10);
-	i64 v_13 = (i64)((u64)v_4 - (u64)v_10);
-	i64 v_14 = GO_UPTO((i64)((u64)h_k + 1), v_7, 4);
-	i64 v_15 = (i64)((u64)v_6 + (u64)v_14);
+	GO_INT v_1 = GO_UPTO((GO_INT)(((GO_UINT)h_i + 1) * (GO_UINT)(GO_INT)h_n), (GO_INT)h_a_n, 2);
+	GO_INT v_2 = GO_UPTO((GO_INT)((GO_UINT)h_i * (GO_UINT)(GO_INT)h_n), v_1, 2);
+	GO_INT v_3 = v_1 - v_2;
+	GO_INT v_4 = (GO_INT)h_a_n - v_2;
+	GO_INT v_5 = GO_UPTO((GO_INT)(((GO_UINT)(GO_INT)h_k + 1) * (GO_UINT)(GO_INT)h_n), (GO_INT)h_a_n, 2);
+	GO_INT v_6 = GO_UPTO((GO_INT)((GO_UINT)(GO_INT)h_k * (GO_UINT)(GO_INT)h_n), v_5, 2);
+	GO_INT v_7 = v_5 - v_6;
+	GO_INT v_8 = (GO_INT)h_a_n - v_6;
+	GO_INT v_9 = (GO_INT)((GO_UINT)v_2 + (GO_UINT)GO_AT((GO_INT)h_k, v_3, 3));
+	GO_ONCE(h_a[GO_AT(v_9, h_a_n, 3)]) = h_a[GO_AT(v_9, h_a_n, 3)] / h_a[GO_AT((GO_INT)((GO_UINT)v_6 + (GO_UINT)GO_AT((GO_INT)h_k, v_7, 3)), h_a_n, 3)];
+	GO_INT v_10 = GO_UPTO((GO_INT)((GO_UINT)(GO_INT)h_k + 1), v_3, 4);
+	GO_INT v_11 = (GO_INT)((GO_UINT)v_2 + (GO_UINT)v_10);
+	GO_INT v_12 = (GO_INT)((GO_UINT)v_3 - (GO_UINT)v_10);
+	GO_INT v_13 = (GO_INT)((GO_UINT)v_4 - (GO_UINT)v_10);
+	GO_INT v_14 = GO_UPTO((GO_INT)((GO_UINT)(GO_INT)h_k + 1), v_7, 4);
+	GO_INT v_15 = (GO_INT)((GO_UINT)v_6 + (GO_UINT)v_14);
 	i64 v_16 = (i64)((u64)v_7 - (u64)v_14);
-	i64 v_17 = (i64)((u64)v_8 - (u64)v_14);
-	f_subtract(h_a, h_a_n, v_11, v_12, v_13, h_a, h_a_n, v_15, v_16, v_17, h_a[GO_AT((i64)((u64)v_2 + (u64)GO_AT(h_k, v_3, 4)), h_a_n, 4)] GO_PASS);
+	GO_INT v_17 = (GO_INT)((GO_UINT)v_8 - (GO_UINT)v_14);
+	f_subtract(h_a, h_a_n, v_11, v_12, v_13, h_a, h_a_n, v_15, v_16, v_17, h_a[GO_AT((GO_INT)((GO_UINT)v_2 + (GO_UINT)GO_AT((GO_INT)h_k, v_3, 4)), h_a_n, 4)] GO_PASS);
 	GO_LOOPED
 }
 
-FUNCTION void f_subtract_1(T_16_f32 *h_row, i64 h_row_from, i64 h_row_len, i64 h_row_cap, const T_16_f32 *h_other, i64 h_other_from, i64 h_other_len, i64 h_other_cap, f32 h_times GO_FAULTS) {
-	GO_ORDERED for (i64 h_j = 0; h_j < h_other_len; h_j++) {
-		f32 h_v = (*h_other).a[GO_AT((i64)((u64)h_other_from + (u64)h_j), 16, 0)];
-		i64 v_2 = (i64)((u64)h_row_from + (u64)GO_AT(h_j, h_row_len, 1));
+FUNCTION void f_subtract_1(T_16_f32 *h_row, GO_INT h_row_from, GO_INT h_row_len, GO_INT h_row_cap, const T_16_f32 *h_other, GO_INT h_other_from, GO_INT h_other_len, GO_INT h_other_cap, f32 h_times GO_FAULTS) {
+	GO_ORDERED for (GO_INT h_j = 0; h_j < h_other_len; h_j++) {
+		f32 h_v = (*h_other).a[GO_AT(h_other_from + h_j, 16, 0)];
+		GO_INT v_2 = h_row_from + GO_AT(h_j, h_row_len, 1);
 		(*h_row).a[GO_AT(v_2, 16, 1)] = (*h_row).a[GO_AT(v_2, 16, 1)] - h_times * h_v;
 	}
 }
 
 KERNEL void k_small(GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
-	if (h_i >= h_a_n / 16) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i >= (GO_INT)h_a_n / 16) {
 		return;
 	}
 	T_16_f32 h_own = {0};
-	i64 v_1 = GO_UPTO((i64)(16 * (u64)h_i + 16), h_a_n, 5);
-	i64 v_2 = GO_UPTO((i64)(16 * (u64)h_i), v_1, 5);
-	i64 v_3 = (i64)((u64)v_1 - (u64)v_2);
-	(void)((i64)((u64)h_a_n - (u64)v_2));
-	i64 v_4 = go_min_i64(16, v_3);
-	GO_ORDERED for (i64 h_k = 0; h_k < v_4; h_k++) {
-		h_own.a[GO_AT(h_k, 16, 5)] = h_a[GO_AT((i64)((u64)v_2 + (u64)h_k), h_a_n, 5)];
+	GO_INT v_1 = GO_UPTO((GO_INT)(16 * (GO_UINT)h_i + 16), (GO_INT)h_a_n, 5);
+	GO_INT v_2 = GO_UPTO((GO_INT)(16 * (GO_UINT)h_i), v_1, 5);
+	GO_INT v_3 = v_1 - v_2;
+	(void)((GO_INT)h_a_n - v_2);
+	GO_INT v_4 = go_min_GO_INT(16, v_3);
+	GO_ORDERED for (GO_INT h_k = 0; h_k < v_4; h_k++) {
+		h_own.a[GO_AT(h_k, 16, 5)] = h_a[GO_AT(v_2 + h_k, h_a_n, 5)];
 	}
-	GO_ORDERED for (i64 h_k_1 = 0; h_k_1 < 4; h_k_1++) {
-		GO_ORDERED for (i64 h_r = (i64)((u64)h_k_1 + 1); h_r < 4; h_r++) {
-			i64 v_8 = GO_UPTO((i64)(4 * (u64)h_r + 4), 16, 6);
-			i64 v_9 = GO_UPTO((i64)(4 * (u64)h_r), v_8, 6);
-			i64 v_10 = (i64)((u64)v_8 - (u64)v_9);
-			i64 v_11 = (i64)(16 - (u64)v_9);
-			i64 v_12 = (i64)((u64)v_9 + (u64)GO_AT(h_k_1, v_10, 7));
-			h_own.a[GO_AT(v_12, 16, 7)] = h_own.a[GO_AT(v_12, 16, 7)] / h_own.a[GO_AT((i64)(4 * (u64)h_k_1 + (u64)h_k_1), 16, 7)];
-			i64 v_13 = GO_UPTO((i64)((u64)h_k_1 + 1), v_10, 8);
-			i64 v_14 = (i64)((u64)v_9 + (u64)v_13);
-			i64 v_15 = (i64)((u64)v_10 - (u64)v_13);
-			i64 v_16 = (i64)((u64)v_11 - (u64)v_13);
-			i64 v_17 = GO_UPTO((i64)(4 * (u64)h_k_1 + 4), 16, 8);
-			i64 v_18 = GO_UPTO((i64)(4 * (u64)h_k_1 + (u64)h_k_1 + 1), v_17, 8);
-			i64 v_19 = (i64)((u64)v_17 - (u64)v_18);
-			i64 v_20 = (i64)(16 - (u64)v_18);
-			f_subtract_1(&h_own, v_14, v_15, v_16, &h_own, v_18, v_19, v_20, h_own.a[GO_AT((i64)((u64)v_9 + (u64)GO_AT(h_k_1, v_10, 8)), 16, 8)] GO_PASS);
+	GO_ORDERED for (GO_INT h_k_1 = 0; h_k_1 < 4; h_k_1++) {
+		GO_ORDERED for (GO_INT h_r = h_k_1 + 1; h_r < 4; h_r++) {
+			GO_INT v_8 = GO_UPTO(4 * h_r + 4, 16, 6);
+			GO_INT v_9 = GO_UPTO(4 * h_r, v_8, 6);
+			GO_INT v_10 = v_8 - v_9;
+			GO_INT v_11 = 16 - v_9;
+			GO_INT v_12 = v_9 + GO_AT(h_k_1, v_10, 7);
+			h_own.a[GO_AT(v_12, 16, 7)] = h_own.a[GO_AT(v_12, 16, 7)] / h_own.a[GO_AT(4 * h_k_1 + h_k_1, 16, 7)];
+			GO_INT v_13 = GO_UPTO(h_k_1 + 1, v_10, 8);
+			GO_INT v_14 = v_9 + v_13;
+			GO_INT v_15 = v_10 - v_13;
+			GO_INT v_16 = v_11 - v_13;
+			GO_INT v_17 = GO_UPTO(4 * h_k_1 + 4, 16, 8);
+			GO_INT v_18 = GO_UPTO(4 * h_k_1 + h_k_1 + 1, v_17, 8);
+			GO_INT v_19 = v_17 - v_18;
+			GO_INT v_20 = 16 - v_18;
+			f_subtract_1(&h_own, v_14, v_15, v_16, &h_own, v_18, v_19, v_20, h_own.a[GO_AT(v_9 + GO_AT(h_k_1, v_10, 8), 16, 8)] GO_PASS);
 		}
 	}
-	i64 v_21 = GO_UPTO((i64)(16 * (u64)h_i + 16), h_a_n, 9);
-	i64 v_22 = GO_UPTO((i64)(16 * (u64)h_i), v_21, 9);
-	i64 v_23 = (i64)((u64)v_21 - (u64)v_22);
-	(void)((i64)((u64)h_a_n - (u64)v_22));
-	i64 v_24 = go_min_i64(v_23, 16);
-	GO_ORDERED for (i64 h_k_2 = 0; h_k_2 < v_24; h_k_2++) {
-		GO_ONCE(h_a[GO_AT((i64)((u64)v_22 + (u64)h_k_2), h_a_n, 9)]) = h_own.a[GO_AT(h_k_2, 16, 9)];
+	GO_INT v_21 = GO_UPTO((GO_INT)(16 * (GO_UINT)h_i + 16), (GO_INT)h_a_n, 9);
+	GO_INT v_22 = GO_UPTO((GO_INT)(16 * (GO_UINT)h_i), v_21, 9);
+	GO_INT v_23 = v_21 - v_22;
+	(void)((GO_INT)h_a_n - v_22);
+	GO_INT v_24 = go_min_GO_INT(v_23, 16);
+	GO_ORDERED for (GO_INT h_k_2 = 0; h_k_2 < v_24; h_k_2++) {
+		GO_ONCE(h_a[GO_AT(v_22 + h_k_2, h_a_n, 9)]) = h_own.a[GO_AT(h_k_2, 16, 9)];
 	}
 	GO_LOOPED
 }
 
-FUNCTION void f_subtract_2(GLOBAL f32 *h_row, i64 h_row_n, i64 h_row_from, i64 h_row_len, i64 h_row_cap, const GO_LOCAL T_64_f32 *h_other, i64 h_other_from, i64 h_other_len, i64 h_other_cap, f32 h_times GO_FAULTS) {
-	GO_ORDERED for (i64 h_j = 0; h_j < h_other_len; h_j++) {
-		f32 h_v = GO_ONCE((*h_other).a[GO_AT((i64)((u64)h_other_from + (u64)h_j), 64, 0)]);
-		i64 v_2 = (i64)((u64)h_row_from + (u64)GO_AT(h_j, h_row_len, 1));
+FUNCTION void f_subtract_2(GLOBAL f32 *h_row, i64 h_row_n, GO_INT h_row_from, GO_INT h_row_len, GO_INT h_row_cap, const GO_LOCAL T_64_f32 *h_other, GO_INT h_other_from, GO_INT h_other_len, GO_INT h_other_cap, f32 h_times GO_FAULTS) {
+	GO_ORDERED for (GO_INT h_j = 0; h_j < h_other_len; h_j++) {
+		f32 h_v = GO_ONCE((*h_other).a[GO_AT(h_other_from + h_j, 64, 0)]);
+		GO_INT v_2 = (GO_INT)((GO_UINT)h_row_from + (GO_UINT)GO_AT(h_j, h_row_len, 1));
 		GO_ONCE(h_row[GO_AT(v_2, h_row_n, 1)]) = GO_ONCE(h_row[GO_AT(v_2, h_row_n, 1)]) - h_times * h_v;
 	}
 }
@@ -203,53 +203,53 @@ KERNEL void k_turn(GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) {
 		}
 		BARRIER();
 	}
-	i64 h_l = (i64)THREAD(0);
-	i64 v_1 = GO_UPTO((i64)(4 * (u64)h_l + 4), 64, 10);
-	i64 v_2 = GO_UPTO((i64)(4 * (u64)h_l), v_1, 10);
-	i64 v_3 = (i64)((u64)v_1 - (u64)v_2);
-	i64 v_4 = (i64)(64 - (u64)v_2);
-	i64 v_5 = GO_UPTO((i64)((u64)go_rem_i64((i64)((u64)h_l + 1), (i64)THREADS(0)) * 4), 64, 10);
-	(void)((i64)(64 - (u64)v_5));
-	i64 v_6 = (i64)(64 - (u64)v_5);
-	i64 v_7 = GO_UPTO(4, v_6, 10);
-	i64 v_8 = GO_UPTO((i64)(4 * INDEX(0)), h_a_n, 11);
-	(void)((i64)((u64)h_a_n - (u64)v_8));
-	i64 v_9 = (i64)((u64)h_a_n - (u64)v_8);
-	i64 v_10 = GO_UPTO(4, v_9, 11);
-	i64 v_11 = go_min_i64(v_3, v_10);
-	GO_ORDERED for (i64 h_k = 0; h_k < v_11; h_k++) {
-		GO_ONCE(h_s.a[GO_AT((i64)((u64)v_2 + (u64)h_k), 64, 12)]) = GO_ONCE(h_a[GO_AT((i64)((u64)v_8 + (u64)h_k), h_a_n, 12)]);
+	GO_INT h_l = (GO_INT)THREAD(0);
+	GO_INT v_1 = GO_UPTO(4 * h_l + 4, 64, 10);
+	GO_INT v_2 = GO_UPTO(4 * h_l, v_1, 10);
+	GO_INT v_3 = v_1 - v_2;
+	GO_INT v_4 = 64 - v_2;
+	GO_INT v_5 = GO_UPTO(go_rem_GO_INT(h_l + 1, (GO_INT)THREADS(0)) * 4, 64, 10);
+	(void)(64 - v_5);
+	GO_INT v_6 = 64 - v_5;
+	GO_INT v_7 = GO_UPTO(4, v_6, 10);
+	GO_INT v_8 = GO_UPTO((GO_INT)(4 * (GO_UINT)INDEX(0)), (GO_INT)h_a_n, 11);
+	(void)((GO_INT)h_a_n - v_8);
+	GO_INT v_9 = (GO_INT)h_a_n - v_8;
+	GO_INT v_10 = GO_UPTO(4, v_9, 11);
+	GO_INT v_11 = go_min_GO_INT(v_3, v_10);
+	GO_ORDERED for (GO_INT h_k = 0; h_k < v_11; h_k++) {
+		GO_ONCE(h_s.a[GO_AT(v_2 + h_k, 64, 12)]) = GO_ONCE(h_a[GO_AT(v_8 + h_k, h_a_n, 12)]);
 	}
 	BARRIER();
-	f32 h_first = GO_ONCE(h_a[GO_AT((i64)((u64)v_8 + (u64)GO_AT(0, v_10, 13)), h_a_n, 13)]);
-	i64 v_13 = GO_UPTO(1, v_10, 14);
+	f32 h_first = GO_ONCE(h_a[GO_AT((GO_INT)((GO_UINT)v_8 + (GO_UINT)GO_AT(0, v_10, 13)), h_a_n, 13)]);
+	GO_INT v_13 = GO_UPTO(1, v_10, 14);
 	i64 v_14 = (i64)((u64)v_8 + (u64)v_13);
-	i64 v_15 = (i64)((u64)v_10 - (u64)v_13);
-	(void)((i64)((u64)v_9 - (u64)v_13));
-	i64 v_16 = go_min_i64(v_10, v_15);
+	GO_INT v_15 = v_10 - v_13;
+	(void)((GO_INT)((GO_UINT)v_9 - (GO_UINT)v_13));
+	GO_INT v_16 = go_min_GO_INT(v_10, v_15);
 	if (v_8 > v_14) {
-		GO_ORDERED for (i64 h_k_1 = (i64)((u64)v_16 - 1); h_k_1 >= 0; h_k_1 = (i64)((u64)h_k_1 + -1)) {
-			GO_ONCE(h_a[GO_AT((i64)((u64)v_8 + (u64)h_k_1), h_a_n, 14)]) = GO_ONCE(h_a[GO_AT((i64)((u64)v_14 + (u64)h_k_1), h_a_n, 14)]);
+		GO_ORDERED for (GO_INT h_k_1 = v_16 - 1; h_k_1 >= 0; h_k_1 = (GO_INT)((GO_UINT)h_k_1 + -1)) {
+			GO_ONCE(h_a[GO_AT((GO_INT)((GO_UINT)v_8 + (GO_UINT)h_k_1), h_a_n, 14)]) = GO_ONCE(h_a[GO_AT((GO_INT)((GO_UINT)v_14 + (GO_UINT)h_k_1), h_a_n, 14)]);
 		}
 	} else {
-		GO_ORDERED for (i64 h_k_2 = 0; h_k_2 < v_16; h_k_2++) {
-			GO_ONCE(h_a[GO_AT((i64)((u64)v_8 + (u64)h_k_2), h_a_n, 14)]) = GO_ONCE(h_a[GO_AT((i64)((u64)v_14 + (u64)h_k_2), h_a_n, 14)]);
+		GO_ORDERED for (GO_INT h_k_2 = 0; h_k_2 < v_16; h_k_2++) {
+			GO_ONCE(h_a[GO_AT((GO_INT)((GO_UINT)v_8 + (GO_UINT)h_k_2), h_a_n, 14)]) = GO_ONCE(h_a[GO_AT((GO_INT)((GO_UINT)v_14 + (GO_UINT)h_k_2), h_a_n, 14)]);
 		}
 	}
-	GO_ONCE(h_a[GO_AT((i64)((u64)v_8 + (u64)GO_AT(3, v_10, 15)), h_a_n, 15)]) = h_first;
+	GO_ONCE(h_a[GO_AT((GO_INT)((GO_UINT)v_8 + (GO_UINT)GO_AT(3, v_10, 15)), h_a_n, 15)]) = h_first;
 	f_subtract_2(h_a, h_a_n, v_8, v_10, v_9, &h_s, v_5, v_7, v_6, GO_NEG_F32(1.0f) GO_PASS);
 	BARRIER();
-	i64 v_19 = GO_UPTO(3, v_4, 16);
-	i64 v_20 = GO_UPTO(1, v_19, 16);
-	i64 v_21 = (i64)((u64)v_2 + (u64)v_20);
-	i64 v_22 = (i64)((u64)v_19 - (u64)v_20);
-	(void)((i64)((u64)v_4 - (u64)v_20));
-	GO_ORDERED for (i64 h_k_3 = 0; h_k_3 < v_22; h_k_3++) {
-		GO_ONCE(h_s.a[GO_AT((i64)((u64)v_21 + (u64)h_k_3), 64, 16)]) = 0.0f;
+	GO_INT v_19 = GO_UPTO(3, v_4, 16);
+	GO_INT v_20 = GO_UPTO(1, v_19, 16);
+	GO_INT v_21 = v_2 + v_20;
+	GO_INT v_22 = v_19 - v_20;
+	(void)(v_4 - v_20);
+	GO_ORDERED for (GO_INT h_k_3 = 0; h_k_3 < v_22; h_k_3++) {
+		GO_ONCE(h_s.a[GO_AT(v_21 + h_k_3, 64, 16)]) = 0.0f;
 	}
 	BARRIER();
-	i64 v_24 = (i64)((u64)v_8 + (u64)GO_AT(1, v_10, 17));
-	GO_ONCE(h_a[GO_AT(v_24, h_a_n, 17)]) = GO_ONCE(h_a[GO_AT(v_24, h_a_n, 17)]) + (GO_ONCE(h_s.a[GO_AT((i64)((u64)v_5 + (u64)GO_AT(1, v_7, 17)), 64, 17)]) + GO_ONCE(h_s.a[GO_AT((i64)((u64)v_5 + (u64)GO_AT(3, v_7, 17)), 64, 17)]));
+	GO_INT v_24 = (GO_INT)((GO_UINT)v_8 + (GO_UINT)GO_AT(1, v_10, 17));
+	GO_ONCE(h_a[GO_AT(v_24, h_a_n, 17)]) = GO_ONCE(h_a[GO_AT(v_24, h_a_n, 17)]) + (GO_ONCE(h_s.a[GO_AT(v_5 + GO_AT(1, v_7, 17), 64, 17)]) + GO_ONCE(h_s.a[GO_AT(v_5 + GO_AT(3, v_7, 17), 64, 17)]));
 	GO_LOOPED
 }
 
@@ -265,52 +265,52 @@ KERNEL void k_keep(GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) {
 			}
 		}
 	}
-	i64 h_l = (i64)THREAD(0);
-	i64 h_i = (i64)INDEX(0);
+	GO_INT h_l = (GO_INT)THREAD(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
 	T_4_f32 h_own = {0};
 	GO_ONCE(h_own) = h_own;
-	i64 v_1 = GO_UPTO((i64)(4 * (u64)h_i + 4), h_a_n, 18);
-	i64 v_2 = GO_UPTO((i64)(4 * (u64)h_i), v_1, 18);
-	i64 v_3 = (i64)((u64)v_1 - (u64)v_2);
-	(void)((i64)((u64)h_a_n - (u64)v_2));
-	i64 v_4 = go_min_i64(4, v_3);
+	GO_INT v_1 = GO_UPTO((GO_INT)(4 * (GO_UINT)h_i + 4), (GO_INT)h_a_n, 18);
+	GO_INT v_2 = GO_UPTO((GO_INT)(4 * (GO_UINT)h_i), v_1, 18);
+	GO_INT v_3 = v_1 - v_2;
+	(void)((GO_INT)h_a_n - v_2);
+	GO_INT v_4 = go_min_GO_INT(4, v_3);
 	if (GO_EACH) {
-		GO_ORDERED for (i64 h_k = 0; h_k < v_4; h_k++) {
-			GO_ONCE(h_own.a[GO_AT(h_k, 4, 18)]) = GO_ONCE(h_a[GO_AT((i64)((u64)v_2 + (u64)h_k), h_a_n, 18)]);
+		GO_ORDERED for (GO_INT h_k = 0; h_k < v_4; h_k++) {
+			GO_ONCE(h_own.a[GO_AT(h_k, 4, 18)]) = GO_ONCE(h_a[GO_AT(v_2 + h_k, h_a_n, 18)]);
 		}
 	}
 	GO_ONCE(h_s.a[GO_AT(h_l, 16, 19)]) = GO_ONCE(h_own.a[0]);
 	BARRIER();
-	GO_ORDERED GO_UNROLL(2) for (i64 h_k_1 = 0; h_k_1 < 2; h_k_1++) {
-		GO_ONCE(h_own.a[GO_AT((i64)(1 + (u64)h_k_1), 4, 20)]) = 0.0f;
+	GO_ORDERED GO_UNROLL(2) for (GO_INT h_k_1 = 0; h_k_1 < 2; h_k_1++) {
+		GO_ONCE(h_own.a[GO_AT(1 + h_k_1, 4, 20)]) = 0.0f;
 	}
-	f32 h_next = GO_ONCE(h_s.a[GO_AT(go_rem_i64((i64)((u64)h_l + 1), (i64)THREADS(0)), 16, 21)]);
+	f32 h_next = GO_ONCE(h_s.a[GO_AT(go_rem_GO_INT(h_l + 1, (GO_INT)THREADS(0)), 16, 21)]);
 	BARRIER();
 	GO_ONCE(h_own.a[0]) = GO_ONCE(h_own.a[0]) + h_next;
-	i64 v_7 = GO_UPTO((i64)(4 * (u64)h_i + 4), h_a_n, 22);
-	i64 v_8 = GO_UPTO((i64)(4 * (u64)h_i), v_7, 22);
-	i64 v_9 = (i64)((u64)v_7 - (u64)v_8);
-	(void)((i64)((u64)h_a_n - (u64)v_8));
-	i64 v_10 = go_min_i64(v_9, 4);
-	GO_ORDERED for (i64 h_k_2 = 0; h_k_2 < v_10; h_k_2++) {
-		GO_ONCE(h_a[GO_AT((i64)((u64)v_8 + (u64)h_k_2), h_a_n, 22)]) = GO_ONCE(h_own.a[GO_AT(h_k_2, 4, 22)]);
+	GO_INT v_7 = GO_UPTO((GO_INT)(4 * (GO_UINT)h_i + 4), (GO_INT)h_a_n, 22);
+	GO_INT v_8 = GO_UPTO((GO_INT)(4 * (GO_UINT)h_i), v_7, 22);
+	GO_INT v_9 = v_7 - v_8;
+	(void)((GO_INT)h_a_n - v_8);
+	GO_INT v_10 = go_min_GO_INT(v_9, 4);
+	GO_ORDERED for (GO_INT h_k_2 = 0; h_k_2 < v_10; h_k_2++) {
+		GO_ONCE(h_a[GO_AT(v_8 + h_k_2, h_a_n, 22)]) = GO_ONCE(h_own.a[GO_AT(h_k_2, 4, 22)]);
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_fade(T_4_f32 h_by, GLOBAL f32 *h_a, i64 h_a_n GO_FAULTS) {
 	T_4_f32 h_by_1 = h_by;
-	i64 h_i = (i64)INDEX(0);
-	if (h_i >= h_a_n / 4) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i >= (GO_INT)h_a_n / 4) {
 		return;
 	}
 	if (h_i % 4 == 0) {
-		GO_ORDERED GO_UNROLL(3) for (i64 h_k = 0; h_k < 3; h_k++) {
-			h_by_1.a[GO_AT((i64)(1 + (u64)h_k), 4, 23)] = 0.0f;
+		GO_ORDERED GO_UNROLL(3) for (GO_INT h_k = 0; h_k < 3; h_k++) {
+			h_by_1.a[GO_AT(1 + h_k, 4, 23)] = 0.0f;
 		}
 	}
-	GO_ORDERED GO_UNROLL(4) for (i64 h_j = 0; h_j < 4; h_j++) {
-		i64 v_3 = (i64)(4 * (u64)h_i + (u64)h_j);
+	GO_ORDERED GO_UNROLL(4) for (GO_INT h_j = 0; h_j < 4; h_j++) {
+		GO_INT v_3 = (GO_INT)(4 * (GO_UINT)h_i + (GO_UINT)h_j);
 		h_a[GO_AT(v_3, h_a_n, 24)] = h_a[GO_AT(v_3, h_a_n, 24)] * h_by_1.a[GO_AT(h_j, 4, 24)];
 	}
 	GO_LOOPED

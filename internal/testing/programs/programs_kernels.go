@@ -54,11 +54,11 @@ var kernels = kernel.New(kernel.Source{Name: "programs", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { pull(t, neighbours, near, particles, sums) })
 	}),
 }, Indexes: []string{"programs.go:15", "programs.go:16", "programs.go:29", "programs.go:32", "programs.go:34", "programs.go:36", "programs.go:37", "programs.go:40"}, Kernels: map[string]kernel.Written{
-	"fourier[complex64]": {Code: "k_fourier_complex64", Params: []string{"p", "roots", "len(roots)", "x", "len(x)", "y", "len(y)"}, Types: 1,
+	"fourier[complex64]": {Code: "k_fourier_complex64", Params: []string{"p", "roots", "len(roots)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}}, Types: 1,
 		Footprint: kernel.Footprint{Why: "programs.go:16: threads may write elements of y that threads of another t.Global(0) use", Of: fourier_complex64Footprint}},
-	"fourier[complex128]": {Code: "k_fourier_complex128", Params: []string{"p", "roots", "len(roots)", "x", "len(x)", "y", "len(y)"}, Types: 2,
+	"fourier[complex128]": {Code: "k_fourier_complex128", Params: []string{"p", "roots", "len(roots)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}}, Types: 2,
 		Footprint: kernel.Footprint{Why: "programs.go:16: threads may write elements of y that threads of another t.Global(0) use", Of: fourier_complex64Footprint}},
-	"pull": {Code: "k_pull", Params: []string{"neighbours", "len(neighbours)", "near", "len(near)", "particles", "len(particles)", "sums", "len(sums)"}, Rounds: [][]int{{1048576}}, RoundsAt: "programs.go:29",
+	"pull": {Code: "k_pull", Params: []string{"neighbours", "len(neighbours)", "near", "len(near)", "particles", "len(particles)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}}, Rounds: [][]int{{1048576}}, RoundsAt: "programs.go:29",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pullFootprint}},
 }, Format: 3, Sources: []string{
 	"./ complex128,complex64,float32,int,int32,len programs",
@@ -79,7 +79,7 @@ typedef u8 go_size_T_4_f32[sizeof(T_4_f32) == 16 ? 1 : -1];
 #ifdef HALYARD_FLOAT64
 FUNCTION go_complex64 go_complex64_mul(go_complex64 x, go_complex64 y) { go_complex64 z; f64 a = x.re, b = x.im, c = y.re, d = y.im; z.re = (f32)(a * c - b * d); z.im = (f32)(a * d + b * c); return z; }
 #endif
-FUNCTION i64 go_div_i64(i64 x, i64 y) { i64 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i64)((u64)0 - (u64)x) : y == 0 ? 0 : q; }
+FUNCTION GO_INT go_div_GO_INT(GO_INT x, GO_INT y) { GO_INT q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (GO_INT)((GO_UINT)0 - (GO_UINT)x) : y == 0 ? 0 : q; }
 FUNCTION go_complex64 go_complex64_add(go_complex64 x, go_complex64 y) { go_complex64 z; z.re = x.re + y.re; z.im = x.im + y.im; return z; }
 FUNCTION go_complex64 go_complex64_sub(go_complex64 x, go_complex64 y) { go_complex64 z; z.re = x.re - y.re; z.im = x.im - y.im; return z; }
 #ifdef HALYARD_FLOAT64
@@ -89,25 +89,25 @@ FUNCTION go_complex128 go_complex128_sub(go_complex128 x, go_complex128 y) { go_
 
 #if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_fourier_complex64(i64 h_p, const GLOBAL go_complex64 *h_roots, i64 h_roots_n, const GLOBAL go_complex64 *h_x, i64 h_x_n, GLOBAL go_complex64 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_roots_n)) {
-		i64 h_i = (i64)INDEX(0);
-		i64 h_k = h_i & (i64)((u64)h_p - 1);
+	if (GO_WHOLE((GO_INT)h_roots_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		GO_INT h_k = h_i & (GO_INT)((GO_UINT)(GO_INT)h_p - 1);
 		go_complex64 h_a = h_x[GO_AT(h_i, h_x_n, 0)];
-		go_complex64 h_b = go_complex64_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, h_p)), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
-		i64 v_1 = (i64)(2 * (u64)h_i - (u64)h_k);
-		i64 v_2 = (i64)(2 * (u64)h_i - (u64)h_k + (u64)h_p);
+		go_complex64 h_b = go_complex64_mul(h_roots[GO_AT((GO_INT)((GO_UINT)h_k * (GO_UINT)go_div_GO_INT((GO_INT)h_roots_n, (GO_INT)h_p)), h_roots_n, 0)], h_x[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_roots_n), h_x_n, 0)]);
+		GO_INT v_1 = (GO_INT)(2 * (GO_UINT)h_i - (GO_UINT)h_k);
+		GO_INT v_2 = (GO_INT)(2 * (GO_UINT)h_i - (GO_UINT)h_k + (GO_UINT)(GO_INT)h_p);
 		go_complex64 v_3 = go_complex64_add(h_a, h_b);
 		go_complex64 v_4 = go_complex64_sub(h_a, h_b);
 		GO_ONCE(h_y[GO_AT(v_1, h_y_n, 1)]) = v_3;
 		GO_ONCE(h_y[GO_AT(v_2, h_y_n, 1)]) = v_4;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_roots_n) {
-			i64 h_k = h_i & (i64)((u64)h_p - 1);
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_roots_n) {
+			GO_INT h_k = h_i & (GO_INT)((GO_UINT)(GO_INT)h_p - 1);
 			go_complex64 h_a = h_x[GO_AT(h_i, h_x_n, 0)];
-			go_complex64 h_b = go_complex64_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, h_p)), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
-			i64 v_1 = (i64)(2 * (u64)h_i - (u64)h_k);
-			i64 v_2 = (i64)(2 * (u64)h_i - (u64)h_k + (u64)h_p);
+			go_complex64 h_b = go_complex64_mul(h_roots[GO_AT((GO_INT)((GO_UINT)h_k * (GO_UINT)go_div_GO_INT((GO_INT)h_roots_n, (GO_INT)h_p)), h_roots_n, 0)], h_x[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_roots_n), h_x_n, 0)]);
+			GO_INT v_1 = (GO_INT)(2 * (GO_UINT)h_i - (GO_UINT)h_k);
+			GO_INT v_2 = (GO_INT)(2 * (GO_UINT)h_i - (GO_UINT)h_k + (GO_UINT)(GO_INT)h_p);
 			go_complex64 v_3 = go_complex64_add(h_a, h_b);
 			go_complex64 v_4 = go_complex64_sub(h_a, h_b);
 			GO_ONCE(h_y[GO_AT(v_1, h_y_n, 1)]) = v_3;
@@ -119,25 +119,25 @@ KERNEL void k_fourier_complex64(i64 h_p, const GLOBAL go_complex64 *h_roots, i64
 
 #if !defined(GO_TYPES) || GO_TYPES == 2
 KERNEL void k_fourier_complex128(i64 h_p, const GLOBAL go_complex128 *h_roots, i64 h_roots_n, const GLOBAL go_complex128 *h_x, i64 h_x_n, GLOBAL go_complex128 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_roots_n)) {
-		i64 h_i = (i64)INDEX(0);
-		i64 h_k = h_i & (i64)((u64)h_p - 1);
+	if (GO_WHOLE((GO_INT)h_roots_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		GO_INT h_k = h_i & (GO_INT)((GO_UINT)(GO_INT)h_p - 1);
 		go_complex128 h_a = h_x[GO_AT(h_i, h_x_n, 0)];
-		go_complex128 h_b = go_complex128_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, h_p)), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
-		i64 v_1 = (i64)(2 * (u64)h_i - (u64)h_k);
-		i64 v_2 = (i64)(2 * (u64)h_i - (u64)h_k + (u64)h_p);
+		go_complex128 h_b = go_complex128_mul(h_roots[GO_AT((GO_INT)((GO_UINT)h_k * (GO_UINT)go_div_GO_INT((GO_INT)h_roots_n, (GO_INT)h_p)), h_roots_n, 0)], h_x[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_roots_n), h_x_n, 0)]);
+		GO_INT v_1 = (GO_INT)(2 * (GO_UINT)h_i - (GO_UINT)h_k);
+		GO_INT v_2 = (GO_INT)(2 * (GO_UINT)h_i - (GO_UINT)h_k + (GO_UINT)(GO_INT)h_p);
 		go_complex128 v_3 = go_complex128_add(h_a, h_b);
 		go_complex128 v_4 = go_complex128_sub(h_a, h_b);
 		GO_ONCE(h_y[GO_AT(v_1, h_y_n, 1)]) = v_3;
 		GO_ONCE(h_y[GO_AT(v_2, h_y_n, 1)]) = v_4;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_roots_n) {
-			i64 h_k = h_i & (i64)((u64)h_p - 1);
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_roots_n) {
+			GO_INT h_k = h_i & (GO_INT)((GO_UINT)(GO_INT)h_p - 1);
 			go_complex128 h_a = h_x[GO_AT(h_i, h_x_n, 0)];
-			go_complex128 h_b = go_complex128_mul(h_roots[GO_AT((i64)((u64)h_k * (u64)go_div_i64(h_roots_n, h_p)), h_roots_n, 0)], h_x[GO_AT((i64)((u64)h_i + (u64)h_roots_n), h_x_n, 0)]);
-			i64 v_1 = (i64)(2 * (u64)h_i - (u64)h_k);
-			i64 v_2 = (i64)(2 * (u64)h_i - (u64)h_k + (u64)h_p);
+			go_complex128 h_b = go_complex128_mul(h_roots[GO_AT((GO_INT)((GO_UINT)h_k * (GO_UINT)go_div_GO_INT((GO_INT)h_roots_n, (GO_INT)h_p)), h_roots_n, 0)], h_x[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_roots_n), h_x_n, 0)]);
+			GO_INT v_1 = (GO_INT)(2 * (GO_UINT)h_i - (GO_UINT)h_k);
+			GO_INT v_2 = (GO_INT)(2 * (GO_UINT)h_i - (GO_UINT)h_k + (GO_UINT)(GO_INT)h_p);
 			go_complex128 v_3 = go_complex128_add(h_a, h_b);
 			go_complex128 v_4 = go_complex128_sub(h_a, h_b);
 			GO_ONCE(h_y[GO_AT(v_1, h_y_n, 1)]) = v_3;
@@ -161,22 +161,22 @@ KERNEL void k_pull(const GLOBAL i32 *h_neighbours, i64 h_neighbours_n, const GLO
 		BARRIER();
 	}
 	i64 h_k = 0;
-	GO_ORDERED for (; h_k < (i64)(1 + (u64)(i64)h_neighbours[GO_AT((i64)BLOCK(0), h_neighbours_n, 2)]); h_k += 1) {
-		i64 h_box = (i64)BLOCK(0);
-		if (h_k > 0) {
-			h_box = (i64)h_near[GO_AT((i64)(26 * (u64)h_box + (u64)h_k - 1), h_near_n, 3)];
+	GO_ORDERED for (; h_k < (i64)(1 + (u64)(GO_INT)h_neighbours[GO_AT((GO_INT)BLOCK(0), h_neighbours_n, 2)]); h_k += 1) {
+		GO_INT h_box = (GO_INT)BLOCK(0);
+		if ((GO_INT)h_k > 0) {
+			h_box = (GO_INT)h_near[GO_AT((GO_INT)(26 * (GO_UINT)h_box + (GO_UINT)(GO_INT)h_k - 1), h_near_n, 3)];
 		}
-		GO_ONCE(h_shared.a[GO_AT((i64)THREAD(0), 16, 4)]) = h_particles[GO_AT((i64)((u64)h_box * 16 + THREAD(0)), h_particles_n, 4)];
+		GO_ONCE(h_shared.a[GO_AT((GO_INT)THREAD(0), 16, 4)]) = h_particles[GO_AT((GO_INT)((GO_UINT)h_box * 16 + (GO_UINT)THREAD(0)), h_particles_n, 4)];
 		BARRIER();
-		T_4_f32 h_me = h_particles[GO_AT((i64)INDEX(0), h_particles_n, 5)];
-		GO_ORDERED for (i64 h__ = 0; h__ < 16; h__++) {
+		T_4_f32 h_me = h_particles[GO_AT((GO_INT)INDEX(0), h_particles_n, 5)];
+		GO_ORDERED for (GO_INT h__ = 0; h__ < 16; h__++) {
 			T_4_f32 h_other = GO_ONCE(h_shared.a[GO_AT(h__, 16, 6)]);
 			f32 h_x = h_me.a[0] - h_other.a[0];
 			f32 h_y = h_me.a[1] - h_other.a[1];
 			f32 h_z = h_me.a[2] - h_other.a[2];
 			f32 h_r = h_x * h_x + h_y * h_y + h_z * h_z;
 			if (h_r < 1.0f) {
-				h_sums[GO_AT((i64)INDEX(0), h_sums_n, 7)] = GO_ONCE(h_sums[GO_AT((i64)INDEX(0), h_sums_n, 7)]) + h_other.a[3] * (1.0f - h_r);
+				h_sums[GO_AT((GO_INT)INDEX(0), h_sums_n, 7)] = GO_ONCE(h_sums[GO_AT((GO_INT)INDEX(0), h_sums_n, 7)]) + h_other.a[3] * (1.0f - h_r);
 			}
 		}
 		BARRIER();

@@ -71,13 +71,13 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:41", "random.go:42", "random.go:55"}, Kernels: map[string]kernel.Written{
-	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"}, Rounds: [][]int{{1048576}}, RoundsAt: "random.go:17",
+	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}, {9}}, Rounds: [][]int{{1048576}}, RoundsAt: "random.go:17",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: numbersFootprint}},
-	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "rand.go:82",
+	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1048576}}, RoundsAt: "rand.go:82",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: normalsFootprint}},
-	"philox": {Code: "k_philox", Params: []string{"in", "len(in)", "out", "len(out)"},
+	"philox": {Code: "k_philox", Params: []string{"in", "len(in)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: philoxFootprint}},
-	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}, Rounds: [][]int{{2}, {31, 1}}, RoundsAt: "random.go:53",
+	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}, Most: 2147418112, Sizes: [][]int{{3}}, Rounds: [][]int{{2}, {31, 1}}, RoundsAt: "random.go:53",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: estimateFootprint}},
 }, Format: 3, Sources: []string{
 	"../../../kernel/grid/rand/ float32,float64,int,int32,int64,max,uint32,uint64 rand",
@@ -101,7 +101,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 }, Portable: `typedef struct { u64 h_seed; u64 h_stream; u64 h_blocks; u32 h_a; u32 h_b; u32 h_c; u32 h_left; } T_Rand;
 typedef struct { u32 a[4]; } T_4_u32;
 typedef struct { u32 a[2]; } T_2_u32;
-FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
+FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }
 FUNCTION u64 go_high(u64 x, u64 y) { u64 a = x >> 32, b = x & 0xffffffff, c = y >> 32, d = y & 0xffffffff, m = a * d + (b * d >> 32), n = (m & 0xffffffff) + b * c; return a * c + (m >> 32) + (n >> 32); }
 #ifdef HALYARD_OPENCL
 #define GO_F64_BITS(x) as_ulong((f64)(x))
@@ -111,7 +111,7 @@ FUNCTION u64 go_high(u64 x, u64 y) { u64 a = x >> 32, b = x & 0xffffffff, c = y 
 #define GO_BITS_F64(x) __longlong_as_double((i64)(x))
 #endif
 
-FUNCTION T_Rand f_New(u64 h_seed, i64 h_stream) {
+FUNCTION T_Rand f_New(u64 h_seed, GO_INT h_stream) {
 	T_Rand v_1 = {0};
 	v_1.h_seed = h_seed;
 	v_1.h_stream = (u64)h_stream;
@@ -125,12 +125,12 @@ FUNCTION T_4_u32 f_Philox(T_4_u32 h_counter, T_2_u32 h_key) {
 	u32 h_d = h_counter.a[3];
 	u32 h_k = h_key.a[0];
 	u32 h_l = h_key.a[1];
-	for (i64 v_2 = 0; v_2 < 10; v_2++) {
+	for (GO_INT v_2 = 0; v_2 < 10; v_2++) {
 		u64 h_p = (u64)h_a * (u64)3528531795;
 		u64 h_q = (u64)h_c * (u64)3449720151;
-		u32 v_3 = (u32)(h_q >> 32) ^ h_b ^ h_k;
+		u32 v_3 = (u32)(GO_UINT)(h_q >> 32) ^ h_b ^ h_k;
 		u32 v_4 = (u32)h_q;
-		u32 v_5 = (u32)(h_p >> 32) ^ h_d ^ h_l;
+		u32 v_5 = (u32)(GO_UINT)(h_p >> 32) ^ h_d ^ h_l;
 		u32 v_6 = (u32)h_p;
 		h_a = v_3;
 		h_b = v_4;
@@ -149,13 +149,13 @@ FUNCTION T_4_u32 f_Philox(T_4_u32 h_counter, T_2_u32 h_key) {
 
 FUNCTION u32 f_block(T_Rand *h_r) {
 	T_4_u32 v_1 = {0};
-	v_1.a[0] = (u32)(*h_r).h_blocks;
-	v_1.a[1] = (u32)((*h_r).h_blocks >> 32);
-	v_1.a[2] = (u32)(*h_r).h_stream;
-	v_1.a[3] = (u32)((*h_r).h_stream >> 32);
+	v_1.a[0] = (u32)(GO_UINT)(*h_r).h_blocks;
+	v_1.a[1] = (u32)(GO_UINT)((*h_r).h_blocks >> 32);
+	v_1.a[2] = (u32)(GO_UINT)(*h_r).h_stream;
+	v_1.a[3] = (u32)(GO_UINT)((*h_r).h_stream >> 32);
 	T_2_u32 v_2 = {0};
-	v_2.a[0] = (u32)(*h_r).h_seed;
-	v_2.a[1] = (u32)((*h_r).h_seed >> 32);
+	v_2.a[0] = (u32)(GO_UINT)(*h_r).h_seed;
+	v_2.a[1] = (u32)(GO_UINT)((*h_r).h_seed >> 32);
 	T_4_u32 h_x = f_Philox(v_1, v_2);
 	(*h_r).h_blocks = (*h_r).h_blocks + 1;
 	u32 v_3 = h_x.a[1];
@@ -188,10 +188,10 @@ FUNCTION u64 f_Uint64(T_Rand *h_r) {
 	return (u64)((u64)(u64)h_high << 32) | (u64)h_low;
 }
 
-FUNCTION i64 f_IntN(T_Rand *h_r, i64 h_n) {
+FUNCTION i64 f_IntN(T_Rand *h_r, GO_INT h_n) {
 	u64 v_1 = f_Uint64(&(*h_r));
 	u64 v_2 = v_1;
-	u64 v_3 = (u64)go_max_i64(h_n, 0);
+	u64 v_3 = (GO_UINT)go_max_GO_INT(h_n, 0);
 	u64 v_4 = go_high(v_2, v_3);
 	u64 v_5 = v_2 * v_3;
 	u64 h_high = v_4;
@@ -210,40 +210,40 @@ FUNCTION f64 f_Float64(T_Rand *h_r) {
 }
 
 KERNEL void k_numbers(u64 h_seed, i32 h_n, GLOBAL u32 *h_words, i64 h_words_n, GLOBAL u64 *h_wide, i64 h_wide_n, GLOBAL f32 *h_singles, i64 h_singles_n, GLOBAL f64 *h_doubles, i64 h_doubles_n GO_FAULTS) {
-	if (GO_WHOLE(h_words_n)) {
-		i64 h_i = (i64)INDEX(0);
-		T_Rand v_1 = f_New(h_seed, (i64)((u64)h_i - 1));
+	if (GO_WHOLE((GO_INT)h_words_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		T_Rand v_1 = f_New(h_seed, h_i - 1);
 		T_Rand h_r = v_1;
 		if (GO_APART) {
-			i64 v_3 = h_i % 7;
-			GO_ORDERED for (i64 v_4 = 0; v_4 < v_3; v_4++) {
+			GO_INT v_3 = h_i % 7;
+			GO_ORDERED for (GO_INT v_4 = 0; v_4 < v_3; v_4++) {
 				f_Uint32(&h_r);
 			}
 		}
 		u32 v_5 = f_Uint32(&h_r);
 		h_words[GO_AT(h_i, h_words_n, 0)] = v_5;
 		u64 v_6 = f_Uint64(&h_r);
-		i64 v_7 = f_IntN(&h_r, (i64)h_n);
+		i64 v_7 = f_IntN(&h_r, (GO_INT)h_n);
 		h_wide[GO_AT(h_i, h_wide_n, 1)] = v_6 ^ (u64)v_7;
 		f32 v_8 = f_Float32(&h_r);
 		h_singles[GO_AT(h_i, h_singles_n, 2)] = v_8;
 		f64 v_9 = f_Float64(&h_r);
 		h_doubles[GO_AT(h_i, h_doubles_n, 3)] = v_9;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_words_n) {
-			T_Rand v_1 = f_New(h_seed, (i64)((u64)h_i - 1));
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_words_n) {
+			T_Rand v_1 = f_New(h_seed, h_i - 1);
 			T_Rand h_r = v_1;
 			if (GO_APART) {
-				i64 v_11 = h_i % 7;
-				GO_ORDERED for (i64 v_4 = 0; v_4 < v_11; v_4++) {
+				GO_INT v_11 = h_i % 7;
+				GO_ORDERED for (GO_INT v_4 = 0; v_4 < v_11; v_4++) {
 					f_Uint32(&h_r);
 				}
 			}
 			u32 v_5 = f_Uint32(&h_r);
 			h_words[GO_AT(h_i, h_words_n, 0)] = v_5;
 			u64 v_6 = f_Uint64(&h_r);
-			i64 v_7 = f_IntN(&h_r, (i64)h_n);
+			i64 v_7 = f_IntN(&h_r, (GO_INT)h_n);
 			h_wide[GO_AT(h_i, h_wide_n, 1)] = v_6 ^ (u64)v_7;
 			f32 v_8 = f_Float32(&h_r);
 			h_singles[GO_AT(h_i, h_singles_n, 2)] = v_8;
@@ -256,7 +256,7 @@ KERNEL void k_numbers(u64 h_seed, i32 h_n, GLOBAL u32 *h_words, i64 h_words_n, G
 
 FUNCTION f64 f_log(f64 h_x) {
 	u64 h_b = GO_F64_BITS(h_x);
-	i64 h_exponent = (i64)((u64)(i64)(h_b >> 52) - 1023);
+	i64 h_exponent = (GO_INT)(GO_UINT)(h_b >> 52) - 1023;
 	f64 h_m = GO_BITS_F64(((u64)((u64)h_b << 12) >> 12) | (u64)4607182418800017408);
 	if (h_m > 1.4142135623730951) {
 		h_m = h_m * 0.5;
@@ -265,7 +265,7 @@ FUNCTION f64 f_log(f64 h_x) {
 	f64 h_f = (h_m - 1.0) / (h_m + 1.0);
 	f64 h_s = h_f * h_f;
 	f64 h_sum = 0.0;
-	GO_ORDERED for (i64 h_n = 21; h_n > 1; h_n = (i64)((u64)h_n + -2)) {
+	GO_ORDERED for (GO_INT h_n = 21; h_n > 1; h_n = (GO_INT)((GO_UINT)h_n + -2)) {
 		h_sum = (h_sum + 1.0 / (f64)h_n) * h_s;
 	}
 	return (f64)h_exponent * 0.6931471805599453 + 2.0 * h_f * (1.0 + h_sum);
@@ -288,15 +288,15 @@ FUNCTION f64 f_NormFloat64(T_Rand *h_r) {
 }
 
 KERNEL void k_normals(u64 h_seed, GLOBAL f64 *h_x, i64 h_x_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		T_Rand v_1 = f_New(h_seed, h_i);
 		T_Rand h_r = v_1;
 		f64 v_2 = f_NormFloat64(&h_r);
 		h_x[GO_AT(h_i, h_x_n, 4)] = v_2;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_x_n) {
 			T_Rand v_1 = f_New(h_seed, h_i);
 			T_Rand h_r = v_1;
 			f64 v_2 = f_NormFloat64(&h_r);
@@ -308,28 +308,28 @@ KERNEL void k_normals(u64 h_seed, GLOBAL f64 *h_x, i64 h_x_n GO_FAULTS) {
 #endif
 
 KERNEL void k_philox(const GLOBAL u32 *h_in, i64 h_in_n, GLOBAL u32 *h_out, i64 h_out_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_out_n / 4) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_out_n / 4) {
 		T_4_u32 v_1 = {0};
-		v_1.a[0] = h_in[GO_AT((i64)(6 * (u64)h_i), h_in_n, 5)];
-		v_1.a[1] = h_in[GO_AT((i64)(6 * (u64)h_i + 1), h_in_n, 5)];
-		v_1.a[2] = h_in[GO_AT((i64)(6 * (u64)h_i + 2), h_in_n, 5)];
-		v_1.a[3] = h_in[GO_AT((i64)(6 * (u64)h_i + 3), h_in_n, 5)];
+		v_1.a[0] = h_in[GO_AT((GO_INT)(6 * (GO_UINT)h_i), h_in_n, 5)];
+		v_1.a[1] = h_in[GO_AT((GO_INT)(6 * (GO_UINT)h_i + 1), h_in_n, 5)];
+		v_1.a[2] = h_in[GO_AT((GO_INT)(6 * (GO_UINT)h_i + 2), h_in_n, 5)];
+		v_1.a[3] = h_in[GO_AT((GO_INT)(6 * (GO_UINT)h_i + 3), h_in_n, 5)];
 		T_2_u32 v_2 = {0};
-		v_2.a[0] = h_in[GO_AT((i64)(6 * (u64)h_i + 4), h_in_n, 5)];
-		v_2.a[1] = h_in[GO_AT((i64)(6 * (u64)h_i + 5), h_in_n, 5)];
+		v_2.a[0] = h_in[GO_AT((GO_INT)(6 * (GO_UINT)h_i + 4), h_in_n, 5)];
+		v_2.a[1] = h_in[GO_AT((GO_INT)(6 * (GO_UINT)h_i + 5), h_in_n, 5)];
 		T_4_u32 h_x = f_Philox(v_1, v_2);
-		GO_ORDERED GO_UNROLL(4) for (i64 h_j = 0; h_j < 4; h_j++) {
+		GO_ORDERED GO_UNROLL(4) for (GO_INT h_j = 0; h_j < 4; h_j++) {
 			u32 h_v = h_x.a[GO_AT(h_j, 4, 6)];
-			h_out[GO_AT((i64)(4 * (u64)h_i + (u64)h_j), h_out_n, 7)] = h_v;
+			h_out[GO_AT((GO_INT)(4 * (GO_UINT)h_i + (GO_UINT)h_j), h_out_n, 7)] = h_v;
 		}
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_estimate(u64 h_seed, i32 h_points, GLOBAL u32 *h_inside, i64 h_inside_n GO_FAULTS) {
-	if (GO_WHOLE(h_inside_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_inside_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		T_Rand v_1 = f_New(h_seed, h_i);
 		T_Rand h_r = v_1;
 		GO_ORDERED for (i32 v_3 = 0; v_3 < h_points; v_3++) {
@@ -340,8 +340,8 @@ KERNEL void k_estimate(u64 h_seed, i32 h_points, GLOBAL u32 *h_inside, i64 h_ins
 			}
 		}
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_inside_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_inside_n) {
 			T_Rand v_1 = f_New(h_seed, h_i);
 			T_Rand h_r = v_1;
 			GO_ORDERED for (i32 v_3 = 0; v_3 < h_points; v_3++) {

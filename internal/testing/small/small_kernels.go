@@ -19,7 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if saxpyVectors != nil {
-					row = saxpyVectors(row, a, x, y)
+					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
+						continue
+					}
 				}
 				saxpyRow(row, a, x, y)
 			}
@@ -35,7 +37,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if paintVectors != nil {
-					row = paintVectors(row, f, image)
+					if row = paintVectors(row, f, image); row.First() >= row.End {
+						continue
+					}
 				}
 				paintRow(row, f, image)
 			}
@@ -63,7 +67,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if numberVectors != nil {
-					row = numberVectors(row, out)
+					if row = numberVectors(row, out); row.First() >= row.End {
+						continue
+					}
 				}
 				numberRow(row, out)
 			}
@@ -100,17 +106,17 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39", "small.go:50", "small.go:56", "small.go:57", "small.go:64"}, Kernels: map[string]kernel.Written{
-	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"},
+	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
-	"paint": {Code: "k_paint", Params: []string{"f", "image", "len(image)"}, Dims: 2, DimsAt: "small.go:20",
+	"paint": {Code: "k_paint", Params: []string{"f", "image", "len(image)"}, Most: 2147418112, Sizes: [][]int{{2}}, Dims: 2, DimsAt: "small.go:20",
 		Footprint: kernel.Footprint{Why: "small.go:24: the index of image is not t.Global(1) times a number that is the same for all threads, and a rest", Of: paintFootprint}},
-	"pairs": {Code: "k_pairs", Params: []string{"from", "len(from)", "sums", "len(sums)"},
+	"pairs": {Code: "k_pairs", Params: []string{"from", "len(from)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pairsFootprint}},
-	"number": {Code: "k_number", Params: []string{"out", "len(out)"},
+	"number": {Code: "k_number", Params: []string{"out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: numberFootprint}},
-	"step": {Code: "k_step", Params: []string{"dt", "bodies", "len(bodies)"},
+	"step": {Code: "k_step", Params: []string{"dt", "bodies", "len(bodies)"}, Most: 2147418112, Sizes: [][]int{{2}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
-	"mirror": {Code: "k_mirror", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "small.go:63",
+	"mirror": {Code: "k_mirror", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "small.go:63",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mirrorFootprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,float32,int,int32,len small",
@@ -129,58 +135,58 @@ typedef struct { T_2_f32 h_At; T_2_f32 h_Speed; u8 h_Fixed; } T_Body;
 typedef u8 go_size_T_Body[sizeof(T_Body) == 20 ? 1 : -1];
 
 KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	if (GO_WHOLE(h_y_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_y_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_y_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_y_n) {
 			h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 		}
 	}
 }
 
 KERNEL void k_paint(T_Frame h_f, GLOBAL i32 *h_image, i64 h_image_n GO_FAULTS) {
-	i64 h_x = (i64)INDEX(0);
-	i64 h_y = (i64)INDEX(1);
-	i64 h_w = (i64)h_f.h_Width;
-	if (h_x >= h_w || h_y >= (i64)h_f.h_Height) {
+	GO_INT h_x = (GO_INT)INDEX(0);
+	GO_INT h_y = (GO_INT)INDEX(1);
+	GO_INT h_w = (GO_INT)h_f.h_Width;
+	if (h_x >= h_w || h_y >= (GO_INT)h_f.h_Height) {
 		return;
 	}
-	h_image[GO_AT((i64)((u64)h_y * (u64)h_w + (u64)h_x), h_image_n, 1)] = (i32)(i64)(10 * (u64)h_y + (u64)h_x);
+	h_image[GO_AT((GO_INT)((GO_UINT)h_y * (GO_UINT)h_w + (GO_UINT)h_x), h_image_n, 1)] = (i32)(GO_INT)(10 * (GO_UINT)h_y + (GO_UINT)h_x);
 }
 
 KERNEL void k_pairs(const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	i64 h_n = h_from_n / 2;
-	i64 h_i = (i64)INDEX(0);
+	GO_INT h_n = (GO_INT)h_from_n / 2;
+	GO_INT h_i = (GO_INT)INDEX(0);
 	if (h_i < h_n) {
-		h_sums[GO_AT(h_i, h_sums_n, 2)] = (i32)((u32)h_from[GO_AT((i64)(2 * (u64)h_i), h_from_n, 2)] + (u32)h_from[GO_AT((i64)(2 * (u64)h_i + 1), h_from_n, 2)]);
+		h_sums[GO_AT(h_i, h_sums_n, 2)] = (i32)((u32)h_from[GO_AT((GO_INT)(2 * (GO_UINT)h_i), h_from_n, 2)] + (u32)h_from[GO_AT((GO_INT)(2 * (GO_UINT)h_i + 1), h_from_n, 2)]);
 	}
 }
 
 KERNEL void k_number(GLOBAL i32 *h_out, i64 h_out_n GO_FAULTS) {
-	h_out[GO_AT((i64)INDEX(0), h_out_n, 3)] = (i32)(i64)INDEX(0);
+	h_out[GO_AT((GO_INT)INDEX(0), h_out_n, 3)] = (i32)(GO_INT)INDEX(0);
 }
 
 FUNCTION void f_move(GLOBAL T_Body *h_b, f32 h_dt GO_FAULTS) {
-	GO_ORDERED for (i64 h_d = 0; h_d < 2; h_d++) {
+	GO_ORDERED for (GO_INT h_d = 0; h_d < 2; h_d++) {
 		GO_ONCE((*h_b).h_At.a[GO_AT(h_d, 2, 4)]) = (*h_b).h_At.a[GO_AT(h_d, 2, 4)] + h_dt * (*h_b).h_Speed.a[GO_AT(h_d, 2, 4)];
 	}
 }
 
 KERNEL void k_step(f32 h_dt, GLOBAL T_Body *h_bodies, i64 h_bodies_n GO_FAULTS) {
-	i64 h_i = (i64)INDEX(0);
-	if (h_i < h_bodies_n && !(h_bodies[GO_AT(h_i, h_bodies_n, 5)].h_Fixed != 0)) {
+	GO_INT h_i = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_bodies_n && !(h_bodies[GO_AT(h_i, h_bodies_n, 5)].h_Fixed != 0)) {
 		f_move(&h_bodies[GO_AT(h_i, h_bodies_n, 6)], h_dt GO_PASS);
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_mirror(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL f32 *h_to, i64 h_to_n, i64 h_to_m GO_FAULTS) {
-	i64 h_i = (i64)INDEX(1);
-	i64 h_j = (i64)INDEX(0);
-	if (h_i < h_to_n && h_j < h_to_m) {
-		h_to[GO_CELL(h_i, h_j, h_to_n, h_to_m, 7)] = h_from[GO_CELL(h_i, (i64)((u64)h_to_m - 1 - (u64)h_j), h_from_n, h_from_m, 7)];
+	GO_INT h_i = (GO_INT)INDEX(1);
+	GO_INT h_j = (GO_INT)INDEX(0);
+	if (h_i < (GO_INT)h_to_n && h_j < (GO_INT)h_to_m) {
+		h_to[GO_CELL_OF(h_i, h_j, h_to_n, h_to_m, 7)] = h_from[GO_CELL_OF(h_i, (GO_INT)h_to_m - 1 - h_j, h_from_n, h_from_m, 7)];
 	}
 }
 `})
@@ -351,7 +357,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:355
+//line small_kernels.go:361
 				}
 				{
 					at := at + 1
@@ -361,7 +367,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:365
+//line small_kernels.go:371
 				}
 			}
 			if at < count {
@@ -371,7 +377,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:375
+//line small_kernels.go:381
 			}
 			x_ = to - 1
 			continue
@@ -380,7 +386,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:384
+//line small_kernels.go:390
 	}
 }
 
@@ -412,7 +418,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:416
+//line small_kernels.go:422
 			}
 			x_ = to - 1
 			continue
@@ -423,7 +429,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:427
+//line small_kernels.go:433
 	}
 }
 
@@ -449,7 +455,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; true || i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:453
+//line small_kernels.go:459
 			}
 			x = to - 1
 			continue
@@ -459,7 +465,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:463
+//line small_kernels.go:469
 	}
 }
 
@@ -483,7 +489,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:487
+//line small_kernels.go:493
 				}
 				{
 					at := at + 1
@@ -491,7 +497,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:495
+//line small_kernels.go:501
 				}
 			}
 			if at < count {
@@ -499,14 +505,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:503
+//line small_kernels.go:509
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:510
+//line small_kernels.go:516
 	}
 }
 
@@ -532,7 +538,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:536
+//line small_kernels.go:542
 				}
 				{
 					at := at + 1
@@ -542,7 +548,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:546
+//line small_kernels.go:552
 				}
 			}
 			if at < count {
@@ -552,7 +558,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:556
+//line small_kernels.go:562
 			}
 			x = to - 1
 			continue
@@ -561,7 +567,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:565
+//line small_kernels.go:571
 	}
 }
 
@@ -591,7 +597,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:595
+//line small_kernels.go:601
 				}
 				{
 					at := at + 1
@@ -601,7 +607,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:605
+//line small_kernels.go:611
 				}
 			}
 			if at < count {
@@ -611,7 +617,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 				if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 					to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 				}
-//line small_kernels.go:615
+//line small_kernels.go:621
 			}
 			x = to_ - 1
 			continue
@@ -620,7 +626,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 		if i, j := r.Y, x; i < to.Rows() && j < to.Cols() {
 			to.Set(i, j, from.At(i, to.Cols()-1-j))
 		}
-//line small_kernels.go:624
+//line small_kernels.go:630
 	}
 }
 

@@ -41,10 +41,10 @@ var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
 			look(t, rows, from, sums, floats)
 		}
 	}),
-}, Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:74", "tables.go:75", "tables.go:113", "tables.go:115", "tables.go:123", "tables.go:124", "tables.go:125", "tables.go:128", "tables.go:131", "tables.go:133", "tables.go:134", "tables.go:140"}, Kernels: map[string]kernel.Written{
-	"digest": {Code: "k_digest", Params: []string{"messages", "len(messages)", "sums", "len(sums)"},
+}, Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:74", "tables.go:75", "tables.go:113", "tables.go:115", "tables.go:123", "tables.go:124", "tables.go:125", "tables.go:128", "tables.go:129", "tables.go:131", "tables.go:133", "tables.go:134", "tables.go:140"}, Kernels: map[string]kernel.Written{
+	"digest": {Code: "k_digest", Params: []string{"messages", "len(messages)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: digestFootprint}},
-	"look": {Code: "k_look", Params: []string{"rows", "len(rows)", "from", "len(from)", "sums", "len(sums)", "floats", "len(floats)"},
+	"look": {Code: "k_look", Params: []string{"rows", "len(rows)", "from", "len(from)", "sums", "len(sums)", "floats", "len(floats)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: lookFootprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,complex,complex128,complex64,float32,float64,imag,int,int32,int64,int8,len,real,true,uint16,uint32,uint64,uint8 tables",
@@ -114,20 +114,20 @@ FUNCTION i64 go_shl_i64(i64 x, u64 n) { return n < 64 ? (i64)((u64)x << n) : (i6
 FUNCTION go_complex128 go_complex128_mul(go_complex128 x, go_complex128 y) { go_complex128 z; f64 a = x.re, b = x.im, c = y.re, d = y.im; z.re = (f64)(a * c - b * d); z.im = (f64)(a * d + b * c); return z; }
 #endif
 
-FUNCTION u32 f_word(const GLOBAL T_Message *h_m, i64 h_i GO_FAULTS) {
+FUNCTION u32 f_word(const GLOBAL T_Message *h_m, GO_INT h_i GO_FAULTS) {
 	u32 h_w = 0;
 	if (h_i == 15) {
 		return (u32)(*h_m).h_Len * 8;
 	}
-	for (i64 h_b = 0; h_b < 4; h_b++) {
-		i64 h_at = (i64)(4 * (u64)h_i + (u64)h_b);
+	for (GO_INT h_b = 0; h_b < 4; h_b++) {
+		GO_INT h_at = 4 * h_i + h_b;
 		h_w = (u32)((u32)h_w << 8);
 		{
 			i32 v_3 = 2;
-			if (h_at < (i64)(*h_m).h_Len) {
+			if (h_at < (GO_INT)(*h_m).h_Len) {
 				v_3 = 0;
 			} else {
-				if (h_at == (i64)(*h_m).h_Len) {
+				if (h_at == (GO_INT)(*h_m).h_Len) {
 					v_3 = 1;
 				}
 			}
@@ -143,22 +143,22 @@ FUNCTION u32 f_word(const GLOBAL T_Message *h_m, i64 h_i GO_FAULTS) {
 }
 
 KERNEL void k_digest(const GLOBAL T_Message *h_messages, i64 h_messages_n, GLOBAL T_8_u32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	if (GO_WHOLE(h_sums_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_sums_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		T_64_u32 h_w = {0};
-		GO_ORDERED for (i64 h_j = 0; h_j < 16; h_j++) {
+		GO_ORDERED for (GO_INT h_j = 0; h_j < 16; h_j++) {
 			u32 v_2 = f_word(&h_messages[GO_AT(h_i, h_messages_n, 1)], h_j GO_PASS);
 			h_w.a[GO_AT(h_j, 64, 1)] = v_2;
 		}
-		GO_ORDERED for (i64 h_j_1 = 16; h_j_1 < 64; h_j_1++) {
-			u32 h_x = h_w.a[GO_AT((i64)((u64)h_j_1 - 15), 64, 2)];
-			u32 h_y = h_w.a[GO_AT((i64)((u64)h_j_1 - 2), 64, 2)];
+		GO_ORDERED for (GO_INT h_j_1 = 16; h_j_1 < 64; h_j_1++) {
+			u32 h_x = h_w.a[GO_AT(h_j_1 - 15, 64, 2)];
+			u32 h_y = h_w.a[GO_AT(h_j_1 - 2, 64, 2)];
 			u32 h_a = go_rotate_u32(h_x, -7) ^ go_rotate_u32(h_x, -18) ^ (h_x >> 3);
 			u32 h_b = go_rotate_u32(h_y, -17) ^ go_rotate_u32(h_y, -19) ^ (h_y >> 10);
-			h_w.a[GO_AT(h_j_1, 64, 3)] = h_w.a[GO_AT((i64)((u64)h_j_1 - 16), 64, 3)] + h_a + h_w.a[GO_AT((i64)((u64)h_j_1 - 7), 64, 3)] + h_b;
+			h_w.a[GO_AT(h_j_1, 64, 3)] = h_w.a[GO_AT(h_j_1 - 16, 64, 3)] + h_a + h_w.a[GO_AT(h_j_1 - 7, 64, 3)] + h_b;
 		}
 		T_8_u32 h_h = t_initial;
-		GO_ORDERED for (i64 h_j_2 = 0; h_j_2 < 64; h_j_2++) {
+		GO_ORDERED for (GO_INT h_j_2 = 0; h_j_2 < 64; h_j_2++) {
 			u32 h_k = t_rounds.a[GO_AT(h_j_2, 64, 4)];
 			u32 h_s1 = go_rotate_u32(h_h.a[4], -6) ^ go_rotate_u32(h_h.a[4], -11) ^ go_rotate_u32(h_h.a[4], -25);
 			u32 h_t1 = h_h.a[7] + h_s1 + ((h_h.a[4] & h_h.a[5]) ^ (GO_NOT(u32, h_h.a[4]) & h_h.a[6])) + h_k + h_w.a[GO_AT(h_j_2, 64, 5)];
@@ -181,29 +181,29 @@ KERNEL void k_digest(const GLOBAL T_Message *h_messages, i64 h_messages_n, GLOBA
 			h_h.a[1] = v_11;
 			h_h.a[0] = v_12;
 		}
-		GO_ORDERED GO_UNROLL(8) for (i64 h_j_3 = 0; h_j_3 < 8; h_j_3++) {
+		GO_ORDERED GO_UNROLL(8) for (GO_INT h_j_3 = 0; h_j_3 < 8; h_j_3++) {
 			u32 h_x_1 = t_initial.a[GO_AT(h_j_3, 8, 6)];
 			h_sums[GO_AT(h_i, h_sums_n, 7)].a[GO_AT(h_j_3, 8, 7)] = h_h.a[GO_AT(h_j_3, 8, 7)] + h_x_1;
 		}
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_sums_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_sums_n) {
 			return;
 		}
 		T_64_u32 h_w = {0};
-		GO_ORDERED for (i64 h_j = 0; h_j < 16; h_j++) {
+		GO_ORDERED for (GO_INT h_j = 0; h_j < 16; h_j++) {
 			u32 v_2 = f_word(&h_messages[GO_AT(h_i, h_messages_n, 1)], h_j GO_PASS);
 			h_w.a[GO_AT(h_j, 64, 1)] = v_2;
 		}
-		GO_ORDERED for (i64 h_j_1 = 16; h_j_1 < 64; h_j_1++) {
-			u32 h_x = h_w.a[GO_AT((i64)((u64)h_j_1 - 15), 64, 2)];
-			u32 h_y = h_w.a[GO_AT((i64)((u64)h_j_1 - 2), 64, 2)];
+		GO_ORDERED for (GO_INT h_j_1 = 16; h_j_1 < 64; h_j_1++) {
+			u32 h_x = h_w.a[GO_AT(h_j_1 - 15, 64, 2)];
+			u32 h_y = h_w.a[GO_AT(h_j_1 - 2, 64, 2)];
 			u32 h_a = go_rotate_u32(h_x, -7) ^ go_rotate_u32(h_x, -18) ^ (h_x >> 3);
 			u32 h_b = go_rotate_u32(h_y, -17) ^ go_rotate_u32(h_y, -19) ^ (h_y >> 10);
-			h_w.a[GO_AT(h_j_1, 64, 3)] = h_w.a[GO_AT((i64)((u64)h_j_1 - 16), 64, 3)] + h_a + h_w.a[GO_AT((i64)((u64)h_j_1 - 7), 64, 3)] + h_b;
+			h_w.a[GO_AT(h_j_1, 64, 3)] = h_w.a[GO_AT(h_j_1 - 16, 64, 3)] + h_a + h_w.a[GO_AT(h_j_1 - 7, 64, 3)] + h_b;
 		}
 		T_8_u32 h_h = t_initial;
-		GO_ORDERED for (i64 h_j_2 = 0; h_j_2 < 64; h_j_2++) {
+		GO_ORDERED for (GO_INT h_j_2 = 0; h_j_2 < 64; h_j_2++) {
 			u32 h_k = t_rounds.a[GO_AT(h_j_2, 64, 4)];
 			u32 h_s1 = go_rotate_u32(h_h.a[4], -6) ^ go_rotate_u32(h_h.a[4], -11) ^ go_rotate_u32(h_h.a[4], -25);
 			u32 h_t1 = h_h.a[7] + h_s1 + ((h_h.a[4] & h_h.a[5]) ^ (GO_NOT(u32, h_h.a[4]) & h_h.a[6])) + h_k + h_w.a[GO_AT(h_j_2, 64, 5)];
@@ -226,7 +226,7 @@ KERNEL void k_digest(const GLOBAL T_Message *h_messages, i64 h_messages_n, GLOBA
 			h_h.a[1] = v_11;
 			h_h.a[0] = v_12;
 		}
-		GO_ORDERED GO_UNROLL(8) for (i64 h_j_3 = 0; h_j_3 < 8; h_j_3++) {
+		GO_ORDERED GO_UNROLL(8) for (GO_INT h_j_3 = 0; h_j_3 < 8; h_j_3++) {
 			u32 h_x_1 = t_initial.a[GO_AT(h_j_3, 8, 6)];
 			h_sums[GO_AT(h_i, h_sums_n, 7)].a[GO_AT(h_j_3, 8, 7)] = h_h.a[GO_AT(h_j_3, 8, 7)] + h_x_1;
 		}
@@ -235,7 +235,7 @@ KERNEL void k_digest(const GLOBAL T_Message *h_messages, i64 h_messages_n, GLOBA
 }
 
 FUNCTION i64 f_total(T_cell h_c) {
-	i64 h_sum = (i64)((u64)h_c.h_wide + (u64)(i64)h_c.h_small.a[0] - (u64)(i64)h_c.h_small.a[1]);
+	i64 h_sum = (i64)((u64)h_c.h_wide + (u64)(GO_INT)h_c.h_small.a[0] - (u64)(GO_INT)h_c.h_small.a[1]);
 	if (h_c.h_on != 0) {
 		h_sum = (i64)((u64)h_sum + ((u64)go_f32_i64(h_c.h_weight * 8.0f) + (u64)go_f32_i64(h_c.h_turn.im)));
 	}
@@ -243,53 +243,53 @@ FUNCTION i64 f_total(T_cell h_c) {
 }
 #ifdef HALYARD_FLOAT64
 
-FUNCTION f64 f_graded(const GLOBAL f64 *h_row, i64 h_row_n, i64 h_i GO_FAULTS) {
+FUNCTION f64 f_graded(const GLOBAL f64 *h_row, i64 h_row_n, GO_INT h_i GO_FAULTS) {
 	f64 h_sum = 0.0;
-	GO_ORDERED for (i64 h_j = 0; h_j < 3; h_j++) {
+	GO_ORDERED for (GO_INT h_j = 0; h_j < 3; h_j++) {
 		h_sum = h_sum + h_row[GO_AT(h_j, h_row_n, 8)] * t_grades.a[GO_AT(h_i & 1, 2, 8)].a[GO_AT(h_j, 3, 8)];
 	}
-	i64 v_2 = (i64)((u64)h_i + 1) & 1;
-	GO_ORDERED for (i64 h__ = 0; h__ < 3; h__++) {
+	GO_INT v_2 = (h_i + 1) & 1;
+	GO_ORDERED for (GO_INT h__ = 0; h__ < 3; h__++) {
 		f64 h_g = t_grades.a[GO_AT(v_2, 2, 9)].a[GO_AT(h__, 3, 9)];
 		h_sum = h_sum - h_g;
 	}
 	return h_sum;
 }
 
-FUNCTION R_f_looked f_looked(i64 h_i, const GLOBAL f64 *h_rows, i64 h_rows_n, i32 h_from GO_FAULTS) {
-	T_cell h_c = t_cells.a[GO_AT((i64)h_from % 6, 6, 10)];
+FUNCTION R_f_looked f_looked(GO_INT h_i, const GLOBAL f64 *h_rows, i64 h_rows_n, i32 h_from GO_FAULTS) {
+	T_cell h_c = t_cells.a[GO_AT((GO_INT)h_from % 6, 6, 10)];
 	i64 v_1 = f_total(h_c);
 	i64 v_2 = f_total(t_cells.a[GO_AT(h_i % 6, 6, 11)]);
 	i64 h_sum = (i64)((u64)v_1 + (u64)v_2);
-	if (0 < ((i64)t_steps.a[GO_AT(h_i & 1, 2, 12)] & -1)) {
+	if (0 < ((GO_INT)t_steps.a[GO_AT(h_i & 1, 2, 12)] & -1)) {
 		h_sum = (i64)((u64)h_sum + 3);
 	}
-	for (i64 h_j = 0; h_j < 3; h_j++) {
+	for (GO_INT h_j = 0; h_j < 3; h_j++) {
 		u16 h_s = t_short.a[GO_AT(h_j, 3, 13)];
-		h_sum = (i64)((u64)h_sum + (u64)go_shl_i64((i64)h_s, (u64)h_j));
+		h_sum = (i64)((u64)h_sum + (u64)go_shl_i64((i64)(GO_INT)h_s, (u64)GO_SHIFT(h_j, 14)));
 	}
-	h_sum = (i64)((u64)h_sum + ((u64)(i64)t_bytes.a[GO_AT(h_i % 6, 6, 14)] + (u64)3 + (u64)(i64)(t_masks.a[GO_AT(h_i & 1, 2, 14)] >> 3)));
+	h_sum = (i64)((u64)h_sum + ((u64)((GO_INT)t_bytes.a[GO_AT(h_i % 6, 6, 15)] + (GO_INT)3) + (u64)(i64)(t_masks.a[GO_AT(h_i & 1, 2, 15)] >> 3)));
 	T_2_3_f64 h_all = t_grades;
-	go_complex128 h_z = go_complex128_mul(t_waves.a[GO_AT(h_i % 3, 3, 15)], t_waves.a[2]);
+	go_complex128 h_z = go_complex128_mul(t_waves.a[GO_AT(h_i % 3, 3, 16)], t_waves.a[2]);
 	f64 v_4 = f_graded(h_rows, h_rows_n, h_i GO_PASS);
 	R_f_looked v_5;
 	v_5.r0 = h_sum;
-	v_5.r1 = v_4 + h_all.a[GO_AT(h_i & 1, 2, 16)].a[1] + h_z.re - h_z.im * 0.5;
+	v_5.r1 = v_4 + h_all.a[GO_AT(h_i & 1, 2, 17)].a[1] + h_z.re - h_z.im * 0.5;
 	return v_5;
 }
 
 KERNEL void k_look(const GLOBAL f64 *h_rows, i64 h_rows_n, const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i64 *h_sums, i64 h_sums_n, GLOBAL f64 *h_floats, i64 h_floats_n GO_FAULTS) {
-	if (GO_WHOLE(h_sums_n)) {
-		i64 h_i = (i64)INDEX(0);
-		R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 17)] GO_PASS);
-		h_sums[GO_AT(h_i, h_sums_n, 17)] = v_1.r0;
-		h_floats[GO_AT(h_i, h_floats_n, 17)] = v_1.r1;
+	if (GO_WHOLE((GO_INT)h_sums_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 18)] GO_PASS);
+		h_sums[GO_AT(h_i, h_sums_n, 18)] = v_1.r0;
+		h_floats[GO_AT(h_i, h_floats_n, 18)] = v_1.r1;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_sums_n) {
-			R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 17)] GO_PASS);
-			h_sums[GO_AT(h_i, h_sums_n, 17)] = v_1.r0;
-			h_floats[GO_AT(h_i, h_floats_n, 17)] = v_1.r1;
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_sums_n) {
+			R_f_looked v_1 = f_looked(h_i, h_rows, h_rows_n, h_from[GO_AT(h_i, h_from_n, 18)] GO_PASS);
+			h_sums[GO_AT(h_i, h_sums_n, 18)] = v_1.r0;
+			h_floats[GO_AT(h_i, h_floats_n, 18)] = v_1.r1;
 		}
 	}
 	GO_LOOPED

@@ -4,6 +4,8 @@ package waits
 
 import (
 	"context"
+	"github.com/go-halyard/halyard/kernel/half"
+	"math/bits"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
@@ -91,30 +93,50 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { chooses(t, most, count, x, y) })
 	}),
-}, Indexes: []string{"kernels.go:35", "kernels.go:23", "kernels.go:14", "kernels.go:40", "kernels.go:68", "kernels.go:72", "kernels.go:47", "kernels.go:52", "kernels.go:55", "kernels.go:58", "kernels.go:74", "kernels.go:115", "kernels.go:88", "kernels.go:89", "kernels.go:116", "kernels.go:117", "kernels.go:137", "kernels.go:125", "kernels.go:127", "kernels.go:143", "kernels.go:181", "kernels.go:205", "kernels.go:206", "kernels.go:154", "kernels.go:156", "kernels.go:209", "kernels.go:210", "kernels.go:215", "kernels.go:223", "kernels.go:224", "kernels.go:229", "kernels.go:231", "kernels.go:238", "kernels.go:240", "kernels.go:243", "kernels.go:245", "kernels.go:259"}, Kernels: map[string]kernel.Written{
-	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"},
+	"combined": kernel.Go(func(blk *kernel.Block) {
+		x := kernel.Slice[float32](blk, 0)
+		halves_ := kernel.Slice[half.Float16](blk, 2)
+		sums_ := kernel.Slice[complex64](blk, 4)
+		places := kernel.Slice[int32](blk, 6)
+		if grid.InPhases() {
+			combinedPhases(blk, x, halves_, sums_, places)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { combined(t, x, halves_, sums_, places) })
+	}),
+}, Indexes: []string{"kernels.go:40", "kernels.go:28", "kernels.go:19", "kernels.go:45", "kernels.go:73", "kernels.go:77", "kernels.go:52", "kernels.go:57", "kernels.go:60", "kernels.go:63", "kernels.go:79", "kernels.go:120", "kernels.go:93", "kernels.go:94", "kernels.go:121", "kernels.go:122", "kernels.go:142", "kernels.go:130", "kernels.go:132", "kernels.go:148", "kernels.go:186", "kernels.go:210", "kernels.go:211", "kernels.go:159", "kernels.go:161", "kernels.go:214", "kernels.go:215", "kernels.go:220", "kernels.go:228", "kernels.go:229", "kernels.go:234", "kernels.go:236", "kernels.go:243", "kernels.go:245", "kernels.go:248", "kernels.go:250", "kernels.go:264", "kernels.go:288", "kernels.go:290", "kernels.go:291", "kernels.go:272", "kernels.go:276", "kernels.go:277", "kernels.go:294", "kernels.go:295", "kernels.go:297", "kernels.go:300"}, Kernels: map[string]kernel.Written{
+	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
-	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 1,
-		Footprint: kernel.Footprint{Why: "kernels.go:74: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
-	"scans[uint64]": {Code: "k_scans_uint64", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:70", Types: 2,
-		Footprint: kernel.Footprint{Why: "kernels.go:74: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
-	"sorts": {Code: "k_sorts", Params: []string{"x", "len(x)", "y", "len(y)", "swaps", "len(swaps)"},
+	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:75", Types: 1,
+		Footprint: kernel.Footprint{Why: "kernels.go:79: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
+	"scans[uint64]": {Code: "k_scans_uint64", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:75", Types: 2,
+		Footprint: kernel.Footprint{Why: "kernels.go:79: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
+	"sorts": {Code: "k_sorts", Params: []string{"x", "len(x)", "y", "len(y)", "swaps", "len(swaps)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sortsFootprint}},
-	"turns": {Code: "k_turns", Params: []string{"by", "x", "len(x)", "y", "len(y)", "passed", "len(passed)"},
+	"turns": {Code: "k_turns", Params: []string{"by", "x", "len(x)", "y", "len(y)", "passed", "len(passed)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: turnsFootprint}},
-	"types[int32]": {Code: "k_types_int32", Params: []string{"x", "len(x)", "y", "len(y)"}, Types: 1,
+	"types[int32]": {Code: "k_types_int32", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
-	"types[float32]": {Code: "k_types_float32", Params: []string{"x", "len(x)", "y", "len(y)"}, Types: 3,
+	"types[float32]": {Code: "k_types_float32", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
-	"chooses": {Code: "k_chooses", Params: []string{"most", "count", "len(count)", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:237",
+	"chooses": {Code: "k_chooses", Params: []string{"most", "count", "len(count)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:242",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: choosesFootprint}},
+	"combined": {Code: "k_combined", Params: []string{"x", "len(x)", "halves", "len(halves)", "sums", "len(sums)", "places", "len(places)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}}, Threads: 1024,
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: combinedFootprint}},
 }, Format: 3, Sources: []string{
-	"./ any,bool,false,float32,int,int32,len,true,uint32 waits",
+	"../../../kernel/half/ float32,uint16,uint32 half",
+	"../../../kernel/half/half.go Float16 bc116bb48f8ae8cf",
+	"../../../kernel/half/half.go Float16.Float32 6b089c303d15fde9",
+	"../../../kernel/half/half.go ToFloat16 bd763a6df9fe38f2",
+	"./ any,bool,complex,complex64,false,float32,int,int32,len,real,true,uint32 waits",
 	"kernels.go above 4d685d8df90b17fd",
+	"kernels.go added 6acc744ec2582957",
 	"kernels.go chooses da61294a7f63c1c2",
+	"kernels.go combined 218c6f658e437e5d",
 	"kernels.go flag e4a8bb4fd3cfe83b",
 	"kernels.go flag.number 4093df0501699ac9",
 	"kernels.go halves 70820897af41c26c",
+	"kernels.go import:github.com/go-halyard/halyard/kernel/half 20a9599d71f952c9",
 	"kernels.go keys 7d53eb246cfd340e",
 	"kernels.go keys.compare c1de34b2b0413dc4",
 	"kernels.go keys.sort 30dbce129b4873c1",
@@ -125,6 +147,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 	"kernels.go pair.both 1e52742028db0b1a",
 	"kernels.go rotate 4b059564bb0ecd98",
 	"kernels.go rounds 98536ca5ccd80287",
+	"kernels.go rowed 2fad63412fa07853",
 	"kernels.go scan 2afe101ce96516e9",
 	"kernels.go scans b85efa9082e61ead",
 	"kernels.go settle 3a08b5b453c63e6e",
@@ -148,8 +171,23 @@ typedef struct { T_2_u32 a[2]; } T_2_2_u32;
 typedef struct { u32 h_v; } T_list_____;
 typedef struct { T_2_f32 a[2]; } T_2_2_f32;
 typedef struct { f32 h_v; } T_struct_1;
+typedef struct { u16 h_Bits; } T_Float16;
+typedef struct { f32 re; f32 im; } go_complex64;
+typedef struct { T_Float16 a[1024]; } T_1024_T_Float16;
+typedef struct { go_complex64 a[1024]; } T_1024_go_complex64;
+typedef struct { i32 a[1024]; } T_1024_i32;
+typedef struct { i64 a[1024]; } T_1024_i64;
+typedef struct { u32 a[1024]; } T_1024_u32;
+typedef u8 go_size_T_Float16[sizeof(T_Float16) == 2 ? 1 : -1];
+typedef u8 go_size_go_complex64[sizeof(go_complex64) == 8 ? 1 : -1];
 FUNCTION i64 go_f32_i64(f32 x) { return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? GO_CUT(i64, x) : (i64)0x8000000000000000; }
 FUNCTION u32 go_f32_u32(f32 x) { return (u32)go_f32_i64(x); }
+FUNCTION u32 go_shl_u32(u32 x, u64 n) { return n < 32 ? (u32)((u32)x << n) : (u32)0; }
+FUNCTION u32 go_shr_u32(u32 x, u64 n) { return n < 32 ? (u32)(x >> n) : (u32)0; }
+FUNCTION go_complex64 go_complex64_of(f32 re, f32 im) { go_complex64 z; z.re = re; z.im = im; return z; }
+FUNCTION go_complex64 go_complex64_add(go_complex64 x, go_complex64 y) { go_complex64 z; z.re = x.re + y.re; z.im = x.im + y.im; return z; }
+FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
+FUNCTION i64 go_ones(u64 x) { i64 n = 0; for (; x; x &= x - 1) n++; return n; }
 
 #if !defined(GO_TYPES) || GO_TYPES == 0
 KERNEL void k_sums(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
@@ -166,36 +204,36 @@ KERNEL void k_sums(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n 
 	}
 	f32 h_v = 0.0f;
 	f32 h_d = 0.5f;
-	if ((i64)INDEX(0) < h_x_n) {
-		h_v = h_x[GO_AT((i64)INDEX(0), h_x_n, 0)];
+	if ((GO_INT)INDEX(0) < (GO_INT)h_x_n) {
+		h_v = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 0)];
 	}
 	f32 h_v_ = h_v + h_d;
 	BARRIER();
-	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 1)]) = h_v_;
-	i64 h_d_ = 32;
+	GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 1)]) = h_v_;
+	GO_INT h_d_ = 32;
 	GO_ORDERED for (; h_d_ > 0; h_d_ = h_d_ / 2) {
 		BARRIER();
-		if ((i64)THREAD(0) < h_d_) {
-			GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + (u64)h_d_), 64, 2)]);
+		if ((GO_INT)THREAD(0) < h_d_) {
+			GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0) + h_d_, 64, 2)]);
 		}
 	}
 	BARRIER();
 	f32 h_total = GO_ONCE(h_s.a[0]);
 	f32 h_v__ = h_v * h_v;
 	BARRIER();
-	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 1)]) = h_v__;
-	i64 h_d__ = 32;
+	GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 1)]) = h_v__;
+	GO_INT h_d__ = 32;
 	GO_ORDERED for (; h_d__ > 0; h_d__ = h_d__ / 2) {
 		BARRIER();
-		if ((i64)THREAD(0) < h_d__) {
-			GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + (u64)h_d__), 64, 2)]);
+		if ((GO_INT)THREAD(0) < h_d__) {
+			GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0) + h_d__, 64, 2)]);
 		}
 	}
 	BARRIER();
 	f32 h_squares = GO_ONCE(h_s.a[0]);
-	if ((i64)THREAD(0) == 0) {
-		i64 v_3 = (i64)(2 * BLOCK(0));
-		i64 v_4 = (i64)(2 * BLOCK(0) + 1);
+	if ((GO_INT)THREAD(0) == 0) {
+		GO_INT v_3 = (GO_INT)(2 * (GO_UINT)BLOCK(0));
+		GO_INT v_4 = (GO_INT)(2 * (GO_UINT)BLOCK(0) + 1);
 		GO_ONCE(h_y[GO_AT(v_3, h_y_n, 3)]) = h_total;
 		GO_ONCE(h_y[GO_AT(v_4, h_y_n, 3)]) = h_squares;
 	}
@@ -216,23 +254,23 @@ KERNEL void k_scans_int32(const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL i32 *h_
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_n = (i64)h_count[GO_AT((i64)BLOCK(0), h_count_n, 4)];
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_INT h_n = (GO_INT)h_count[GO_AT((GO_INT)BLOCK(0), h_count_n, 4)];
 	i32 h_first = 0;
 	i32 h_last = 0;
-	GO_ORDERED for (i64 h_k = 0; h_k < h_n; h_k++) {
-		i64 h_i = (i64)((BLOCK(0) + (u64)h_k * BLOCKS(0)) * 64 + (u64)h_me);
+	GO_ORDERED for (GO_INT h_k = 0; h_k < h_n; h_k++) {
+		GO_INT h_i = (GO_INT)(((GO_UINT)BLOCK(0) + (GO_UINT)h_k * (GO_UINT)BLOCKS(0)) * 64 + (GO_UINT)h_me);
 		i32 h_v_ = (i32)((u32)h_x[GO_AT(h_i, h_x_n, 5)] + (u32)h_last);
 		i32 h_upTo = 0;
 		i32 h_all_ = 0;
-		i64 h_me_ = (i64)THREAD(0);
+		GO_INT h_me_ = (GO_INT)THREAD(0);
 		GO_ONCE(h_s.a[GO_AT(h_me_, 64, 6)]) = h_v_;
 		BARRIER();
-		i64 h_d = 1;
-		GO_ORDERED for (; h_d < 64; h_d = (i64)((u64)h_d * 2)) {
+		GO_INT h_d = 1;
+		GO_ORDERED for (; h_d < 64; h_d = h_d * 2) {
 			i32 h_before = 0;
 			if (h_me_ >= h_d) {
-				h_before = GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me_ - (u64)h_d), 64, 7)]);
+				h_before = GO_ONCE(h_s.a[GO_AT(h_me_ - h_d, 64, 7)]);
 			}
 			BARRIER();
 			GO_ONCE(h_s.a[GO_AT(h_me_, 64, 8)]) = (i32)((u32)GO_ONCE(h_s.a[GO_AT(h_me_, 64, 8)]) + (u32)h_before);
@@ -249,14 +287,14 @@ KERNEL void k_scans_int32(const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL i32 *h_
 		h_y[GO_AT(h_i, h_y_n, 10)] = (i32)((u32)h_v + (u32)h_first);
 		i32 h_upTo_ = 0;
 		i32 h_all__ = 0;
-		i64 h_me__ = (i64)THREAD(0);
+		GO_INT h_me__ = (GO_INT)THREAD(0);
 		GO_ONCE(h_s.a[GO_AT(h_me__, 64, 6)]) = h_v;
 		BARRIER();
-		i64 h_d_ = 1;
-		GO_ORDERED for (; h_d_ < 64; h_d_ = (i64)((u64)h_d_ * 2)) {
+		GO_INT h_d_ = 1;
+		GO_ORDERED for (; h_d_ < 64; h_d_ = h_d_ * 2) {
 			i32 h_before_ = 0;
 			if (h_me__ >= h_d_) {
-				h_before_ = GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me__ - (u64)h_d_), 64, 7)]);
+				h_before_ = GO_ONCE(h_s.a[GO_AT(h_me__ - h_d_, 64, 7)]);
 			}
 			BARRIER();
 			GO_ONCE(h_s.a[GO_AT(h_me__, 64, 8)]) = (i32)((u32)GO_ONCE(h_s.a[GO_AT(h_me__, 64, 8)]) + (u32)h_before_);
@@ -287,23 +325,23 @@ KERNEL void k_scans_uint64(const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL i32 *h
 			}
 		}
 	}
-	i64 h_me = (i64)THREAD(0);
-	i64 h_n = (i64)h_count[GO_AT((i64)BLOCK(0), h_count_n, 4)];
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_INT h_n = (GO_INT)h_count[GO_AT((GO_INT)BLOCK(0), h_count_n, 4)];
 	u64 h_first = 0;
 	u64 h_last = 0;
-	GO_ORDERED for (i64 h_k = 0; h_k < h_n; h_k++) {
-		i64 h_i = (i64)((BLOCK(0) + (u64)h_k * BLOCKS(0)) * 64 + (u64)h_me);
+	GO_ORDERED for (GO_INT h_k = 0; h_k < h_n; h_k++) {
+		GO_INT h_i = (GO_INT)(((GO_UINT)BLOCK(0) + (GO_UINT)h_k * (GO_UINT)BLOCKS(0)) * 64 + (GO_UINT)h_me);
 		u64 h_v_ = h_x[GO_AT(h_i, h_x_n, 5)] + h_last;
 		u64 h_upTo = 0;
 		u64 h_all_ = 0;
-		i64 h_me_ = (i64)THREAD(0);
+		GO_INT h_me_ = (GO_INT)THREAD(0);
 		GO_ONCE(h_s.a[GO_AT(h_me_, 64, 6)]) = h_v_;
 		BARRIER();
-		i64 h_d = 1;
-		GO_ORDERED for (; h_d < 64; h_d = (i64)((u64)h_d * 2)) {
+		GO_INT h_d = 1;
+		GO_ORDERED for (; h_d < 64; h_d = h_d * 2) {
 			u64 h_before = 0;
 			if (h_me_ >= h_d) {
-				h_before = GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me_ - (u64)h_d), 64, 7)]);
+				h_before = GO_ONCE(h_s.a[GO_AT(h_me_ - h_d, 64, 7)]);
 			}
 			BARRIER();
 			GO_ONCE(h_s.a[GO_AT(h_me_, 64, 8)]) = GO_ONCE(h_s.a[GO_AT(h_me_, 64, 8)]) + h_before;
@@ -318,22 +356,22 @@ KERNEL void k_scans_uint64(const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL i32 *h
 		u64 h_all = h_all_;
 		h_first = h_first + h_all;
 		h_y[GO_AT(h_i, h_y_n, 10)] = h_v + h_first;
-		u64 h_upTo_ = 0;
+		GO_UINT h_upTo_ = 0;
 		u64 h_all__ = 0;
-		i64 h_me__ = (i64)THREAD(0);
+		GO_INT h_me__ = (GO_INT)THREAD(0);
 		GO_ONCE(h_s.a[GO_AT(h_me__, 64, 6)]) = h_v;
 		BARRIER();
-		i64 h_d_ = 1;
-		GO_ORDERED for (; h_d_ < 64; h_d_ = (i64)((u64)h_d_ * 2)) {
+		GO_INT h_d_ = 1;
+		GO_ORDERED for (; h_d_ < 64; h_d_ = h_d_ * 2) {
 			u64 h_before_ = 0;
 			if (h_me__ >= h_d_) {
-				h_before_ = GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me__ - (u64)h_d_), 64, 7)]);
+				h_before_ = GO_ONCE(h_s.a[GO_AT(h_me__ - h_d_, 64, 7)]);
 			}
 			BARRIER();
 			GO_ONCE(h_s.a[GO_AT(h_me__, 64, 8)]) = GO_ONCE(h_s.a[GO_AT(h_me__, 64, 8)]) + h_before_;
 			BARRIER();
 		}
-		u64 v_6 = GO_ONCE(h_s.a[GO_AT(h_me__, 64, 9)]);
+		GO_UINT v_6 = (GO_UINT)GO_ONCE(h_s.a[GO_AT(h_me__, 64, 9)]);
 		u64 v_7 = GO_ONCE(h_s.a[63]);
 		h_upTo_ = v_6;
 		h_all__ = v_7;
@@ -357,24 +395,24 @@ KERNEL void k_sorts(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_y, i64 h_y_n
 		}
 		BARRIER();
 	}
-	i64 h_at = (i64)INDEX(0);
-	GO_ONCE(h_k.a[GO_AT((i64)THREAD(0), 64, 11)]) = h_x[GO_AT(h_at, h_x_n, 11)];
+	GO_INT h_at = (GO_INT)INDEX(0);
+	GO_ONCE(h_k.a[GO_AT((GO_INT)THREAD(0), 64, 11)]) = h_x[GO_AT(h_at, h_x_n, 11)];
 	i32 h_swaps_ = 0;
-	i64 h_size = 2;
-	GO_ORDERED for (; h_size <= 64; h_size = (i64)((u64)h_size * 2)) {
+	GO_INT h_size = 2;
+	GO_ORDERED for (; h_size <= 64; h_size = h_size * 2) {
 		i64 h_d = h_size / 2;
 		GO_ORDERED for (; h_d > 0; h_d = h_d / 2) {
-			i64 h_size_ = h_size;
+			GO_INT h_size_ = h_size;
 			i64 h_d_ = h_d;
-			i64 h_i = (i64)THREAD(0);
+			GO_INT h_i = (GO_INT)THREAD(0);
 			i64 h_o = h_i ^ h_d_;
 			u8 h_swaps__ = 0;
 			BARRIER();
-			if (h_o > h_i && (GO_ONCE(h_k.a[GO_AT(h_i, 64, 12)]) > GO_ONCE(h_k.a[GO_AT(h_o, 64, 12)])) == ((h_i & h_size_) == 0)) {
-				u32 v_3 = GO_ONCE(h_k.a[GO_AT(h_o, 64, 13)]);
+			if (h_o > h_i && (GO_ONCE(h_k.a[GO_AT(h_i, 64, 12)]) > GO_ONCE(h_k.a[GO_AT((GO_INT)h_o, 64, 12)])) == ((h_i & h_size_) == 0)) {
+				u32 v_3 = GO_ONCE(h_k.a[GO_AT((GO_INT)h_o, 64, 13)]);
 				u32 v_4 = GO_ONCE(h_k.a[GO_AT(h_i, 64, 13)]);
 				GO_ONCE(h_k.a[GO_AT(h_i, 64, 13)]) = v_3;
-				GO_ONCE(h_k.a[GO_AT(h_o, 64, 13)]) = v_4;
+				GO_ONCE(h_k.a[GO_AT((GO_INT)h_o, 64, 13)]) = v_4;
 				h_swaps__ = 1;
 			}
 			u8 h_swapped_ = h_swaps__;
@@ -385,7 +423,7 @@ KERNEL void k_sorts(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_y, i64 h_y_n
 	}
 	BARRIER();
 	h_swaps[GO_AT(h_at, h_swaps_n, 14)] = h_swaps_;
-	h_y[GO_AT(h_at, h_y_n, 15)] = GO_ONCE(h_k.a[GO_AT((i64)THREAD(0), 64, 15)]);
+	h_y[GO_AT(h_at, h_y_n, 15)] = GO_ONCE(h_k.a[GO_AT((GO_INT)THREAD(0), 64, 15)]);
 	GO_LOOPED
 }
 #endif
@@ -403,33 +441,33 @@ KERNEL void k_turns(i32 h_by, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y,
 			}
 		}
 	}
-	f32 h_v = h_x[GO_AT((i64)INDEX(0), h_x_n, 16)];
+	f32 h_v = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 16)];
 	i32 h_n = 0;
-	GO_ORDERED for (i64 h_r = 0; h_r < 3; h_r++) {
-		i64 h_by_ = (i64)((u64)h_r - 1);
+	GO_ORDERED for (GO_INT h_r = 0; h_r < 3; h_r++) {
+		i64 h_by_ = h_r - 1;
 		if (h_by_ < 0) {
 			h_by_ = (i64)((u64)h_by_ + 64);
 		}
-		GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 17)]) = h_v;
+		GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 17)]) = h_v;
 		BARRIER();
-		h_v = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + (u64)h_by_) % 64, 64, 18)]);
-		h_n = (i32)((u32)h_n + (u32)(i32)h_by_);
+		h_v = GO_ONCE(h_s.a[GO_AT((GO_INT)((i64)(THREAD(0) + (u64)h_by_) % 64), 64, 18)]);
+		h_n = (i32)((u32)h_n + (u32)(i32)(GO_INT)h_by_);
 		BARRIER();
-		i64 h_by__ = (i64)h_by;
+		i64 h_by__ = (GO_INT)h_by;
 		if (h_by__ < 0) {
 			h_by__ = (i64)((u64)h_by__ + 64);
 		}
-		GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 17)]) = h_v;
+		GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 17)]) = h_v;
 		BARRIER();
-		h_v = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + (u64)h_by__) % 64, 64, 18)]);
-		h_n = (i32)((u32)h_n + (u32)(i32)h_by__);
+		h_v = GO_ONCE(h_s.a[GO_AT((GO_INT)((i64)(THREAD(0) + (u64)h_by__) % 64), 64, 18)]);
+		h_n = (i32)((u32)h_n + (u32)(i32)(GO_INT)h_by__);
 		BARRIER();
 		h_v = h_v + GO_F32(h_r);
 	}
 	f32 v_2 = h_v;
 	i32 v_3 = h_n;
-	h_y[GO_AT((i64)INDEX(0), h_y_n, 19)] = v_2;
-	h_passed[GO_AT((i64)INDEX(0), h_passed_n, 19)] = v_3;
+	h_y[GO_AT((GO_INT)INDEX(0), h_y_n, 19)] = v_2;
+	h_passed[GO_AT((GO_INT)INDEX(0), h_passed_n, 19)] = v_3;
 	GO_LOOPED
 }
 #endif
@@ -450,8 +488,8 @@ FUNCTION f32 f_number(u8 h_f) {
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 1 || GO_TYPES == 3
-FUNCTION void f_add(GLOBAL f32 *h_n, i64 h_n_n, i64 h_n_from, i64 h_n_len, i64 h_n_cap, f32 h_v GO_FAULTS) {
-	i64 v_1 = (i64)((u64)h_n_from + (u64)GO_AT(0, h_n_len, 20));
+FUNCTION void f_add(GLOBAL f32 *h_n, i64 h_n_n, GO_INT h_n_from, GO_INT h_n_len, GO_INT h_n_cap, f32 h_v GO_FAULTS) {
+	GO_INT v_1 = (GO_INT)((GO_UINT)h_n_from + (GO_UINT)GO_AT(0, h_n_len, 20));
 	GO_ONCE(h_n[GO_AT(v_1, h_n_n, 20)]) = GO_ONCE(h_n[GO_AT(v_1, h_n_n, 20)]) + h_v;
 }
 #endif
@@ -475,7 +513,7 @@ KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64
 		}
 		BARRIER();
 	}
-	i64 h_i = (i64)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
 	i32 h_v = h_x[GO_AT(h_i, h_x_n, 21)];
 	T_2_i32 h_list = {0};
 	h_list.a[0] = h_v / 2;
@@ -515,10 +553,10 @@ KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64
 	T_2_f32 h_sums_ = {0};
 	h_sums_.a[0] = GO_ONCE(h_p_.a[1]);
 	h_sums_.a[1] = v_1;
-	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 23)]) = h_sums_.a[0];
+	GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 23)]) = h_sums_.a[0];
 	BARRIER();
 	T_2_f32 h_next = {0};
-	h_next.a[0] = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + 1) % 64, 64, 24)]);
+	h_next.a[0] = GO_ONCE(h_s.a[GO_AT(((GO_INT)THREAD(0) + 1) % 64, 64, 24)]);
 	h_next.a[1] = h_sums_.a[1];
 	BARRIER();
 	T_2_f32 h_p = h_next;
@@ -526,12 +564,12 @@ KERNEL void k_types_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64
 	f32 h_limit = 900.0f;
 	BARRIER();
 	u8 h_f = h_v__ > h_limit;
-	i64 v_2 = GO_UPTO((i64)((u64)h_i + 1), h_y_n, 25);
-	i64 v_3 = GO_UPTO(h_i, v_2, 25);
-	i64 v_4 = (i64)((u64)v_2 - (u64)v_3);
-	i64 v_5 = (i64)((u64)h_y_n - (u64)v_3);
+	GO_INT v_2 = GO_UPTO(h_i + 1, (GO_INT)h_y_n, 25);
+	GO_INT v_3 = GO_UPTO(h_i, v_2, 25);
+	GO_INT v_4 = v_2 - v_3;
+	GO_INT v_5 = (GO_INT)h_y_n - v_3;
 	f32 v_6 = f_both(h_p);
-	GO_ONCE(h_y[GO_AT((i64)((u64)v_3 + (u64)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
+	GO_ONCE(h_y[GO_AT((GO_INT)((GO_UINT)v_3 + (GO_UINT)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
 	f32 v_7 = f_number(h_f);
 	f_add(h_y, h_y_n, v_3, v_4, v_5, v_7 GO_PASS);
 }
@@ -556,7 +594,7 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 		}
 		BARRIER();
 	}
-	i64 h_i = (i64)INDEX(0);
+	GO_INT h_i = (GO_INT)INDEX(0);
 	f32 h_v = h_x[GO_AT(h_i, h_x_n, 21)];
 	T_2_f32 h_list = {0};
 	h_list.a[0] = h_v / 2.0f;
@@ -596,10 +634,10 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 	T_2_f32 h_sums_ = {0};
 	h_sums_.a[0] = GO_ONCE(h_p_.a[1]);
 	h_sums_.a[1] = v_1;
-	GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 23)]) = h_sums_.a[0];
+	GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 23)]) = h_sums_.a[0];
 	BARRIER();
 	T_2_f32 h_next = {0};
-	h_next.a[0] = GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + 1) % 64, 64, 24)]);
+	h_next.a[0] = GO_ONCE(h_s.a[GO_AT(((GO_INT)THREAD(0) + 1) % 64, 64, 24)]);
 	h_next.a[1] = h_sums_.a[1];
 	BARRIER();
 	T_2_f32 h_p = h_next;
@@ -607,20 +645,20 @@ KERNEL void k_types_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i
 	f32 h_limit = 900.0f;
 	BARRIER();
 	u8 h_f = h_v__ > h_limit;
-	i64 v_2 = GO_UPTO((i64)((u64)h_i + 1), h_y_n, 25);
-	i64 v_3 = GO_UPTO(h_i, v_2, 25);
-	i64 v_4 = (i64)((u64)v_2 - (u64)v_3);
-	i64 v_5 = (i64)((u64)h_y_n - (u64)v_3);
+	GO_INT v_2 = GO_UPTO(h_i + 1, (GO_INT)h_y_n, 25);
+	GO_INT v_3 = GO_UPTO(h_i, v_2, 25);
+	GO_INT v_4 = v_2 - v_3;
+	GO_INT v_5 = (GO_INT)h_y_n - v_3;
 	f32 v_6 = f_both(h_p);
-	GO_ONCE(h_y[GO_AT((i64)((u64)v_3 + (u64)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
+	GO_ONCE(h_y[GO_AT((GO_INT)((GO_UINT)v_3 + (GO_UINT)GO_AT(0, v_4, 26)), h_y_n, 26)]) = v_6;
 	f32 v_7 = f_number(h_f);
 	f_add(h_y, h_y_n, v_3, v_4, v_5, v_7 GO_PASS);
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 0
-FUNCTION i64 f_rounds(const GLOBAL i32 *h_count, i64 h_count_n, i64 h_block GO_FAULTS) {
-	return (i64)GO_ONCE(h_count[GO_AT(h_block, h_count_n, 27)]) % 4;
+FUNCTION GO_INT f_rounds(const GLOBAL i32 *h_count, i64 h_count_n, GO_INT h_block GO_FAULTS) {
+	return (GO_INT)GO_ONCE(h_count[GO_AT(h_block, h_count_n, 27)]) % 4;
 }
 #endif
 
@@ -636,47 +674,47 @@ KERNEL void k_chooses(i32 h_most, const GLOBAL i32 *h_count, i64 h_count_n, cons
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
-	f32 h_v = h_x[GO_AT((i64)INDEX(0), h_x_n, 28)];
-	i32 h_kind = h_count[GO_AT((i64)BLOCK(0), h_count_n, 29)];
+	GO_INT h_me = (GO_INT)THREAD(0);
+	f32 h_v = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 28)];
+	i32 h_kind = h_count[GO_AT((GO_INT)BLOCK(0), h_count_n, 29)];
 	if (h_kind > 2) {
 		f32 h_v_ = h_v;
 		BARRIER();
-		GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 1)]) = h_v_;
-		i64 h_d_ = 32;
+		GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 1)]) = h_v_;
+		GO_INT h_d_ = 32;
 		GO_ORDERED for (; h_d_ > 0; h_d_ = h_d_ / 2) {
 			BARRIER();
-			if ((i64)THREAD(0) < h_d_) {
-				GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((i64)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((i64)(THREAD(0) + (u64)h_d_), 64, 2)]);
+			if ((GO_INT)THREAD(0) < h_d_) {
+				GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) = GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0), 64, 2)]) + GO_ONCE(h_s.a[GO_AT((GO_INT)THREAD(0) + h_d_, 64, 2)]);
 			}
 		}
 		BARRIER();
 		h_v = GO_ONCE(h_s.a[0]);
 		BARRIER();
 	} else {
-		i64 h_by = (i64)h_kind;
+		GO_INT h_by = (GO_INT)h_kind;
 		if (h_kind > 0 && h_most != 3) {
 			GO_ONCE(h_s.a[GO_AT(h_me, 64, 30)]) = h_v;
 			BARRIER();
-			h_v = h_v + GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me + (u64)h_by) % 64, 64, 31)]);
+			h_v = h_v + GO_ONCE(h_s.a[GO_AT((GO_INT)((i64)((u64)h_me + (u64)h_by) % 64), 64, 31)]);
 			BARRIER();
 		} else {
 			h_v = h_v * 2.0f;
 		}
 	}
-	i64 h_k = 0;
+	GO_INT h_k = 0;
 	u8 v_4 = 1;
 	GO_ORDERED for (;;) {
 		if (!v_4) {
 			h_k += 1;
 		}
 		v_4 = 0;
-		i64 v_3 = f_rounds(h_count, h_count_n, (i64)BLOCK(0) GO_PASS);
+		GO_INT v_3 = f_rounds(h_count, h_count_n, (GO_INT)BLOCK(0) GO_PASS);
 		if (!(h_k < v_3)) break;
 		{
 			GO_ONCE(h_s.a[GO_AT(h_me, 64, 32)]) = h_v;
 			BARRIER();
-			f32 h_next = GO_ONCE(h_s.a[GO_AT((i64)((u64)h_me + 1) % 64, 64, 33)]);
+			f32 h_next = GO_ONCE(h_s.a[GO_AT((h_me + 1) % 64, 64, 33)]);
 			if (h_k % 2 == 1) {
 				BARRIER();
 				GO_ONCE(h_s.a[GO_AT(h_me, 64, 34)]) = GO_ONCE(h_s.a[GO_AT(h_me, 64, 34)]) + 1.0f;
@@ -688,8 +726,8 @@ KERNEL void k_chooses(i32 h_most, const GLOBAL i32 *h_count, i64 h_count_n, cons
 				continue;
 			}
 			if (GO_EACH) {
-				GO_ORDERED for (i64 h_d = 0; h_d < 3; h_d++) {
-					if (h_me % 5 == (i64)((u64)h_d + (u64)h_k)) {
+				GO_ORDERED for (GO_INT h_d = 0; h_d < 3; h_d++) {
+					if (h_me % 5 == h_d + h_k) {
 						goto v_next_2;
 					}
 					h_v = h_v + GO_F32(h_d);
@@ -699,7 +737,194 @@ KERNEL void k_chooses(i32 h_most, const GLOBAL i32 *h_count, i64 h_count_n, cons
 		}
 		v_next_2:;
 	}
-	h_y[GO_AT((i64)INDEX(0), h_y_n, 36)] = h_v;
+	h_y[GO_AT((GO_INT)INDEX(0), h_y_n, 36)] = h_v;
+	GO_LOOPED
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 0
+FUNCTION T_Float16 f_ToFloat16(f32 h_x) {
+	u32 h_bits = F32_BITS(h_x);
+	u16 h_sign = (u16)((h_bits >> 16) & 32768);
+	h_bits = h_bits & 2147483647;
+	{
+		i32 v_2 = 4;
+		if (h_bits > 2139095040) {
+			v_2 = 0;
+		} else {
+			if (h_bits >= 1199570944) {
+				v_2 = 1;
+			} else {
+				if (h_bits >= 947912704) {
+					v_2 = 2;
+				} else {
+					if (h_bits < 855638016) {
+						v_2 = 3;
+					}
+				}
+			}
+		}
+		if (v_2 == 0) {
+			T_Float16 v_3 = {0};
+			v_3.h_Bits = h_sign | 32256 | (u16)((h_bits >> 13) & 1023);
+			return v_3;
+		}
+		if (v_2 == 1) {
+			T_Float16 v_4 = {0};
+			v_4.h_Bits = h_sign | 31744;
+			return v_4;
+		}
+		if (v_2 == 2) {
+			T_Float16 v_5 = {0};
+			v_5.h_Bits = h_sign | (u16)((h_bits + 4095 + ((h_bits >> 13) & 1) - 939524096) >> 13);
+			return v_5;
+		}
+		if (v_2 == 3) {
+			T_Float16 v_6 = {0};
+			v_6.h_Bits = h_sign;
+			return v_6;
+		}
+	}
+	u32 h_fraction = (h_bits & 8388607) | 8388608;
+	u32 h_shift = 126 - (h_bits >> 23);
+	u32 h_rest = h_fraction & (go_shl_u32((u32)1, (u64)h_shift) - 1);
+	u32 h_middle = go_shl_u32((u32)1, (u64)(h_shift - 1));
+	h_fraction = go_shr_u32(h_fraction, (u64)h_shift);
+	if (h_rest > h_middle || (h_rest == h_middle && (h_fraction & 1) == 1)) {
+		h_fraction = h_fraction + 1;
+	}
+	T_Float16 v_7 = {0};
+	v_7.h_Bits = h_sign | (u16)h_fraction;
+	return v_7;
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 0
+FUNCTION f32 f_Float32(T_Float16 h_h) {
+	u32 h_sign = (u32)((u32)(u32)(h_h.h_Bits & 32768) << 16);
+	u32 h_exponent = (u32)((h_h.h_Bits >> 10) & 31);
+	u32 h_fraction = (u32)(h_h.h_Bits & 1023);
+	{
+		i32 v_2 = 2;
+		if (h_exponent == 31) {
+			v_2 = 0;
+		} else {
+			if (h_exponent == 0) {
+				v_2 = 1;
+			}
+		}
+		if (v_2 == 0) {
+			return BITS_F32(h_sign | 2139095040 | (u32)((u32)h_fraction << 13));
+		}
+		if (v_2 == 1) {
+			return BITS_F32(h_sign | F32_BITS((f32)h_fraction / 1.6777216e+07f));
+		}
+	}
+	return BITS_F32(h_sign | (u32)((u32)(h_exponent + 112) << 23) | (u32)((u32)h_fraction << 13));
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 0
+FUNCTION T_Float16 f_added(T_Float16 h_a, T_Float16 h_b) {
+	f32 v_1 = f_Float32(h_a);
+	f32 v_2 = f_Float32(h_b);
+	T_Float16 v_3 = f_ToFloat16(v_1 + v_2);
+	return v_3;
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 0
+KERNEL void k_combined(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL T_Float16 *h_halves, i64 h_halves_n, GLOBAL go_complex64 *h_sums, i64 h_sums_n, GLOBAL i32 *h_places, i64 h_places_n GO_FAULTS) {
+	LOCAL T_1024_T_Float16 h_values;
+	LOCAL T_1024_go_complex64 h_values2;
+	LOCAL T_1024_i32 h_values3;
+	LOCAL T_1024_i64 h_values4;
+	LOCAL T_1024_u32 h_values5;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	GO_INT h_i = (GO_INT)INDEX(0);
+	f32 h_v = 0.0f;
+	if (h_i < (GO_INT)h_x_n) {
+		h_v = h_x[GO_AT(h_i, h_x_n, 37)];
+	}
+	T_Float16 v_1 = f_ToFloat16(h_v);
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 38)]) = v_1;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
+			T_Float16 v_3 = f_added(GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 38)]), GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 38)]));
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 38)]) = v_3;
+		}
+		BARRIER();
+	}
+	T_Float16 h_h = GO_ONCE(h_values.a[0]);
+	GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 39)]) = go_complex64_of(h_v, -2.0f * h_v);
+	BARRIER();
+	i64 h_d2 = 1;
+	GO_ORDERED for (; h_d2 < h_threads; h_d2 = (i64)((u64)h_d2 * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d2 - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d2)) {
+			GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 39)]) = go_complex64_add(GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 39)]), GO_ONCE(h_values2.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d2), 1024, 39)]));
+		}
+		BARRIER();
+	}
+	go_complex64 h_sum = GO_ONCE(h_values2.a[0]);
+	u8 h_above = h_v > h_sum.re / GO_F32((GO_INT)THREADS(0));
+	GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank, 1024, 40)]) = 0;
+	if (h_above) {
+		GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank, 1024, 40)]) = 1;
+	}
+	BARRIER();
+	GO_INT h_d3 = 1;
+	GO_ORDERED for (; h_d3 < (GO_INT)go_min_i64(h_threads, 32); h_d3 = h_d3 * 2) {
+		if ((h_rank & (2 * h_d3 - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d3)) {
+			GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank, 1024, 40)]) = (i32)((u32)GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank, 1024, 40)]) + (u32)GO_ONCE(h_values3.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)h_d3), 1024, 40)]));
+		}
+		BARRIER();
+	}
+	GO_INT h_mine = (GO_INT)GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank & GO_NOT(GO_INT, 31), 1024, 40)]);
+	if (((GO_INT)h_rank & 31) != 0) {
+		h_mine = 0;
+	}
+	GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]) = h_mine;
+	BARRIER();
+	i64 h_d4 = 1;
+	GO_ORDERED for (; h_d4 < h_threads; h_d4 = (i64)((u64)h_d4 * 2)) {
+		if ((h_rank & h_d4) != 0) {
+			GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]) = (i64)((u64)GO_ONCE(h_values4.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d4 - 1))) - 1), 1024, 41)]) + (u64)GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]));
+		}
+		BARRIER();
+	}
+	GO_INT h_sum_ = (GO_INT)GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]);
+	GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 42)]) = h_mine;
+	BARRIER();
+	i64 h_at6 = (h_rank & GO_NOT(i64, 31)) | 0;
+	if (h_at6 >= h_threads) {
+		h_at6 = h_rank;
+	}
+	GO_INT h_first = (GO_INT)GO_ONCE(h_values4.a[GO_AT((GO_INT)h_at6, 1024, 42)]);
+	GO_INT h_at = (GO_INT)((GO_UINT)h_sum_ - (GO_UINT)h_first);
+	GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank, 1024, 43)]) = 0;
+	if (h_above) {
+		GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank, 1024, 43)]) = go_shl_u32((u32)1, (u64)GO_SHIFT((GO_INT)h_rank & 31, 43));
+	}
+	BARRIER();
+	GO_INT h_d5 = 1;
+	GO_ORDERED for (; h_d5 < (GO_INT)go_min_i64(h_threads, 32); h_d5 = h_d5 * 2) {
+		if ((h_rank & (2 * h_d5 - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d5)) {
+			GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank, 1024, 43)]) = GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank, 1024, 43)]) | GO_ONCE(h_values5.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)h_d5), 1024, 43)]);
+		}
+		BARRIER();
+	}
+	u32 h_ballot = GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank & GO_NOT(GO_INT, 31), 1024, 43)]);
+	h_places[GO_AT(h_i, h_places_n, 44)] = -1;
+	if (h_above) {
+		h_places[GO_AT(h_i, h_places_n, 45)] = (i32)((u32)(i32)(GO_INT)((GO_UINT)h_at + (GO_UINT)(GO_INT)go_ones(go_shl_u32(h_ballot, (u64)GO_SHIFT(31 - ((GO_INT)h_rank & 31), 45)))) - 1);
+	}
+	if ((GO_INT)THREAD(0) == 0) {
+		h_halves[GO_AT((GO_INT)BLOCK(0), h_halves_n, 46)] = h_h;
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 46)] = h_sum;
+	}
 	GO_LOOPED
 }
 #endif
@@ -714,6 +939,7 @@ var (
 	types_int32Kernel   = kernels.Kernel("types[int32]")
 	types_float32Kernel = kernels.Kernel("types[float32]")
 	choosesKernel       = kernels.Kernel("chooses")
+	combinedKernel      = kernels.Kernel("combined")
 	scans_int32Pool     grid.Pool[scansPhasesKept[int32]]
 	scans_uint64Pool    grid.Pool[scansPhasesKept[uint64]]
 	types_int32Pool     grid.Pool[typesPhasesKept[int32]]
@@ -752,7 +978,7 @@ func ScansOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid
 	case *uint64:
 		chosen = scans_uint64Kernel
 	default:
-		return hal.Errorf("scans", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:66 lists int32 uint64", *new(T))
+		return hal.Errorf("scans", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:71 lists int32 uint64", *new(T))
 	}
 	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(count), kernel.Value(int64(kernel.Len(count))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
@@ -803,7 +1029,7 @@ func TypesOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid
 	case *float32:
 		chosen = types_float32Kernel
 	default:
-		return hal.Errorf("types", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:201 lists int32 float32", *new(T))
+		return hal.Errorf("types", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:206 lists int32 float32", *new(T))
 	}
 	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
@@ -820,6 +1046,20 @@ func Chooses(q kernel.Queue, most int32, count kernel.Vector[int32], x kernel.Ve
 // ChoosesOn launches chooses on a stream, a Split or a Step.
 func ChoosesOn(ctx context.Context, on kernel.Target, over hal.Grid, most int32, count kernel.Vector[int32], x kernel.Vector[float32], y kernel.Vector[float32]) error {
 	return choosesKernel.Launch(ctx, on, over, kernel.Value(most), kernel.In(count), kernel.Value(int64(kernel.Len(count))), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
+}
+
+// Combined launches combined on a queue, on the grid of q.Over or q.Grid.
+func Combined(q kernel.Queue, x kernel.Vector[float32], halves_ kernel.Vector[half.Float16], sums_ kernel.Vector[complex64], places kernel.Vector[int32]) {
+	if ctx, _, over, ok := q.Launching("combined", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = CombinedOn(ctx, q.On(), over, x, halves_, sums_, places)
+	}
+}
+
+// CombinedOn launches combined on a stream, a Split or a Step.
+func CombinedOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], halves_ kernel.Vector[half.Float16], sums_ kernel.Vector[complex64], places kernel.Vector[int32]) error {
+	return combinedKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(halves_), kernel.Value(int64(kernel.Len(halves_))), kernel.Out(sums_), kernel.Value(int64(kernel.Len(sums_))), kernel.Out(places), kernel.Value(int64(kernel.Len(places))))
 }
 
 // sumsFootprint is the Footprint.Of of sums.
@@ -879,6 +1119,19 @@ func choosesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
 }
 
+// combinedFootprint is the Footprint.Of of combined.
+func combinedFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0)
+	at := grid.Blocks(box, 0).When(grid.Locals(box, 0).And(grid.Only(0)))
+	span := at.Span(v[3])
+	span1 := at.Span(v[5])
+	span2 := i.Span(v[7])
+	touch[0] = kernel.Touch{Read: i.Below(grid.Only(v[1])).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
+	touch[3] = kernel.Touch{Write: span2, Whole: grid.Filled(span2, 1, i)}
+}
+
 // sumsPhasesKept holds what the threads of a block of sums keep for later phases, a slice for each variable.
 type sumsPhasesKept struct {
 	v     []float32
@@ -921,15 +1174,15 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 			if sumsPhase1Vectors == nil || !sumsPhase1Vectors(firstX, d, x, vs, v_s, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
-//line kernels.go:33
+//line kernels.go:38
 					v, _ := float32(0), float32(0.5)
 					if (firstX + tx) < len(x) {
 						v = x[(firstX + tx)]
 					}
 
-//line kernels.go:37
+//line kernels.go:42
 					v_ := v + d
-//line waits_kernels.go:933
+//line waits_kernels.go:1186
 					vs[tx] = v
 					v_s[tx] = v_
 				}
@@ -945,16 +1198,16 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_, _, _ = tx, ty, tz
 					v_ := v_s[tx]
 					_ = v_
-//line kernels.go:23
+//line kernels.go:28
 					s[tx] = v_
-//line waits_kernels.go:951
+//line waits_kernels.go:1204
 				}
 			}
 		}
 	}
-//line kernels.go:11
+//line kernels.go:16
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:958
+//line waits_kernels.go:1211
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -962,16 +1215,16 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					for tx := range count__ {
 						_, _, _ = tx, ty, tz
 						{
-//line kernels.go:14
+//line kernels.go:19
 							s[tx] += s[tx+d_]
 						}
-//line waits_kernels.go:969
+//line waits_kernels.go:1222
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:975
+//line waits_kernels.go:1228
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -983,12 +1236,12 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_, _, _ = tx, ty, tz
 					v := vs[tx]
 					_ = v
-//line kernels.go:37
+//line kernels.go:42
 					total := s[0]
 
-//line kernels.go:38
+//line kernels.go:43
 					v__ := v * v
-//line waits_kernels.go:992
+//line waits_kernels.go:1245
 					totals[tx] = total
 					v__s[tx] = v__
 				}
@@ -1004,16 +1257,16 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_, _, _ = tx, ty, tz
 					v__ := v__s[tx]
 					_ = v__
-//line kernels.go:23
+//line kernels.go:28
 					s[tx] = v__
-//line waits_kernels.go:1010
+//line waits_kernels.go:1263
 				}
 			}
 		}
 	}
-//line kernels.go:11
+//line kernels.go:16
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:1017
+//line waits_kernels.go:1270
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
@@ -1021,16 +1274,16 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					for tx := range count_____ {
 						_, _, _ = tx, ty, tz
 						{
-//line kernels.go:14
+//line kernels.go:19
 							s[tx] += s[tx+d__]
 						}
-//line waits_kernels.go:1028
+//line waits_kernels.go:1281
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1034
+//line waits_kernels.go:1287
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1039,12 +1292,12 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				_, _, _ = tx, ty, tz
 				total := totals[tx]
 				_ = total
-//line kernels.go:38
+//line kernels.go:43
 				squares := s[0]
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:1048
+//line waits_kernels.go:1301
 			}
 		}
 	}
@@ -1105,17 +1358,17 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 			lasts := kept.last[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
 			for tx := range count_ {
 				_, _, _ = tx, ty, tz
-//line kernels.go:69
+//line kernels.go:74
 				first, last := T(0), T(0)
-//line waits_kernels.go:1111
+//line waits_kernels.go:1364
 				firsts[tx] = first
 				lasts[tx] = last
 			}
 		}
 	}
-//line kernels.go:70
+//line kernels.go:75
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:1119
+//line waits_kernels.go:1372
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1129,23 +1382,23 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					me_ := tx
 					last := lasts[tx]
 					_ = last
-//line kernels.go:72
+//line kernels.go:77
 					v_ := x[i] + last
-//line kernels.go:72
+//line kernels.go:77
 					var upTo T
-//line kernels.go:72
+//line kernels.go:77
 					var all_ T
-//line kernels.go:47
+//line kernels.go:52
 					s[me_] = v_
-//line waits_kernels.go:1141
+//line waits_kernels.go:1394
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
 			}
 		}
-//line kernels.go:49
+//line kernels.go:54
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:1149
+//line waits_kernels.go:1402
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -1153,12 +1406,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					for tx := range count___ {
 						_, _, _ = tx, ty, tz
 						me_ := tx
-//line kernels.go:50
+//line kernels.go:55
 						var before T
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:1162
+//line waits_kernels.go:1415
 						befores[tx] = before
 					}
 				}
@@ -1172,14 +1425,14 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						me_ := tx
 						before := befores[tx]
 						_ = before
-//line kernels.go:55
+//line kernels.go:60
 						s[me_] += before
-//line waits_kernels.go:1178
+//line waits_kernels.go:1431
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1183
+//line waits_kernels.go:1436
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -1192,9 +1445,9 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = upTo
 					all_ := all_s[tx]
 					_ = all_
-//line kernels.go:58
+//line kernels.go:63
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:1198
+//line waits_kernels.go:1451
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1219,29 +1472,29 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = upTo
 					all_ := all_s[tx]
 					_ = all_
-//line kernels.go:72
+//line kernels.go:77
 					v, all := upTo, all_
 					first += all
 					y[i] = v + first
 
-//line kernels.go:75
+//line kernels.go:80
 					v__ := v
-//line kernels.go:75
+//line kernels.go:80
 					var upTo_ T
-//line kernels.go:75
+//line kernels.go:80
 					var all__ T
-//line kernels.go:47
+//line kernels.go:52
 					s[me__] = v__
-//line waits_kernels.go:1236
+//line waits_kernels.go:1489
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
 			}
 		}
-//line kernels.go:49
+//line kernels.go:54
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:1245
+//line waits_kernels.go:1498
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -1249,12 +1502,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					for tx := range count_______ {
 						_, _, _ = tx, ty, tz
 						me__ := tx
-//line kernels.go:50
+//line kernels.go:55
 						var before_ T
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:1258
+//line waits_kernels.go:1511
 						before_s[tx] = before_
 					}
 				}
@@ -1268,14 +1521,14 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						me__ := tx
 						before_ := before_s[tx]
 						_ = before_
-//line kernels.go:55
+//line kernels.go:60
 						s[me__] += before_
-//line waits_kernels.go:1274
+//line waits_kernels.go:1527
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1279
+//line waits_kernels.go:1532
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -1288,9 +1541,9 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = upTo_
 					all__ := all__s[tx]
 					_ = all__
-//line kernels.go:58
+//line kernels.go:63
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:1294
+//line waits_kernels.go:1547
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -1310,15 +1563,15 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = upTo_
 					all__ := all__s[tx]
 					_ = all__
-//line kernels.go:75
+//line kernels.go:80
 					_, last = upTo_, all__
-//line waits_kernels.go:1316
+//line waits_kernels.go:1569
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1322
+//line waits_kernels.go:1575
 	scansPhasesPool.Give(held)
 }
 
@@ -1354,23 +1607,23 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					at := (firstX + tx)
-//line kernels.go:115
+//line kernels.go:120
 					k[tx] = x[at]
 
-//line kernels.go:116
+//line kernels.go:121
 					var swaps_ int32
-//line waits_kernels.go:1363
+//line waits_kernels.go:1616
 					swaps_s[tx] = swaps_
 				}
 			}
 		}
 	}
-//line kernels.go:97
+//line kernels.go:102
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:1371
-//line kernels.go:98
+//line waits_kernels.go:1624
+//line kernels.go:103
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:1374
+//line waits_kernels.go:1627
 			size_ := size
 			_ = size_
 			d_ := d
@@ -1381,9 +1634,9 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 					swaps__s := kept.swaps__[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
-//line kernels.go:86
+//line kernels.go:91
 						swaps__ := false
-//line waits_kernels.go:1387
+//line waits_kernels.go:1640
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -1401,27 +1654,27 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_ = swaps_
 						swaps__ := swaps__s[tx]
 						_ = swaps__
-//line kernels.go:88
+//line kernels.go:93
 						if o > i && (k[i] > k[o]) == (i&size_ == 0) {
 							k[i], k[o] = k[o], k[i]
 							swaps__ = true
 						}
 
-//line kernels.go:99
+//line kernels.go:104
 						swapped_ := swaps__
 						if swapped_ {
 							swaps_++
 						}
-//line waits_kernels.go:1416
+//line waits_kernels.go:1669
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1423
+//line waits_kernels.go:1676
 	}
-//line waits_kernels.go:1425
+//line waits_kernels.go:1678
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -1432,10 +1685,10 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 					at := (firstX + tx)
 					swaps_ := swaps_s[tx]
 					_ = swaps_
-//line kernels.go:116
+//line kernels.go:121
 					swaps[at] = swaps_
 					y[at] = k[tx]
-//line waits_kernels.go:1439
+//line waits_kernels.go:1692
 				}
 			}
 		}
@@ -1483,18 +1736,18 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 			if turnsPhase1Vectors == nil || !turnsPhase1Vectors(firstX, x, vs, ns, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
-//line kernels.go:137
+//line kernels.go:142
 					v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:1489
+//line waits_kernels.go:1742
 					vs[tx] = v
 					ns[tx] = n
 				}
 			}
 		}
 	}
-//line kernels.go:138
+//line kernels.go:143
 	for r := range 3 {
-//line waits_kernels.go:1498
+//line waits_kernels.go:1751
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -1504,14 +1757,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_, _, _ = tx, ty, tz
 					v := vs[tx]
 					_ = v
-//line kernels.go:139
+//line kernels.go:144
 					by_ := r - 1
-//line kernels.go:122
+//line kernels.go:127
 					if by_ < 0 {
 						by_ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:1515
+//line waits_kernels.go:1768
 					by_s[tx] = by_
 				}
 			}
@@ -1530,10 +1783,10 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 					by_ := by_s[tx]
 					_ = by_
-//line kernels.go:127
+//line kernels.go:132
 					(v) = s[(tx+by_)%width]
 					(n) += int32(by_)
-//line waits_kernels.go:1537
+//line waits_kernels.go:1790
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1548,14 +1801,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_, _, _ = tx, ty, tz
 					v := vs[tx]
 					_ = v
-//line kernels.go:140
+//line kernels.go:145
 					by__ := int(by)
-//line kernels.go:122
+//line kernels.go:127
 					if by__ < 0 {
 						by__ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:1559
+//line waits_kernels.go:1812
 					by__s[tx] = by__
 				}
 			}
@@ -1574,10 +1827,10 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 					by__ := by__s[tx]
 					_ = by__
-//line kernels.go:127
+//line kernels.go:132
 					(v) = s[(tx+by__)%width]
 					(n) += int32(by__)
-//line waits_kernels.go:1581
+//line waits_kernels.go:1834
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1592,16 +1845,16 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						_, _, _ = tx, ty, tz
 						v := vs[tx]
 						_ = v
-//line kernels.go:141
+//line kernels.go:146
 						v += float32(r)
-//line waits_kernels.go:1598
+//line waits_kernels.go:1851
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1605
+//line waits_kernels.go:1858
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1614,9 +1867,9 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = v
 					n := ns[tx]
 					_ = n
-//line kernels.go:143
+//line kernels.go:148
 					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:1620
+//line waits_kernels.go:1873
 				}
 			}
 		}
@@ -1701,13 +1954,13 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 			for tx := range count {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
-//line kernels.go:205
+//line kernels.go:210
 				v := x[i]
-//line kernels.go:192
+//line kernels.go:197
 				list := [2]T{v / 2, v / 4}
-//line kernels.go:163
+//line kernels.go:168
 				copied := [2][2]T{1: list}
-//line waits_kernels.go:1711
+//line waits_kernels.go:1964
 				vs[tx] = v
 				copieds[tx] = copied
 			}
@@ -1726,15 +1979,15 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = v
 				copied := copieds[tx]
 				_ = copied
-//line kernels.go:192
+//line kernels.go:197
 				a_ := copied[1]
 				b_ := list__{v / 8}
 
-//line kernels.go:194
+//line kernels.go:199
 				list_ := b_.v
-//line kernels.go:163
+//line kernels.go:168
 				copied_ := [2]T{1: list_}
-//line waits_kernels.go:1738
+//line waits_kernels.go:1991
 				a_s[tx] = a_
 				copied_s[tx] = copied_
 			}
@@ -1756,19 +2009,19 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = a_
 				copied_ := copied_s[tx]
 				_ = copied_
-//line kernels.go:194
+//line kernels.go:199
 				c := copied_[1]
 
-//line kernels.go:205
+//line kernels.go:210
 				a := a_[0] + a_[1] + c
 
-//line kernels.go:206
+//line kernels.go:211
 				v_ := uint32(x[i])
-//line kernels.go:192
+//line kernels.go:197
 				list___ := [2]uint32{v_ / 2, v_ / 4}
-//line kernels.go:163
+//line kernels.go:168
 				copied__ := [2][2]uint32{1: list___}
-//line waits_kernels.go:1772
+//line waits_kernels.go:2025
 				as[tx] = a
 				v_s[tx] = v_
 				copied__s[tx] = copied__
@@ -1788,15 +2041,15 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = v_
 				copied__ := copied__s[tx]
 				_ = copied__
-//line kernels.go:192
+//line kernels.go:197
 				a__ := copied__[1]
 				b__ := list_____{v_ / 8}
 
-//line kernels.go:194
+//line kernels.go:199
 				list____ := b__.v
-//line kernels.go:163
+//line kernels.go:168
 				copied___ := [2]uint32{1: list____}
-//line waits_kernels.go:1800
+//line waits_kernels.go:2053
 				a__s[tx] = a__
 				copied___s[tx] = copied___
 			}
@@ -1817,19 +2070,19 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = a__
 				copied___ := copied___s[tx]
 				_ = copied___
-//line kernels.go:194
+//line kernels.go:199
 				c_ := copied___[1]
 
-//line kernels.go:206
+//line kernels.go:211
 				b := a__[0] + a__[1] + c_
 
-//line kernels.go:207
+//line kernels.go:212
 				p_ := pair([2]float32{float32(a), float32(b)})
 				_ = unused
-//line kernels.go:153
+//line kernels.go:158
 				sums_ := [2]float32{p_[1], p_.both()}
 				s[tx] = sums_[0]
-//line waits_kernels.go:1833
+//line waits_kernels.go:2086
 				sums_s[tx] = sums_
 			}
 		}
@@ -1843,9 +2096,9 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_, _, _ = tx, ty, tz
 				sums_ := sums_s[tx]
 				_ = sums_
-//line kernels.go:156
+//line kernels.go:161
 				next := [2]float32{s[(tx+1)%width], sums_[1]}
-//line waits_kernels.go:1849
+//line waits_kernels.go:2102
 				nexts[tx] = next
 			}
 		}
@@ -1862,12 +2115,12 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_, _, _ = tx, ty, tz
 				next := nexts[tx]
 				_ = next
-//line kernels.go:207
+//line kernels.go:212
 				p := pair(next)
 
-//line kernels.go:208
+//line kernels.go:213
 				v__ := p.both()
-//line waits_kernels.go:1871
+//line waits_kernels.go:2124
 				ps[tx] = p
 				v__s[tx] = v__
 			}
@@ -1886,12 +2139,12 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = p
 				v__ := v__s[tx]
 				_ = v__
-//line kernels.go:208
+//line kernels.go:213
 				f := flag(v__ > limit)
-//line kernels.go:210
+//line kernels.go:215
 				results[0] = p.both()
 				results.add(f.number())
-//line waits_kernels.go:1895
+//line waits_kernels.go:2148
 			}
 		}
 	}
@@ -1933,9 +2186,9 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 			if choosesPhase1Vectors == nil || !choosesPhase1Vectors(firstX, x, vs, count_) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
-//line kernels.go:223
+//line kernels.go:228
 					_, v := tx, x[(firstX+tx)]
-//line waits_kernels.go:1939
+//line waits_kernels.go:2192
 					vs[tx] = v
 				}
 			}
@@ -1943,9 +2196,9 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 	}
 	kind := count[int(b.Index[0])]
 	_ = kind
-//line kernels.go:225
+//line kernels.go:230
 	if kind > 2 {
-//line waits_kernels.go:1949
+//line waits_kernels.go:2202
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1956,9 +2209,9 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_, _, _ = tx, ty, tz
 						v := vs[tx]
 						_ = v
-//line kernels.go:226
+//line kernels.go:231
 						v_ := v
-//line waits_kernels.go:1962
+//line waits_kernels.go:2215
 						v_s[tx] = v_
 					}
 				}
@@ -1973,16 +2226,16 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_, _, _ = tx, ty, tz
 						v_ := v_s[tx]
 						_ = v_
-//line kernels.go:23
+//line kernels.go:28
 						s[tx] = v_
-//line waits_kernels.go:1979
+//line waits_kernels.go:2232
 					}
 				}
 			}
 		}
-//line kernels.go:11
+//line kernels.go:16
 		for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:1986
+//line waits_kernels.go:2239
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count____ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -1990,16 +2243,16 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						for tx := range count____ {
 							_, _, _ = tx, ty, tz
 							{
-//line kernels.go:14
+//line kernels.go:19
 								s[tx] += s[tx+d_]
 							}
-//line waits_kernels.go:1997
+//line waits_kernels.go:2250
 						}
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2003
+//line waits_kernels.go:2256
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -2009,19 +2262,19 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_, _, _ = tx, ty, tz
 						v := vs[tx]
 						_ = v
-//line kernels.go:226
+//line kernels.go:231
 						v = s[0]
-//line waits_kernels.go:2015
+//line waits_kernels.go:2268
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	} else {
-//line waits_kernels.go:2022
-//line kernels.go:228
+//line waits_kernels.go:2275
+//line kernels.go:233
 		if by := int(kind); kind > 0 && most != 3 {
-//line waits_kernels.go:2025
+//line waits_kernels.go:2278
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count______ := int(b.Size[0])
@@ -2032,9 +2285,9 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 							me := tx
 							v := vs[tx]
 							_ = v
-//line kernels.go:229
+//line kernels.go:234
 							s[me] = v
-//line waits_kernels.go:2038
+//line waits_kernels.go:2291
 						}
 					}
 				}
@@ -2048,15 +2301,15 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						me := tx
 						v := vs[tx]
 						_ = v
-//line kernels.go:231
+//line kernels.go:236
 						v += s[(me+by)%width]
-//line waits_kernels.go:2054
+//line waits_kernels.go:2307
 						vs[tx] = v
 					}
 				}
 			}
 		} else {
-//line waits_kernels.go:2060
+//line waits_kernels.go:2313
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count________ := int(b.Size[0])
@@ -2066,21 +2319,21 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 							_, _, _ = tx, ty, tz
 							v := vs[tx]
 							_ = v
-//line kernels.go:234
+//line kernels.go:239
 							v *= 2
-//line waits_kernels.go:2072
+//line waits_kernels.go:2325
 							vs[tx] = v
 						}
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2079
+//line waits_kernels.go:2332
 	}
-//line waits_kernels.go:2081
-//line kernels.go:237
+//line waits_kernels.go:2334
+//line kernels.go:242
 	for k := 0; k < rounds(count, int(b.Index[0])); k++ {
-//line waits_kernels.go:2084
+//line waits_kernels.go:2337
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -2091,9 +2344,9 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						me := tx
 						v := vs[tx]
 						_ = v
-//line kernels.go:238
+//line kernels.go:243
 						s[me] = v
-//line waits_kernels.go:2097
+//line waits_kernels.go:2350
 					}
 				}
 			}
@@ -2105,16 +2358,16 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 				for tx := range count__________ {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line kernels.go:240
+//line kernels.go:245
 					next := s[(me+1)%width]
-//line waits_kernels.go:2111
+//line waits_kernels.go:2364
 					nexts[tx] = next
 				}
 			}
 		}
-//line kernels.go:241
+//line kernels.go:246
 		if k%2 == 1 {
-//line waits_kernels.go:2118
+//line waits_kernels.go:2371
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___________ := int(b.Size[0])
@@ -2122,9 +2375,9 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						for tx := range count___________ {
 							_, _, _ = tx, ty, tz
 							me := tx
-//line kernels.go:243
+//line kernels.go:248
 							s[me] += 1
-//line waits_kernels.go:2128
+//line waits_kernels.go:2381
 						}
 					}
 				}
@@ -2138,15 +2391,15 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						me := tx
 						next := nexts[tx]
 						_ = next
-//line kernels.go:245
+//line kernels.go:250
 						next += s[me/2]
-//line waits_kernels.go:2144
+//line waits_kernels.go:2397
 						nexts[tx] = next
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2150
+//line waits_kernels.go:2403
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____________ := int(b.Size[0])
@@ -2160,7 +2413,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					next := nexts[tx]
 					_ = next
 					{
-//line kernels.go:248
+//line kernels.go:253
 						if me%3 == k {
 							goto next_
 						}
@@ -2173,13 +2426,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						v = next - v
 					}
 				next_:
-//line waits_kernels.go:2177
+//line waits_kernels.go:2430
 					vs[tx] = v
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2183
+//line waits_kernels.go:2436
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______________ := int(b.Size[0])
@@ -2189,14 +2442,254 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_, _, _ = tx, ty, tz
 					v := vs[tx]
 					_ = v
-//line kernels.go:259
+//line kernels.go:264
 					y[(firstX + tx)] = v
-//line waits_kernels.go:2195
+//line waits_kernels.go:2448
 				}
 			}
 		}
 	}
 	choosesPhasesPool.Give(held)
+}
+
+// combinedPhasesKept holds what the threads of a block of combined keep for later phases, a slice for each variable.
+type combinedPhasesKept struct {
+	v     []float32
+	above []bool
+	mine  []int
+	sum_  []int
+	at    []int
+}
+
+var combinedPhasesPool grid.Pool[combinedPhasesKept]
+
+// combinedPhases runs combined for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16], sums grid.Out[complex64], places grid.Out[int32]) {
+	firstX := int(b.Index[0]) * int(b.Size[0])
+	var values_ [1024]half.Float16
+	values := &values_
+	var values2_ [1024]complex64
+	values2 := &values2_
+	var values3_ [1024]int32
+	values3 := &values3_
+	var values4_ [1024]int
+	values4 := &values4_
+	var values5_ [1024]uint32
+	values5 := &values5_
+	held := combinedPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.v) < threads__ {
+		kept.v = make([]float32, threads__)
+	}
+	if len(kept.above) < threads__ {
+		kept.above = make([]bool, threads__)
+	}
+	if len(kept.mine) < threads__ {
+		kept.mine = make([]int, threads__)
+	}
+	if len(kept.sum_) < threads__ {
+		kept.sum_ = make([]int, threads__)
+	}
+	if len(kept.at) < threads__ {
+		kept.at = make([]int, threads__)
+	}
+	threads := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	_ = threads
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count := int(b.Size[0])
+			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			for tx := range count {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+				i := (firstX + tx)
+//line kernels.go:286
+				_, v := (firstX + tx), float32(0)
+				if i < len(x) {
+					v = x[i]
+				}
+				values[rank] = half.ToFloat16(v)
+//line waits_kernels.go:2516
+				vs[tx] = v
+			}
+		}
+	}
+	for d := 1; d < threads; d *= 2 {
+		for i2 := 0; i2 < threads-d; i2 += 2 * d {
+			values[i2] = added(values[i2], values[i2+d])
+		}
+	}
+	h := values[0]
+	_ = h
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count_ := int(b.Size[0])
+			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			for tx := range count_ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+				v := vs[tx]
+				_ = v
+//line kernels.go:291
+				values2[rank] = complex(v, -2*v)
+//line waits_kernels.go:2539
+			}
+		}
+	}
+	for d2 := 1; d2 < threads; d2 *= 2 {
+		for i3 := 0; i3 < threads-d2; i3 += 2 * d2 {
+			values2[i3] = values2[i3] + values2[i3+d2]
+		}
+	}
+	sum := values2[0]
+	_ = sum
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count__ := int(b.Size[0])
+			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+			aboves := kept.above[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+			for tx := range count__ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+				v := vs[tx]
+				_ = v
+//line kernels.go:292
+				above := v > real(sum)/float32(int(b.Size[0]))
+
+//line kernels.go:293
+				condition := above
+//line kernels.go:272
+				values3[rank] = 0
+//line kernels.go:272
+				if condition {
+//line kernels.go:272
+					values3[rank] = 1
+				}
+//line waits_kernels.go:2572
+				aboves[tx] = above
+			}
+		}
+	}
+	for d3 := 1; d3 < min(threads, 32); d3 *= 2 {
+		for i4 := 0; i4 < threads-d3; i4 += 2 * d3 {
+			values3[i4] = values3[i4] + values3[i4+d3]
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count___ := int(b.Size[0])
+			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+//line kernels.go:272
+				mine := int(values3[rank&^31])
+				if (rank & 31) != 0 {
+					mine = 0
+				}
+				values4[rank] = mine
+//line waits_kernels.go:2595
+				mines[tx] = mine
+			}
+		}
+	}
+	for d4 := 1; d4 < threads; d4 *= 2 {
+		for i5 := d4; i5 < threads; i5 += 2 * d4 {
+			for j4 := i5; j4 < min(i5+d4, threads); j4++ {
+				values4[j4] = values4[i5-1] + values4[j4]
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count____ := int(b.Size[0])
+			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count____]
+			sum_s := kept.sum_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count____]
+			for tx := range count____ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+				mine := mines[tx]
+				_ = mine
+//line kernels.go:276
+				sum_ := values4[rank]
+				values4[rank] = mine
+//line waits_kernels.go:2620
+				sum_s[tx] = sum_
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count_____ := int(b.Size[0])
+			aboves := kept.above[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
+			sum_s := kept.sum_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
+			ats := kept.at[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
+			for tx := range count_____ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+				above := aboves[tx]
+				_ = above
+				sum_ := sum_s[tx]
+				_ = sum_
+//line kernels.go:277
+				at6 := rank&^31 | (0)&31
+//line kernels.go:277
+				if at6 >= threads {
+//line kernels.go:277
+					at6 = rank
+				}
+
+//line kernels.go:277
+				first := values4[at6]
+
+//line kernels.go:293
+				at := sum_ - first
+				values5[rank] = 0
+//line kernels.go:294
+				if above {
+//line kernels.go:294
+					values5[rank] = 1 << (rank & 31)
+				}
+//line waits_kernels.go:2657
+				ats[tx] = at
+			}
+		}
+	}
+	for d5 := 1; d5 < min(threads, 32); d5 *= 2 {
+		for i6 := 0; i6 < threads-d5; i6 += 2 * d5 {
+			values5[i6] = values5[i6] | values5[i6+d5]
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count______ := int(b.Size[0])
+			aboves := kept.above[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count______]
+			ats := kept.at[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count______]
+			for tx := range count______ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+				i := (firstX + tx)
+				above := aboves[tx]
+				_ = above
+				at := ats[tx]
+				_ = at
+//line kernels.go:294
+				ballot := values5[rank&^31]
+				places[i] = -1
+				if above {
+					places[i] = int32(at+bits.OnesCount32(ballot<<(31-(rank&31)))) - 1
+				}
+				if tx == 0 {
+					halves[int(b.Index[0])], sums[int(b.Index[0])] = h, sum
+				}
+//line waits_kernels.go:2689
+			}
+		}
+	}
+	combinedPhasesPool.Give(held)
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in waits_kernels_simd.go.

@@ -46,28 +46,31 @@ func sumsPhase1Lanes(firstX int, d float32, x []float32, vs []float32, v_s []flo
 	from, to = grid.Within(from, to, firstX, len(x))
 	from, to = grid.Within(from, to, 0, len(vs))
 	from, to = grid.Within(from, to, 0, len(v_s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
 	x0 := x[firstX:][:to]
 	vs1 := vs[0:][:to]
 	v_s2 := v_s[0:][:to]
 	c0 := simd.BroadcastFloat32s(0)
-	all1 := simd.BroadcastFloat32s(d)
+	bound1 := lanes.Bound32(-firstX + len(x))
+	all2 := simd.BroadcastFloat32s(d)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x_2 := at
+		xs := lanes.Int32s(x_2)
 //line kernels.go:38
 		v := c0
-		on := lanes.Lanes32().Less(lanes.Against32((firstX + x_2), len(x)))
+		on := xs.Less(bound1)
 		v = lanes.Load[simd.Float32s](&x0[at]).IfElse(on, v)
 //line kernels.go:42
-		v_ := v.Add(all1)
+		v_ := v.Add(all2)
 //line kernels.go:42
 		lanes.Store(v, &vs1[at])
 //line kernels.go:42
 		lanes.Store(v_, &v_s2[at])
-//line waits_kernels_simd.go:70
+//line waits_kernels_simd.go:72
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -87,8 +90,9 @@ func sumsPhase2Lanes(s []float32, v_s []float32, count int) bool {
 		v_ := lanes.Load[simd.Float32s](&v_s0[at])
 //line kernels.go:28
 		lanes.Store(v_, &s1[at])
-//line waits_kernels_simd.go:91
+//line waits_kernels_simd.go:94
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -109,8 +113,9 @@ func sumsPhase3Lanes(d_ int, s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
-//line waits_kernels_simd.go:113
+//line waits_kernels_simd.go:117
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -137,8 +142,9 @@ func sumsPhase4Lanes(s []float32, vs []float32, totals []float32, v__s []float32
 		lanes.Store(all1, &totals1[at])
 //line kernels.go:43
 		lanes.Store(v__, &v__s2[at])
-//line waits_kernels_simd.go:141
+//line waits_kernels_simd.go:146
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -158,8 +164,9 @@ func sumsPhase5Lanes(s []float32, v__s []float32, count int) bool {
 		v__ := lanes.Load[simd.Float32s](&v__s0[at])
 //line kernels.go:28
 		lanes.Store(v__, &s1[at])
-//line waits_kernels_simd.go:162
+//line waits_kernels_simd.go:168
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -180,8 +187,9 @@ func sumsPhase6Lanes(d__ int, s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
-//line waits_kernels_simd.go:184
+//line waits_kernels_simd.go:191
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -204,8 +212,9 @@ func sortsPhase1Lanes(firstX int, k []uint32, x []uint32, swaps_s []int32, count
 		lanes.Store(lanes.Load[simd.Uint32s](&x0[at]), &k1[at])
 //line kernels.go:101
 		lanes.Store(c1, &swaps_s2[at])
-//line waits_kernels_simd.go:208
+//line waits_kernels_simd.go:216
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -233,8 +242,9 @@ func sortsPhase2Lanes(firstX int, swaps []int32, y []uint32, k []uint32, swaps_s
 //line kernels.go:121
 		lanes.Store(swaps_, &swaps1[at])
 		lanes.Store(lanes.Load[simd.Uint32s](&k2[at]), &y3[at])
-//line waits_kernels_simd.go:237
+//line waits_kernels_simd.go:246
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -259,8 +269,9 @@ func turnsPhase1Lanes(firstX int, x []float32, vs []float32, ns []int32, count i
 		lanes.Store(v, &vs1[at])
 //line kernels.go:142
 		lanes.Store(c1, &ns2[at])
-//line waits_kernels_simd.go:263
+//line waits_kernels_simd.go:273
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -281,8 +292,9 @@ func turnsPhase2Lanes(r int, vs []float32, count int) bool {
 		v = v.Add(all0)
 //line kernels.go:146
 		lanes.Store(v, &vs0[at])
-//line waits_kernels_simd.go:285
+//line waits_kernels_simd.go:296
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -313,8 +325,9 @@ func turnsPhase3Lanes(firstX int, y []float32, passed []int32, vs []float32, ns 
 		lanes.Store(v, &y2[at])
 //line kernels.go:148
 		lanes.Store(n, &passed3[at])
-//line waits_kernels_simd.go:317
+//line waits_kernels_simd.go:329
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -334,8 +347,9 @@ func choosesPhase1Lanes(firstX int, x []float32, vs []float32, count int) bool {
 		v := lanes.Load[simd.Float32s](&x0[at])
 //line kernels.go:228
 		lanes.Store(v, &vs1[at])
-//line waits_kernels_simd.go:338
+//line waits_kernels_simd.go:351
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -355,8 +369,9 @@ func choosesPhase2Lanes(vs []float32, v_s []float32, count int) bool {
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:231
 		lanes.Store(v, &v_s1[at])
-//line waits_kernels_simd.go:359
+//line waits_kernels_simd.go:373
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -376,8 +391,9 @@ func choosesPhase3Lanes(s []float32, v_s []float32, count int) bool {
 		v_ := lanes.Load[simd.Float32s](&v_s0[at])
 //line kernels.go:28
 		lanes.Store(v_, &s1[at])
-//line waits_kernels_simd.go:380
+//line waits_kernels_simd.go:395
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -398,8 +414,9 @@ func choosesPhase4Lanes(d_ int, s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
-//line waits_kernels_simd.go:402
+//line waits_kernels_simd.go:418
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -420,8 +437,9 @@ func choosesPhase5Lanes(s []float32, vs []float32, count int) bool {
 		v = all0
 //line kernels.go:30
 		lanes.Store(v, &vs0[at])
-//line waits_kernels_simd.go:424
+//line waits_kernels_simd.go:441
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -441,8 +459,9 @@ func choosesPhase6Lanes(s []float32, vs []float32, count int) bool {
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:234
 		lanes.Store(v, &s1[at])
-//line waits_kernels_simd.go:445
+//line waits_kernels_simd.go:463
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -463,8 +482,9 @@ func choosesPhase7Lanes(vs []float32, count int) bool {
 		v = v.Mul(c0)
 //line kernels.go:239
 		lanes.Store(v, &vs0[at])
-//line waits_kernels_simd.go:467
+//line waits_kernels_simd.go:486
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -484,8 +504,9 @@ func choosesPhase8Lanes(s []float32, vs []float32, count int) bool {
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:243
 		lanes.Store(v, &s1[at])
-//line waits_kernels_simd.go:488
+//line waits_kernels_simd.go:508
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -502,8 +523,9 @@ func choosesPhase9Lanes(s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:248
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(c0), &s0[at])
-//line waits_kernels_simd.go:506
+//line waits_kernels_simd.go:527
 	}
+	lanes.ClearUpper()
 	return true
 }
 
@@ -523,7 +545,8 @@ func choosesPhase10Lanes(firstX int, y []float32, vs []float32, count int) bool 
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:264
 		lanes.Store(v, &y1[at])
-//line waits_kernels_simd.go:527
+//line waits_kernels_simd.go:549
 	}
+	lanes.ClearUpper()
 	return true
 }

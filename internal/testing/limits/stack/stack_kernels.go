@@ -37,9 +37,9 @@ var kernels = kernel.New(kernel.Source{Name: "stack", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"stack.go:18", "stack.go:20", "stack.go:22", "stack.go:24", "stack.go:37", "stack.go:39"}, Kernels: map[string]kernel.Written{
-	"large": {Code: "k_large", Params: []string{"x", "len(x)"}, Private: 16384,
+	"large": {Code: "k_large", Params: []string{"x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{1}}, Private: 16384,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: largeFootprint}},
-	"huge": {Code: "k_huge", Params: []string{"x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "stack.go:36", Private: 8388608,
+	"huge": {Code: "k_huge", Params: []string{"x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "stack.go:36", Private: 8388608,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: hugeFootprint}},
 }, Format: 3, Sources: []string{
 	"./ int32,len stack",
@@ -49,8 +49,8 @@ var kernels = kernel.New(kernel.Source{Name: "stack", Go: kernel.Functions{
 typedef struct { i32 a[2097152]; } T_2097152_i32;
 
 KERNEL void k_large(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		T_4096_i32 h_a = {0};
 		GO_ORDERED for (i32 h_k = 0; h_k < 4096; h_k++) {
 			h_a.a[GO_AT(h_k, 4096, 0)] = h_k ^ (i32)h_i;
@@ -61,8 +61,8 @@ KERNEL void k_large(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 		}
 		h_x[GO_AT(h_i, h_x_n, 3)] = h_s;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_x_n) {
 			return;
 		}
 		T_4096_i32 h_a = {0};
@@ -79,16 +79,16 @@ KERNEL void k_large(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 }
 
 KERNEL void k_huge(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_x_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		T_2097152_i32 h_a = {0};
 		GO_ORDERED for (i32 h_k = 0; h_k < 2097152; h_k++) {
 			h_a.a[GO_AT(h_k, 2097152, 4)] = h_k ^ (i32)h_i;
 		}
 		h_x[GO_AT(h_i, h_x_n, 5)] = h_a.a[GO_AT((i32)((u32)h_x[GO_AT(h_i, h_x_n, 5)] + 7), 2097152, 5)];
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i >= h_x_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_x_n) {
 			return;
 		}
 		T_2097152_i32 h_a = {0};

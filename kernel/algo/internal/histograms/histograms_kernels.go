@@ -17,7 +17,9 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if zeroVectors != nil {
-					row = zeroVectors(row, counts)
+					if row = zeroVectors(row, counts); row.First() >= row.End {
+						continue
+					}
 				}
 				zeroRow(row, counts)
 			}
@@ -55,13 +57,13 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { uint32s(t, x, counts) })
 	}),
 }, Indexes: []string{"kernels.go:17", "kernels.go:70", "kernels.go:72", "kernels.go:78", "kernels.go:28", "kernels.go:32", "kernels.go:43", "kernels.go:47", "kernels.go:58", "kernels.go:62"}, Kernels: map[string]kernel.Written{
-	"zero": {Code: "k_zero", Params: []string{"counts", "len(counts)"},
+	"zero": {Code: "k_zero", Params: []string{"counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: zeroFootprint}},
-	"uint8s": {Code: "k_uint8s", Params: []string{"x", "len(x)", "counts", "len(counts)"},
+	"uint8s": {Code: "k_uint8s", Params: []string{"x", "len(x)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: uint8sFootprint}},
-	"int32s": {Code: "k_int32s", Params: []string{"x", "len(x)", "counts", "len(counts)"},
+	"int32s": {Code: "k_int32s", Params: []string{"x", "len(x)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: int32sFootprint}},
-	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "counts", "len(counts)"},
+	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: uint32sFootprint}},
 }, Format: 3, Sources: []string{
 	"./ int,int32,len,min,uint32,uint8 histograms",
@@ -81,14 +83,15 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 #define GO_LOCAL
 #endif
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
+FUNCTION GO_INT go_min_GO_INT(GO_INT x, GO_INT y) { return y < x ? y : x; }
 
 KERNEL void k_zero(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
-	if (GO_WHOLE(h_counts_n)) {
-		i64 h_i = (i64)INDEX(0);
+	if (GO_WHOLE((GO_INT)h_counts_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
 		h_counts[GO_AT(h_i, h_counts_n, 0)] = 0;
 	} else {
-		i64 h_i = (i64)INDEX(0);
-		if (h_i < h_counts_n) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i < (GO_INT)h_counts_n) {
 			h_counts[GO_AT(h_i, h_counts_n, 0)] = 0;
 		}
 	}
@@ -97,25 +100,25 @@ KERNEL void k_zero(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 FUNCTION void f_count(i64 h_v, GO_LOCAL T_1024_u32 *h_own, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	{
 		i32 v_2 = 2;
-		if (h_v < 0 || h_v >= h_counts_n) {
+		if (h_v < 0 || h_v >= (GO_INT)h_counts_n) {
 			v_2 = 0;
 		} else {
-			if (h_counts_n <= 1024) {
+			if ((GO_INT)h_counts_n <= 1024) {
 				v_2 = 1;
 			}
 		}
 		if (v_2 == 0) {
 		}
 		if (v_2 == 1) {
-			ATOMIC_ADD(&(*h_own).a[GO_AT(h_v, 1024, 1)], 1);
+			ATOMIC_ADD(&(*h_own).a[GO_AT((GO_INT)h_v, 1024, 1)], 1);
 		}
 		if (v_2 == 2) {
-			ATOMIC_ADD(&h_counts[GO_AT(h_v, h_counts_n, 2)], 1);
+			ATOMIC_ADD(&h_counts[GO_AT((GO_INT)h_v, h_counts_n, 2)], 1);
 		}
 	}
 }
 
-FUNCTION void f_add(u32 h_n, i64 h_i, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
+FUNCTION void f_add(u32 h_n, GO_INT h_i, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	if (h_n > 0) {
 		ATOMIC_ADD(&h_counts[GO_AT(h_i, h_counts_n, 3)], h_n);
 	}
@@ -132,18 +135,18 @@ KERNEL void k_uint8s(const GLOBAL u8 *h_x, i64 h_x_n, GLOBAL u32 *h_counts, i64 
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 8192);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 8192), h_x_n); h_i += 256) {
-			f_count((i64)h_x[GO_AT(h_i, h_x_n, 4)], &h_own, h_counts, h_counts_n GO_PASS);
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 8192), (GO_INT)h_x_n); h_i += 256) {
+			f_count((GO_INT)h_x[GO_AT((GO_INT)h_i, h_x_n, 4)], &h_own, h_counts, h_counts_n GO_PASS);
 		}
 	}
 	BARRIER();
-	i64 h_i_1 = h_me;
+	GO_INT h_i_1 = h_me;
 	if (GO_APART) {
-		GO_ORDERED for (; h_i_1 < go_min_i64(1024, h_counts_n); h_i_1 += 256) {
+		GO_ORDERED for (; h_i_1 < go_min_GO_INT(1024, (GO_INT)h_counts_n); h_i_1 += 256) {
 			f_add(GO_ONCE(h_own.a[GO_AT(h_i_1, 1024, 5)]), h_i_1, h_counts, h_counts_n GO_PASS);
 		}
 	}
@@ -161,18 +164,18 @@ KERNEL void k_int32s(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL u32 *h_counts, i64
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 8192);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 8192), h_x_n); h_i += 256) {
-			f_count((i64)h_x[GO_AT(h_i, h_x_n, 6)], &h_own, h_counts, h_counts_n GO_PASS);
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 8192), (GO_INT)h_x_n); h_i += 256) {
+			f_count((GO_INT)h_x[GO_AT((GO_INT)h_i, h_x_n, 6)], &h_own, h_counts, h_counts_n GO_PASS);
 		}
 	}
 	BARRIER();
-	i64 h_i_1 = h_me;
+	GO_INT h_i_1 = h_me;
 	if (GO_APART) {
-		GO_ORDERED for (; h_i_1 < go_min_i64(1024, h_counts_n); h_i_1 += 256) {
+		GO_ORDERED for (; h_i_1 < go_min_GO_INT(1024, (GO_INT)h_counts_n); h_i_1 += 256) {
 			f_add(GO_ONCE(h_own.a[GO_AT(h_i_1, 1024, 7)]), h_i_1, h_counts, h_counts_n GO_PASS);
 		}
 	}
@@ -190,18 +193,18 @@ KERNEL void k_uint32s(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_counts, i6
 		}
 		BARRIER();
 	}
-	i64 h_me = (i64)THREAD(0);
+	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 8192);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 8192), h_x_n); h_i += 256) {
-			f_count((i64)h_x[GO_AT(h_i, h_x_n, 8)], &h_own, h_counts, h_counts_n GO_PASS);
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 8192), (GO_INT)h_x_n); h_i += 256) {
+			f_count((i64)h_x[GO_AT((GO_INT)h_i, h_x_n, 8)], &h_own, h_counts, h_counts_n GO_PASS);
 		}
 	}
 	BARRIER();
-	i64 h_i_1 = h_me;
+	GO_INT h_i_1 = h_me;
 	if (GO_APART) {
-		GO_ORDERED for (; h_i_1 < go_min_i64(1024, h_counts_n); h_i_1 += 256) {
+		GO_ORDERED for (; h_i_1 < go_min_GO_INT(1024, (GO_INT)h_counts_n); h_i_1 += 256) {
 			f_add(GO_ONCE(h_own.a[GO_AT(h_i_1, 1024, 9)]), h_i_1, h_counts, h_counts_n GO_PASS);
 		}
 	}
@@ -344,7 +347,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:348
+//line histograms_kernels.go:351
 				}
 				{
 					at := at + 1
@@ -354,7 +357,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:358
+//line histograms_kernels.go:361
 				}
 			}
 			if at < count {
@@ -364,7 +367,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 				if i := x; true || i < len(counts) {
 					counts0[grid.At(at, i)] = 0
 				}
-//line histograms_kernels.go:368
+//line histograms_kernels.go:371
 			}
 			x = to - 1
 			continue
@@ -373,7 +376,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 		if i := x; i < len(counts) {
 			counts[i] = 0
 		}
-//line histograms_kernels.go:377
+//line histograms_kernels.go:380
 	}
 }
 
@@ -394,7 +397,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:398
+//line histograms_kernels.go:401
 			}
 		}
 	}
@@ -407,7 +410,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:411
+//line histograms_kernels.go:414
 			}
 		}
 	}
@@ -430,7 +433,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:434
+//line histograms_kernels.go:437
 			}
 		}
 	}
@@ -443,7 +446,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:447
+//line histograms_kernels.go:450
 			}
 		}
 	}
@@ -466,7 +469,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:470
+//line histograms_kernels.go:473
 			}
 		}
 	}
@@ -479,7 +482,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:483
+//line histograms_kernels.go:486
 			}
 		}
 	}
