@@ -15,7 +15,7 @@ import (
 
 // These are the functions that package internal/parts calls; they are documented there.
 func init() {
-	slot.OfBuffer = slot.Buffer[Want, Leases, *Buffer[byte], coherence.Mode, hal.Region]{
+	slot.OfBuffer = slot.Buffer[Want, Leases, *Buffer[byte], coherence.Mode, hal.Region, watch.Watcher]{
 		Cover: cover, Of: Leases.part, InTurn: inTurn, Key: Leases.key, Mark: Leases.mark, Copied: Leases.copied, Watched: Want.watched}
 }
 

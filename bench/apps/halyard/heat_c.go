@@ -15,6 +15,6 @@ KERNEL void spread(const GLOBAL f32 *from, GLOBAL f32 *to, u32 n, u32 rows) {
 	to[i * n + j] = from[at] + 0.1f * (from[at - n] + from[at + n] + left + right - 4 * from[at]);
 }`}).Kernel("spread")
 
-func spreadC(ctx context.Context, s *hal.Stream, over hal.Grid, n, rows int32, from, to kernel.Vector[float32]) error {
+func spreadC(ctx context.Context, s kernel.Target, over hal.Grid, n, rows int32, from, to kernel.Vector[float32]) error {
 	return spreadText.Launch(ctx, s, over, kernel.In(from), kernel.Out(to), kernel.Value(uint32(n)), kernel.Value(uint32(rows)))
 }

@@ -2,11 +2,7 @@
 // cannot import layer, and stores the value here. Package buffer does the same for package internal/parts.
 package slot
 
-import (
-	"context"
-
-	"github.com/go-halyard/halyard/internal/watch"
-)
+import "context"
 
 // Hal has the functions by name. Package hal sets it when it is initialised, and nothing changes it later.
 var Hal map[string]any
@@ -20,14 +16,14 @@ type How struct {
 
 // Buffer is the functions of package buffer for package internal/parts, which describes them. Its types are those of package buffer, which
 // this package cannot import.
-type Buffer[Want, Leases, Bytes, Mode, Region any] struct {
+type Buffer[Want, Leases, Bytes, Mode, Region, Watcher any] struct {
 	Cover   func(ctx context.Context, wants []Want) (Leases, error)
 	Of      func(cover Leases, i, lo, hi int, mode Mode) Want
 	InTurn  func(launches [][]Want) (all []Want, which []int, place []Region)
 	Key     func(Leases) uint64
 	Mark    func(Leases)
 	Copied  func(Leases) bool
-	Watched func(w Want, attach func(all Bytes, elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64)
+	Watched func(w Want, attach func(all Bytes, elem uint64) Watcher) (by Watcher, lo, hi, elem uint64)
 }
 
 // OfBuffer is a Buffer. Package buffer sets it when it is initialised.

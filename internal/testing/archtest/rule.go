@@ -17,7 +17,7 @@ type Rule struct {
 
 // Rules is the table. A package that no rule covers is a violation too.
 var Rules = []Rule{
-	{".", []string{"backends", "buffer", "buffer/trace", "coherence", "hal", "internal/callsite", "internal/debug", "internal/layer", "kernel"}, "the short way stands on what programs use, and launchers reach it by an interface"},
+	{".", []string{"backends", "buffer", "buffer/trace", "coherence", "hal", "internal/callsite", "internal/debug", "internal/layer", "internal/parts", "kernel"}, "the short way stands on what programs use, launchers reach it by an interface, and parts takes the failures of its launches"},
 	{"coherence", nil, "the names of the protocol need no device and no library"},
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
 	{"hal", []string{"hal/driver", "hal/internal/...", "internal/callsite", "internal/layer/slot", "internal/layout", "internal/span"}, "what programs use needs only the narrow interface"},
