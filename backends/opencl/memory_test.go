@@ -9,8 +9,6 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-func hostBytes(m *memory) []byte { return unsafe.Slice((*byte)(m.HostPointer()), m.Size()) }
-
 // A CPU's runtime makes every block fine-grained.
 func TestSharedVirtualMemoryIsAsFineAsItMustBe(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
