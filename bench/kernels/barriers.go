@@ -11,9 +11,17 @@ const sorted = 256
 //
 //halyard:kernel
 func treeSum(t grid.Thread, x []float32, sums grid.Out[float32]) {
-	sum := grid.BlockSum(t, x[t.Global(0)])
-	if t.Local(0) == 0 {
-		sums[t.Block(0)] = sum
+	part := grid.Shared[[sorted]float32](t)
+	me := t.Local(0)
+	part[me] = x[t.Global(0)]
+	for half := sorted / 2; half > 0; half /= 2 {
+		t.Barrier()
+		if me < half {
+			part[me] += part[me+half]
+		}
+	}
+	if me == 0 {
+		sums[t.Block(0)] = part[0]
 	}
 }
 
@@ -42,9 +50,9 @@ func treeSums(x, sums []float32) {
 		var part [sorted]float32
 		for b := first; b < last; b++ {
 			copy(part[:], x[b*sorted:])
-			for d := 1; d < sorted; d *= 2 {
-				for i := 0; i < sorted; i += 2 * d {
-					part[i] += part[i+d]
+			for half := sorted / 2; half > 0; half /= 2 {
+				for i := range half {
+					part[i] += part[i+half]
 				}
 			}
 			sums[b] = part[0]

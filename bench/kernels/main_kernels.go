@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"treeSum": kernel.Go(func(blk *kernel.Block) {
+	"treeSum": kernel.Bounded(grid.Steps(195), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		sums := kernel.Slice[float32](blk, 2)
 		if grid.InPhases() {
@@ -30,8 +30,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { bitonic(t, x, y) })
 	}),
-}, Indexes: []string{"barriers.go:14", "barriers.go:16", "barriers.go:26", "barriers.go:30", "barriers.go:31", "barriers.go:36"}, Kernels: map[string]kernel.Written{
-	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Threads: 1024,
+}, Indexes: []string{"barriers.go:16", "barriers.go:20", "barriers.go:24", "barriers.go:34", "barriers.go:38", "barriers.go:39", "barriers.go:44"}, Kernels: map[string]kernel.Written{
+	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: treeSumFootprint}},
 	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicFootprint}},
@@ -39,26 +39,32 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"./ float32 main",
 	"barriers.go bitonic 04c147046d172142",
 	"barriers.go sorted e2745cf145fa7f43",
-	"barriers.go treeSum 8ecd660c4a98fc01",
-}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
-typedef struct { f32 a[256]; } T_256_f32;
+	"barriers.go treeSum f85f0c456a5a1cac",
+}, Portable: `typedef struct { f32 a[256]; } T_256_f32;
 
 KERNEL void k_treeSum(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_f32 h_values;
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 0)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 0)];
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 0)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 0)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 0)]);
+	LOCAL T_256_f32 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
 		}
-		BARRIER();
 	}
-	f32 h_sum = GO_ONCE(h_values.a[0]);
-	if ((GO_INT)THREAD(0) == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 1)] = h_sum;
+	GO_INT h_me = (GO_INT)THREAD(0);
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 0)];
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 1)]);
+		}
+	}
+	if (h_me == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -75,23 +81,23 @@ KERNEL void k_bitonic(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y
 		BARRIER();
 	}
 	GO_INT h_me = (GO_INT)THREAD(0);
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 2)];
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 3)];
 	GO_INT h_size = 2;
 	GO_ORDERED for (; h_size <= 256; h_size = h_size * 2) {
 		i64 h_apart = h_size / 2;
 		GO_ORDERED for (; h_apart > 0; h_apart = h_apart / 2) {
 			BARRIER();
 			i64 h_other = h_me ^ h_apart;
-			if (h_other > h_me && (GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) > GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 3)])) == ((h_me & h_size) == 0)) {
-				f32 v_3 = GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 4)]);
-				f32 v_4 = GO_ONCE(h_part.a[GO_AT(h_me, 256, 4)]);
-				GO_ONCE(h_part.a[GO_AT(h_me, 256, 4)]) = v_3;
-				GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 4)]) = v_4;
+			if (h_other > h_me && (GO_ONCE(h_part.a[GO_AT(h_me, 256, 4)]) > GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 4)])) == ((h_me & h_size) == 0)) {
+				f32 v_3 = GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 5)]);
+				f32 v_4 = GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]);
+				GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = v_3;
+				GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 5)]) = v_4;
 			}
 		}
 	}
 	BARRIER();
-	h_y[GO_AT((GO_INT)INDEX(0), h_y_n, 5)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]);
+	h_y[GO_AT((GO_INT)INDEX(0), h_y_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
 	GO_LOOPED
 }
 `})
@@ -150,40 +156,60 @@ func bitonicFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 //go:noinline
 func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 	firstX := int(b.Index[0]) * int(b.Size[0])
-	var values_ [1024]float32
-	values := &values_
-	threads := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	_ = threads
+	var part_ [256]float32
+	part := &part_
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if treeSumPhase1Vectors == nil || !treeSumPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, grid.Lent(values[:]), x, count) {
+			to, from := 0, 0
+			{
+				tx := 0
+				_, _, _ = tx, ty, tz
+				me := tx
+				to, from = me, (firstX + tx)
+			}
+			if !grid.Copies(part[:], to, x, from, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
-					rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
-//line barriers.go:14
-					values[rank] = x[(firstX + tx)]
-//line main_kernels.go:167
+					me := tx
+//line barriers.go:16
+					part[me] = x[(firstX + tx)]
+//line main_kernels.go:178
 				}
 			}
 		}
 	}
-	for d := 1; d < threads; d *= 2 {
-		for i := 0; i < threads-d; i += 2 * d {
-			values[i] = values[i] + values[i+d]
+//line barriers.go:17
+	for half := sorted / 2; half > 0; half /= 2 {
+//line main_kernels.go:185
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count_ := min(int(b.Size[0]), max((half)-0, 0))
+				if treeSumPhase1Vectors == nil || !treeSumPhase1Vectors(half, grid.Lent(part[:]), count_) {
+					for tx := range count_ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						{
+//line barriers.go:20
+							part[me] += part[me+half]
+						}
+//line main_kernels.go:197
+					}
+				}
+			}
 		}
 	}
-	sum := values[0]
-	_ = sum
+//line main_kernels.go:203
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
-//line barriers.go:15
-				if tx == 0 {
-					sums[int(b.Index[0])] = sum
+				me := tx
+//line barriers.go:23
+				if me == 0 {
+					sums[int(b.Index[0])] = part[0]
 				}
-//line main_kernels.go:187
+//line main_kernels.go:213
 			}
 		}
 	}
@@ -210,36 +236,36 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line barriers.go:26
+//line barriers.go:34
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:216
+//line main_kernels.go:242
 				}
 			}
 		}
 	}
-//line barriers.go:27
+//line barriers.go:35
 	for size := 2; size <= sorted; size *= 2 {
-//line main_kernels.go:223
-//line barriers.go:28
+//line main_kernels.go:249
+//line barriers.go:36
 		for apart := size / 2; apart > 0; apart /= 2 {
-//line main_kernels.go:226
+//line main_kernels.go:252
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					for tx := range int(b.Size[0]) {
 						_, _, _ = tx, ty, tz
 						me := tx
-//line barriers.go:30
+//line barriers.go:38
 						if other := me ^ apart; other > me && (part[me] > part[other]) == (me&size == 0) {
 							part[me], part[other] = part[other], part[me]
 						}
-//line main_kernels.go:236
+//line main_kernels.go:262
 					}
 				}
 			}
 		}
-//line main_kernels.go:241
+//line main_kernels.go:267
 	}
-//line main_kernels.go:243
+//line main_kernels.go:269
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -254,9 +280,9 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line barriers.go:36
+//line barriers.go:44
 					y[(firstX + tx)] = part[me]
-//line main_kernels.go:260
+//line main_kernels.go:286
 				}
 			}
 		}
@@ -265,5 +291,5 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	treeSumPhase1Vectors func(int, int, int, int, int, []float32, []float32, int) bool
+	treeSumPhase1Vectors func(int, []float32, int) bool
 )

@@ -18,20 +18,23 @@ func init() {
 }
 
 // treeSumPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func treeSumPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, values []float32, x []float32, count int) bool {
-	end := count
+func treeSumPhase1Lanes(half int, part []float32, count int) bool {
+	end := min(count, half)
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
+	from, to = grid.Within(from, to, 0, len(part))
+	from, to = grid.Within(from, to, half, len(part))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
-	x0 := x[firstX:][:to]
-	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
+	part0 := part[0:][:to]
+	part1 := part[half:][:to]
+	if !lanes.Apart(part0, part1) {
+		return false // a thread uses what another one stores
+	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line barriers.go:14
-		lanes.Store(lanes.Load[simd.Float32s](&x0[at]), &values1[at])
-//line main_kernels_simd.go:35
+//line barriers.go:20
+		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
+//line main_kernels_simd.go:38
 	}
 	lanes.ClearUpper()
 	return true

@@ -118,9 +118,9 @@ func sumOf[T grid.Number](x []T) T {
 			for i := from; i < min(from+2048, len(x)); i++ {
 				part[i%256] += x[i]
 			}
-			for d := 1; d < 256; d *= 2 {
-				for i := 0; i < 256; i += 2 * d {
-					part[i] += part[i+d]
+			for half := 128; half > 0; half /= 2 {
+				for i := range half {
+					part[i] += part[i+half]
 				}
 			}
 			sums = append(sums, part[0])

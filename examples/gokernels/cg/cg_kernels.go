@@ -554,9 +554,12 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 			}
 		}
 	}
-	for d := 1; d < threads; d *= 2 {
-		for i := 0; i < threads-d; i += 2 * d {
-			values[i] = values[i] + values[i+d]
+	for n2 := threads; n2 > 1; n2 -= n2 / 2 {
+		for i := 0; i < n2/2; i++ {
+			values[i] = values[2*i] + values[2*i+1]
+		}
+		if n2&1 != 0 {
+			values[n2/2] = values[n2-1]
 		}
 	}
 	sum := values[0]
@@ -570,7 +573,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = sum
 				}
-//line cg_kernels.go:574
+//line cg_kernels.go:577
 			}
 		}
 	}
@@ -607,7 +610,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_, _, _ = tx, ty, tz
 //line kernels.go:52
 					mine := float32(0)
-//line cg_kernels.go:611
+//line cg_kernels.go:614
 					mines[tx] = mine
 				}
 			}
@@ -640,7 +643,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:54
 								mine += sums[j]
 							}
-//line cg_kernels.go:644
+//line cg_kernels.go:647
 							mines[tx] = mine
 						}
 					}
@@ -660,7 +663,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:664
+//line cg_kernels.go:667
 						mines[tx] = mine
 					}
 				}
@@ -679,14 +682,17 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_ = mine
 //line kernels.go:56
 					values[rank] = mine
-//line cg_kernels.go:683
+//line cg_kernels.go:686
 				}
 			}
 		}
 	}
-	for d := 1; d < threads; d *= 2 {
-		for i := 0; i < threads-d; i += 2 * d {
-			values[i] = values[i] + values[i+d]
+	for n := threads; n > 1; n -= n / 2 {
+		for i := 0; i < n/2; i++ {
+			values[i] = values[2*i] + values[2*i+1]
+		}
+		if n&1 != 0 {
+			values[n/2] = values[n-1]
 		}
 	}
 	sum := values[0]
@@ -700,7 +706,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = sum
 				}
-//line cg_kernels.go:704
+//line cg_kernels.go:710
 			}
 		}
 	}
@@ -736,7 +742,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:740
+//line cg_kernels.go:746
 			}
 			x_ = to - 1
 			continue
@@ -747,7 +753,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:751
+//line cg_kernels.go:757
 	}
 }
 
@@ -775,7 +781,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:779
+//line cg_kernels.go:785
 			}
 			x = to - 1
 			continue
@@ -785,7 +791,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:789
+//line cg_kernels.go:795
 	}
 }
 

@@ -216,9 +216,12 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 			}
 		}
 	}
-	for d := 1; d < threads; d *= 2 {
-		for i2 := 0; i2 < threads-d; i2 += 2 * d {
-			values[i2] = values[i2] + values[i2+d]
+	for n := threads; n > 1; n -= n / 2 {
+		for i2 := 0; i2 < n/2; i2++ {
+			values[i2] = values[2*i2] + values[2*i2+1]
+		}
+		if n&1 != 0 {
+			values[n/2] = values[n-1]
 		}
 	}
 	all := values[0]
@@ -231,7 +234,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line reduce_kernels.go:235
+//line reduce_kernels.go:238
 			}
 		}
 	}
@@ -274,7 +277,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 						v = x[i]
 					}
 					values[rank] = v
-//line reduce_kernels.go:278
+//line reduce_kernels.go:281
 					vs[tx] = v
 				}
 			}
@@ -305,7 +308,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if tx == int(b.Size[0])-1 {
 					sums[int(b.Index[0])] = v
 				}
-//line reduce_kernels.go:309
+//line reduce_kernels.go:312
 			}
 		}
 	}

@@ -2517,9 +2517,12 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			}
 		}
 	}
-	for d := 1; d < threads; d *= 2 {
-		for i2 := 0; i2 < threads-d; i2 += 2 * d {
-			values[i2] = added(values[i2], values[i2+d])
+	for n := threads; n > 1; n -= n / 2 {
+		for i2 := 0; i2 < n/2; i2++ {
+			values[i2] = added(values[2*i2], values[2*i2+1])
+		}
+		if n&1 != 0 {
+			values[n/2] = values[n-1]
 		}
 	}
 	h := values[0]
@@ -2535,13 +2538,16 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				_ = v
 //line kernels.go:291
 				values2[rank] = complex(v, -2*v)
-//line waits_kernels.go:2539
+//line waits_kernels.go:2542
 			}
 		}
 	}
-	for d2 := 1; d2 < threads; d2 *= 2 {
-		for i3 := 0; i3 < threads-d2; i3 += 2 * d2 {
-			values2[i3] = values2[i3] + values2[i3+d2]
+	for n2 := threads; n2 > 1; n2 -= n2 / 2 {
+		for i3 := 0; i3 < n2/2; i3++ {
+			values2[i3] = values2[2*i3] + values2[2*i3+1]
+		}
+		if n2&1 != 0 {
+			values2[n2/2] = values2[n2-1]
 		}
 	}
 	sum := values2[0]
@@ -2568,14 +2574,19 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:272
 					values3[rank] = 1
 				}
-//line waits_kernels.go:2572
+//line waits_kernels.go:2578
 				aboves[tx] = above
 			}
 		}
 	}
-	for d3 := 1; d3 < min(threads, 32); d3 *= 2 {
-		for i4 := 0; i4 < threads-d3; i4 += 2 * d3 {
-			values3[i4] = values3[i4] + values3[i4+d3]
+	for j3 := 0; j3 < threads; j3 += 32 {
+		for n3 := min(threads-j3, 32); n3 > 1; n3 -= n3 / 2 {
+			for i4 := 0; i4 < n3/2; i4++ {
+				values3[j3+i4] = values3[j3+2*i4] + values3[j3+2*i4+1]
+			}
+			if n3&1 != 0 {
+				values3[j3+n3/2] = values3[j3+n3-1]
+			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
@@ -2591,7 +2602,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					mine = 0
 				}
 				values4[rank] = mine
-//line waits_kernels.go:2595
+//line waits_kernels.go:2606
 				mines[tx] = mine
 			}
 		}
@@ -2616,7 +2627,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:276
 				sum_ := values4[rank]
 				values4[rank] = mine
-//line waits_kernels.go:2620
+//line waits_kernels.go:2631
 				sum_s[tx] = sum_
 			}
 		}
@@ -2653,14 +2664,19 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:294
 					values5[rank] = 1 << (rank & 31)
 				}
-//line waits_kernels.go:2657
+//line waits_kernels.go:2668
 				ats[tx] = at
 			}
 		}
 	}
-	for d5 := 1; d5 < min(threads, 32); d5 *= 2 {
-		for i6 := 0; i6 < threads-d5; i6 += 2 * d5 {
-			values5[i6] = values5[i6] | values5[i6+d5]
+	for j5 := 0; j5 < threads; j5 += 32 {
+		for n5 := min(threads-j5, 32); n5 > 1; n5 -= n5 / 2 {
+			for i6 := 0; i6 < n5/2; i6++ {
+				values5[j5+i6] = values5[j5+2*i6] | values5[j5+2*i6+1]
+			}
+			if n5&1 != 0 {
+				values5[j5+n5/2] = values5[j5+n5-1]
+			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
@@ -2685,7 +2701,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				if tx == 0 {
 					halves[int(b.Index[0])], sums[int(b.Index[0])] = h, sum
 				}
-//line waits_kernels.go:2689
+//line waits_kernels.go:2705
 			}
 		}
 	}

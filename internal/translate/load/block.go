@@ -163,7 +163,7 @@ func (x *expander) combined(from *copied, c *ast.CallExpr) (text, result string,
 	if operations[name] != "" {
 		text += x.rounds(name, group, barrier, func(to, i, j string) string {
 			return at(to) + " = " + fmt.Sprintf(operations[name], at(i), at(j), f)
-		})
+		}, func(to, from string) string { return at(to) + " = " + at(from) })
 	}
 	result = at(first)
 	variable := x.another("at")
@@ -190,22 +190,31 @@ func (x *expander) combined(from *copied, c *ast.CallExpr) (text, result string,
 }
 
 // rounds returns the rounds in which the values are combined. The function of returns the statement that combines those of two threads.
-func (x *expander) rounds(name string, group bool, barrier string, of func(to, i, j string) string) string {
+// move returns the one that copies a value.
+func (x *expander) rounds(name string, group bool, barrier string, of func(to, i, j string) string, move func(to, from string) string) string {
 	d, i, j, rank, threads := x.another("d"), x.another("i"), x.another("j"), x.shares.rank, x.shares.threads
 	end := threads
 	if group {
 		end = fmt.Sprintf("min(%s, %d)", threads, groupSize)
 	}
 	loop := fmt.Sprintf("for %s := 1; %[1]s < %[2]s; %[1]s *= 2 { ", d, end)
-	host := fmt.Sprintf("for %s := 0; %[1]s < %[2]s-%[3]s; %[1]s += 2*%[3]s { %s }", i, threads, d, of(i, i, i+"+"+d))
+	// The host moves the values together, so that they are read one after the other.
+	n := x.another("n")
+	host := fmt.Sprintf("for %s := %s; %[1]s > 1; %[1]s -= %[1]s / 2 { for %[3]s := 0; %[3]s < %[1]s/2; %[3]s++ { %[4]s }; "+
+		"if %[1]s & 1 != 0 { %[5]s } }", n, threads, i, of(i, "2*"+i, "2*"+i+"+1"), move(n+"/2", n+"-1"))
+	if group {
+		host = fmt.Sprintf("for %s := 0; %[1]s < %[2]s; %[1]s += %[3]d { "+
+			"for %[4]s := min(%[2]s-%[1]s, %[3]d); %[4]s > 1; %[4]s -= %[4]s / 2 { for %[5]s := 0; %[5]s < %[4]s/2; %[5]s++ { %[6]s }; "+
+			"if %[4]s & 1 != 0 { %[7]s } } }", j, threads, groupSize, n, i, of(j+"+"+i, j+"+2*"+i, j+"+2*"+i+"+1"), move(j+"+"+n+"/2", j+"+"+n+"-1"))
+	}
 	one := fmt.Sprintf("if %s & (2*%s-1) == 0 && %[1]s < %[3]s-%[2]s { %[4]s }", rank, d, threads, of(rank, rank, rank+"+"+d))
 	if strings.HasSuffix(name, "Scan") {
-		host = fmt.Sprintf("for %s := %s; %[1]s < %[3]s; %[1]s += 2*%[2]s { "+
-			"for %[4]s := %[1]s; %[4]s < min(%[1]s+%[2]s, %[3]s); %[4]s++ { %[5]s } }",
+		host = loop + fmt.Sprintf("for %s := %s; %[1]s < %[3]s; %[1]s += 2*%[2]s { "+
+			"for %[4]s := %[1]s; %[4]s < min(%[1]s+%[2]s, %[3]s); %[4]s++ { %[5]s } } }",
 			i, d, threads, j, of(j, i+"-1", j))
 		one = fmt.Sprintf("if %s & %s != 0 { %s }", rank, d, of(rank, fmt.Sprintf("%s&^(%s-1)-1", rank, d), rank))
 	}
-	return hostMark + loop + host + " }*/" + loop + one + "; " + barrier + " }; "
+	return hostMark + host + "*/" + loop + one + "; " + barrier + " }; "
 }
 
 // localIn returns the name of a type that the kernel declares, if t is one or has elements of one.

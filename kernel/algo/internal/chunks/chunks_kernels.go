@@ -144,7 +144,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[float32](blk, 3)
 		sums := kernel.Slice[float32](blk, 5)
 		if grid.InPhases() {
-			scanPhases[float32](blk, exclusive, x, before, sums)
+			scanPhases[float32](blk, &scan_float32Pool, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[float32](t, exclusive, x, before, sums) })
@@ -155,7 +155,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[float64](blk, 3)
 		sums := kernel.Slice[float64](blk, 5)
 		if grid.InPhases() {
-			scanPhases[float64](blk, exclusive, x, before, sums)
+			scanPhases[float64](blk, &scan_float64Pool, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[float64](t, exclusive, x, before, sums) })
@@ -166,7 +166,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[int32](blk, 3)
 		sums := kernel.Slice[int32](blk, 5)
 		if grid.InPhases() {
-			scanPhases[int32](blk, exclusive, x, before, sums)
+			scanPhases[int32](blk, &scan_int32Pool, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[int32](t, exclusive, x, before, sums) })
@@ -177,7 +177,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[int64](blk, 3)
 		sums := kernel.Slice[int64](blk, 5)
 		if grid.InPhases() {
-			scanPhases[int64](blk, exclusive, x, before, sums)
+			scanPhases[int64](blk, &scan_int64Pool, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[int64](t, exclusive, x, before, sums) })
@@ -188,7 +188,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[uint32](blk, 3)
 		sums := kernel.Slice[uint32](blk, 5)
 		if grid.InPhases() {
-			scanPhases[uint32](blk, exclusive, x, before, sums)
+			scanPhases[uint32](blk, &scan_uint32Pool, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[uint32](t, exclusive, x, before, sums) })
@@ -199,7 +199,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[uint64](blk, 3)
 		sums := kernel.Slice[uint64](blk, 5)
 		if grid.InPhases() {
-			scanPhases[uint64](blk, exclusive, x, before, sums)
+			scanPhases[uint64](blk, &scan_uint64Pool, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[uint64](t, exclusive, x, before, sums) })
@@ -238,7 +238,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		sorted := kernel.Slice[uint32](blk, 9)
 		sortedValues := kernel.Slice[uint32](blk, 11)
 		if grid.InPhases() {
-			scatterPhases[uint32](blk, shift, sign, negative, keys, values, starts, sorted, sortedValues)
+			scatterPhases[uint32](blk, &scatter_uint32Pool, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) {
@@ -255,25 +255,25 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		sorted := kernel.Slice[uint64](blk, 9)
 		sortedValues := kernel.Slice[uint32](blk, 11)
 		if grid.InPhases() {
-			scatterPhases[uint64](blk, shift, sign, negative, keys, values, starts, sorted, sortedValues)
+			scatterPhases[uint64](blk, &scatter_uint64Pool, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) {
 			scatter[uint64](t, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 		})
 	}),
-}, Indexes: []string{"kernels.go:25", "kernels.go:27", "kernels.go:29", "kernels.go:42", "kernels.go:44", "kernels.go:50", "kernels.go:53", "kernels.go:54", "kernels.go:58", "kernels.go:86", "kernels.go:91", "kernels.go:93", "kernels.go:95", "kernels.go:98", "kernels.go:100", "kernels.go:104", "kernels.go:109", "kernels.go:120", "kernels.go:124", "kernels.go:147", "kernels.go:152", "kernels.go:154", "kernels.go:156", "kernels.go:157", "kernels.go:162", "kernels.go:166", "kernels.go:167", "kernels.go:168", "kernels.go:169", "kernels.go:171"}, Kernels: map[string]kernel.Written{
-	"total[float32]": {Code: "k_total_float32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Threads: 1024, Types: 1,
+}, Indexes: []string{"kernels.go:26", "kernels.go:28", "kernels.go:32", "kernels.go:36", "kernels.go:49", "kernels.go:51", "kernels.go:57", "kernels.go:60", "kernels.go:61", "kernels.go:65", "kernels.go:94", "kernels.go:99", "kernels.go:101", "kernels.go:106", "kernels.go:109", "kernels.go:114", "kernels.go:117", "kernels.go:120", "kernels.go:122", "kernels.go:126", "kernels.go:131", "kernels.go:142", "kernels.go:146", "kernels.go:170", "kernels.go:175", "kernels.go:177", "kernels.go:182", "kernels.go:185", "kernels.go:188", "kernels.go:190", "kernels.go:191", "kernels.go:196", "kernels.go:200", "kernels.go:201", "kernels.go:202", "kernels.go:203", "kernels.go:205"}, Kernels: map[string]kernel.Written{
+	"total[float32]": {Code: "k_total_float32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[float64]": {Code: "k_total_float64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Threads: 1024, Types: 2,
+	"total[float64]": {Code: "k_total_float64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 2,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[int32]": {Code: "k_total_int32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Threads: 1024, Types: 3,
+	"total[int32]": {Code: "k_total_int32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[int64]": {Code: "k_total_int64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Threads: 1024, Types: 4,
+	"total[int64]": {Code: "k_total_int64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 4,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[uint32]": {Code: "k_total_uint32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Threads: 1024, Types: 5,
+	"total[uint32]": {Code: "k_total_uint32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 5,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[uint64]": {Code: "k_total_uint64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Threads: 1024, Types: 6,
+	"total[uint64]": {Code: "k_total_uint64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"extreme[float32]": {Code: "k_extreme_float32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
@@ -287,26 +287,26 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
 	"extreme[uint64]": {Code: "k_extreme_uint64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
-	"scan[float32]": {Code: "k_scan_float32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Threads: 1024, Types: 1,
+	"scan[float32]": {Code: "k_scan_float32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[float64]": {Code: "k_scan_float64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Threads: 1024, Types: 2,
+	"scan[float64]": {Code: "k_scan_float64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 2,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[int32]": {Code: "k_scan_int32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Threads: 1024, Types: 3,
+	"scan[int32]": {Code: "k_scan_int32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[int64]": {Code: "k_scan_int64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Threads: 1024, Types: 4,
+	"scan[int64]": {Code: "k_scan_int64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 4,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[uint32]": {Code: "k_scan_uint32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Threads: 1024, Types: 5,
+	"scan[uint32]": {Code: "k_scan_uint32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 5,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[uint64]": {Code: "k_scan_uint64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Threads: 1024, Types: 6,
+	"scan[uint64]": {Code: "k_scan_uint64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
 	"count[uint32]": {Code: "k_count_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 5,
-		Footprint: kernel.Footprint{Why: "kernels.go:124: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
+		Footprint: kernel.Footprint{Why: "kernels.go:146: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
 	"count[uint64]": {Code: "k_count_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 6,
-		Footprint: kernel.Footprint{Why: "kernels.go:124: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
-	"scatter[uint32]": {Code: "k_scatter_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{16551}, {4, 4}}, RoundsAt: "kernels.go:146", Threads: 1024, Types: 5,
-		Footprint: kernel.Footprint{Why: "kernels.go:169: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
-	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{16551}, {4, 4}}, RoundsAt: "kernels.go:146", Threads: 1024, Types: 6,
-		Footprint: kernel.Footprint{Why: "kernels.go:169: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
+		Footprint: kernel.Footprint{Why: "kernels.go:146: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
+	"scatter[uint32]": {Code: "k_scatter_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:169", Types: 5,
+		Footprint: kernel.Footprint{Why: "kernels.go:203: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
+	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:169", Types: 6,
+		Footprint: kernel.Footprint{Why: "kernels.go:203: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,int,int32,int64,len,min,uint32,uint64 chunks",
 	"kernels.go Word c2f6674ea91e4562",
@@ -316,25 +316,17 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 	"kernels.go digits 65423b11e2d52175",
 	"kernels.go each 65423b11e2d52175",
 	"kernels.go extreme c50553b731b5eab5",
-	"kernels.go scan 0569da45ff9d271f",
-	"kernels.go scatter a6d00a9e5c7a2bbe",
+	"kernels.go scan 701279073d1eb49c",
+	"kernels.go scatter 718cb2bb7ed27e8d",
 	"kernels.go threads 65423b11e2d52175",
-	"kernels.go total b447ebc734e43dfc",
+	"kernels.go total 09f8d2d9864906ac",
 	"kernels.go wins a09ae2df9e5dab5d",
-}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
-#ifdef HALYARD_FLOAT64
-typedef struct { f64 a[1024]; } T_1024_f64;
-#endif
-typedef struct { i32 a[1024]; } T_1024_i32;
-typedef struct { i64 a[1024]; } T_1024_i64;
-typedef struct { u32 a[1024]; } T_1024_u32;
-typedef struct { u64 a[1024]; } T_1024_u64;
-typedef struct { f32 a[256]; } T_256_f32;
-typedef struct { i64 a[256]; } T_256_i64;
+}, Portable: `typedef struct { f32 a[256]; } T_256_f32;
 #ifdef HALYARD_FLOAT64
 typedef struct { f64 a[256]; } T_256_f64;
 #endif
 typedef struct { i32 a[256]; } T_256_i32;
+typedef struct { i64 a[256]; } T_256_i64;
 typedef struct { u32 a[256]; } T_256_u32;
 typedef struct { u64 a[256]; } T_256_u64;
 typedef struct { f32 a[2048]; } T_2048_f32;
@@ -353,9 +345,17 @@ FUNCTION u64 go_shr_u64(u64 x, u64 n) { return n < 64 ? (u64)(x >> n) : (u64)0; 
 
 #if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_total_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_f32 h_values;
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	LOCAL T_256_f32 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	f32 h_sum = 0.0f;
@@ -363,18 +363,16 @@ KERNEL void k_total_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums
 	GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
-		}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
+		}
 	}
-	h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_sum;
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -383,9 +381,17 @@ KERNEL void k_total_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums
 
 #if !defined(GO_TYPES) || GO_TYPES == 2
 KERNEL void k_total_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_f64 h_values;
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	LOCAL T_256_f64 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				f64 v_zero = (f64)0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	f64 h_sum = 0.0;
@@ -393,18 +399,16 @@ KERNEL void k_total_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums
 	GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
-		}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
+		}
 	}
-	h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_sum;
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -413,9 +417,17 @@ KERNEL void k_total_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums
 
 #if !defined(GO_TYPES) || GO_TYPES == 3
 KERNEL void k_total_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_i32 h_values;
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	LOCAL T_256_i32 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				i32 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i32 h_sum = 0;
@@ -423,18 +435,16 @@ KERNEL void k_total_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_sums, 
 	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = (i32)((u32)h_sum + (u32)h_x[GO_AT((GO_INT)h_i, h_x_n, 0)]);
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = (i32)((u32)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + (u32)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]));
-		}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + (u32)GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]));
+		}
 	}
-	h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_sum;
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -442,9 +452,17 @@ KERNEL void k_total_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_sums, 
 
 #if !defined(GO_TYPES) || GO_TYPES == 4
 KERNEL void k_total_int64(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_i64 h_values;
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	LOCAL T_256_i64 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				i64 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_sum = 0;
@@ -452,18 +470,16 @@ KERNEL void k_total_int64(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_sums, 
 	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = (i64)((u64)h_sum + (u64)h_x[GO_AT((GO_INT)h_i, h_x_n, 0)]);
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = (i64)((u64)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + (u64)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]));
-		}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + (u64)GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]));
+		}
 	}
-	h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_sum;
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -471,9 +487,17 @@ KERNEL void k_total_int64(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_sums, 
 
 #if !defined(GO_TYPES) || GO_TYPES == 5
 KERNEL void k_total_uint32(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_u32 h_values;
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	LOCAL T_256_u32 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				u32 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	u32 h_sum = 0;
@@ -481,18 +505,16 @@ KERNEL void k_total_uint32(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums,
 	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
-		}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
+		}
 	}
-	h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_sum;
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -500,9 +522,17 @@ KERNEL void k_total_uint32(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums,
 
 #if !defined(GO_TYPES) || GO_TYPES == 6
 KERNEL void k_total_uint64(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_u64 h_values;
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	LOCAL T_256_u64 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				u64 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	u64 h_sum = 0;
@@ -510,18 +540,16 @@ KERNEL void k_total_uint64(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums,
 	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
-		}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
+		}
 	}
-	h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_sum;
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -590,10 +618,10 @@ KERNEL void k_extreme_float32(i32 h_most, const GLOBAL f32 *h_x, i64 h_x_n, cons
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			f32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 3)];
+			f32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 4)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -605,28 +633,28 @@ KERNEL void k_extreme_float32(i32 h_most, const GLOBAL f32 *h_x, i64 h_x_n, cons
 	}
 	f32 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 5)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 5)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]));
+			u8 v_8 = f_wins(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			f32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]) = v_10;
+			f32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		f32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 8)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 8)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -696,10 +724,10 @@ KERNEL void k_extreme_float64(i32 h_most, const GLOBAL f64 *h_x, i64 h_x_n, cons
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			f64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 3)];
+			f64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 4)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins_1(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -711,28 +739,28 @@ KERNEL void k_extreme_float64(i32 h_most, const GLOBAL f64 *h_x, i64 h_x_n, cons
 	}
 	f64 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 5)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 5)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_1(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]));
+			u8 v_8 = f_wins_1(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			f64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]) = v_10;
+			f64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		f64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 8)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 8)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -802,10 +830,10 @@ KERNEL void k_extreme_int32(i32 h_most, const GLOBAL i32 *h_x, i64 h_x_n, const 
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			i32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 3)];
+			i32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 4)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins_2(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -817,28 +845,28 @@ KERNEL void k_extreme_int32(i32 h_most, const GLOBAL i32 *h_x, i64 h_x_n, const 
 	}
 	i32 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 5)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 5)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_2(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]));
+			u8 v_8 = f_wins_2(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			i32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]) = v_10;
+			i32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		i32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 8)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 8)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -907,10 +935,10 @@ KERNEL void k_extreme_int64(i32 h_most, const GLOBAL i64 *h_x, i64 h_x_n, const 
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			i64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 3)];
+			i64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 4)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins_3(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -922,28 +950,28 @@ KERNEL void k_extreme_int64(i32 h_most, const GLOBAL i64 *h_x, i64 h_x_n, const 
 	}
 	i64 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 5)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 5)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_3(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]));
+			u8 v_8 = f_wins_3(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			i64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]) = v_10;
+			i64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		i64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 8)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 8)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1012,10 +1040,10 @@ KERNEL void k_extreme_uint32(i32 h_most, const GLOBAL u32 *h_x, i64 h_x_n, const
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			u32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 3)];
+			u32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 4)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins_4(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -1027,28 +1055,28 @@ KERNEL void k_extreme_uint32(i32 h_most, const GLOBAL u32 *h_x, i64 h_x_n, const
 	}
 	u32 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 5)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 5)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_4(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]));
+			u8 v_8 = f_wins_4(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			u32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]) = v_10;
+			u32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		u32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 8)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 8)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1117,10 +1145,10 @@ KERNEL void k_extreme_uint64(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			u64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 3)];
+			u64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 4)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
 			}
 			u8 v_2 = f_wins_5(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -1132,28 +1160,28 @@ KERNEL void k_extreme_uint64(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const
 	}
 	u64 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 5)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 5)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_5(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 6)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]));
+			u8 v_8 = f_wins_5(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			u64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]) = v_10;
+			u64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		u64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 8)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 8)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1161,8 +1189,8 @@ KERNEL void k_extreme_uint64(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const
 
 #if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_before, i64 h_before_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_f32 h_values;
 	LOCAL T_2048_f32 h_tile;
+	LOCAL T_256_f32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1170,54 +1198,60 @@ KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, co
 			f32 v_zero = (f32)0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
 		BARRIER();
 	}
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 9)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 9)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	f32 h_own = 0.0f;
 	GO_INT v_3 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 10)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = h_own;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & h_d) != 0) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 11)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]);
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
+		BARRIER();
+		f32 h_more = 0.0f;
+		if (h_me >= h_step) {
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
 	}
-	f32 h_at = 0.0f;
-	if (h_rank != 0) {
-		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 11)]);
+	BARRIER();
+	f32 h_sum = 0.0f;
+	if (h_me > 0) {
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	f32 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 12)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 13)]);
+		f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 14)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 15)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 16)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 16)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -1226,8 +1260,8 @@ KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, co
 
 #if !defined(GO_TYPES) || GO_TYPES == 2
 KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, const GLOBAL f64 *h_before, i64 h_before_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_f64 h_values;
 	LOCAL T_2048_f64 h_tile;
+	LOCAL T_256_f64 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1235,54 +1269,60 @@ KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, co
 			f64 v_zero = (f64)0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				f64 v_zero = (f64)0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
 		BARRIER();
 	}
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 9)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 9)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	f64 h_own = 0.0;
 	GO_INT v_3 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 10)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = h_own;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & h_d) != 0) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 11)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]);
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
+		BARRIER();
+		f64 h_more = 0.0;
+		if (h_me >= h_step) {
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
 	}
-	f64 h_at = 0.0;
-	if (h_rank != 0) {
-		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 11)]);
+	BARRIER();
+	f64 h_sum = 0.0;
+	if (h_me > 0) {
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	f64 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 12)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 13)]);
+		f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 14)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 15)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 16)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 16)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -1291,8 +1331,8 @@ KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, co
 
 #if !defined(GO_TYPES) || GO_TYPES == 3
 KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL i32 *h_before, i64 h_before_n, GLOBAL i32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_i32 h_values;
 	LOCAL T_2048_i32 h_tile;
+	LOCAL T_256_i32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1300,54 +1340,60 @@ KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, cons
 			i32 v_zero = 0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				i32 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
 		BARRIER();
 	}
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 9)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 9)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	i32 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = (i32)((u32)h_own + (u32)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 10)]));
+		h_own = (i32)((u32)h_own + (u32)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]));
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = h_own;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & h_d) != 0) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = (i32)((u32)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 11)]) + (u32)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]));
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
+		BARRIER();
+		i32 h_more = 0;
+		if (h_me >= h_step) {
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + (u32)h_more);
 	}
-	i32 h_at = 0;
-	if (h_rank != 0) {
-		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 11)]);
+	BARRIER();
+	i32 h_sum = 0;
+	if (h_me > 0) {
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	i32 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = (i32)((u32)h_sum + (u32)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 12)]);
+		h_sum = (i32)((u32)h_sum + (u32)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)]);
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		i32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 13)]);
+		i32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 14)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 		h_sum = (i32)((u32)h_sum + (u32)h_v);
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 15)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 16)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 16)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -1355,8 +1401,8 @@ KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, cons
 
 #if !defined(GO_TYPES) || GO_TYPES == 4
 KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, const GLOBAL i64 *h_before, i64 h_before_n, GLOBAL i64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_i64 h_values;
 	LOCAL T_2048_i64 h_tile;
+	LOCAL T_256_i64 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1364,54 +1410,60 @@ KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, cons
 			i64 v_zero = 0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				i64 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
 		BARRIER();
 	}
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 9)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 9)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	i64 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = (i64)((u64)h_own + (u64)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 10)]));
+		h_own = (i64)((u64)h_own + (u64)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]));
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = h_own;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & h_d) != 0) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = (i64)((u64)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 11)]) + (u64)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]));
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
+		BARRIER();
+		i64 h_more = 0;
+		if (h_me >= h_step) {
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + (u64)h_more);
 	}
-	i64 h_at = 0;
-	if (h_rank != 0) {
-		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 11)]);
+	BARRIER();
+	i64 h_sum = 0;
+	if (h_me > 0) {
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	i64 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = (i64)((u64)h_sum + (u64)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 12)]);
+		h_sum = (i64)((u64)h_sum + (u64)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)]);
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 13)]);
+		i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 14)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 		h_sum = (i64)((u64)h_sum + (u64)h_v);
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 15)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 16)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 16)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -1419,8 +1471,8 @@ KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, cons
 
 #if !defined(GO_TYPES) || GO_TYPES == 5
 KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_before, i64 h_before_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_u32 h_values;
 	LOCAL T_2048_u32 h_tile;
+	LOCAL T_256_u32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1428,54 +1480,60 @@ KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, con
 			u32 v_zero = 0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				u32 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
 		BARRIER();
 	}
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 9)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 9)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	u32 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 10)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = h_own;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & h_d) != 0) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 11)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]);
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
+		BARRIER();
+		u32 h_more = 0;
+		if (h_me >= h_step) {
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
 	}
-	u32 h_at = 0;
-	if (h_rank != 0) {
-		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 11)]);
+	BARRIER();
+	u32 h_sum = 0;
+	if (h_me > 0) {
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	u32 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 12)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		u32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 13)]);
+		u32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 14)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 15)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 16)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 16)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -1483,8 +1541,8 @@ KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, con
 
 #if !defined(GO_TYPES) || GO_TYPES == 6
 KERNEL void k_scan_uint64(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL u64 *h_before, i64 h_before_n, GLOBAL u64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_1024_u64 h_values;
 	LOCAL T_2048_u64 h_tile;
+	LOCAL T_256_u64 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1492,54 +1550,60 @@ KERNEL void k_scan_uint64(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, con
 			u64 v_zero = 0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				u64 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
 		BARRIER();
 	}
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 9)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 9)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	u64 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 10)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
-	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = h_own;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads2; h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & h_d) != 0) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 11)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 11)]);
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
+		BARRIER();
+		u64 h_more = 0;
+		if (h_me >= h_step) {
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
 		}
 		BARRIER();
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
 	}
-	u64 h_at = 0;
-	if (h_rank != 0) {
-		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 11)]);
+	BARRIER();
+	u64 h_sum = 0;
+	if (h_me > 0) {
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
 	}
-	u64 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 12)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 13)]);
+		u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 14)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 15)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 16)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 16)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
 }
@@ -1572,13 +1636,13 @@ KERNEL void k_count_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOBAL
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_keys_n); h_i += 256) {
-			GO_INT v_2 = f_digit(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 17)], h_shift, h_sign, h_negative);
-			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 17)], 1);
+			GO_INT v_2 = f_digit(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 21)], h_shift, h_sign, h_negative);
+			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
 		}
 	}
 	BARRIER();
 	if (h_me < 16) {
-		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 18)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 18)]);
+		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 22)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 22)]);
 	}
 	GO_LOOPED
 }
@@ -1611,13 +1675,13 @@ KERNEL void k_count_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOBAL
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_keys_n); h_i += 256) {
-			GO_INT v_2 = f_digit_1(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 17)], h_shift, h_sign, h_negative);
-			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 17)], 1);
+			GO_INT v_2 = f_digit_1(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 21)], h_shift, h_sign, h_negative);
+			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
 		}
 	}
 	BARRIER();
 	if (h_me < 16) {
-		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 18)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 18)]);
+		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 22)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 22)]);
 	}
 	GO_LOOPED
 }
@@ -1625,8 +1689,8 @@ KERNEL void k_count_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOBAL
 
 #if !defined(GO_TYPES) || GO_TYPES == 5
 KERNEL void k_scatter_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL u32 *h_values, i64 h_values_n, const GLOBAL u32 *h_starts, i64 h_starts_n, GLOBAL u32 *h_sorted, i64 h_sorted_n, GLOBAL u32 *h_sortedValues, i64 h_sortedValues_n GO_FAULTS) {
-	LOCAL T_1024_u32 h_values2;
 	LOCAL T_4096_u32 h_table;
+	LOCAL T_256_u32 h_part;
 	LOCAL T_16_u32 h_first;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -1635,65 +1699,68 @@ KERNEL void k_scatter_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOB
 			u32 v_zero = 0;
 			h_table.a[v_i / 1] = v_zero;
 		}
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				u32 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
 		for (u64 v_i = v_me; v_i < 16; v_i += v_all) {
 			u32 v_zero = 0;
 			h_first.a[v_i / 1] = v_zero;
 		}
 		BARRIER();
 	}
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_begin = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8)), (GO_INT)h_keys_n);
 	GO_INT h_end = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8) + 8), (GO_INT)h_keys_n);
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i = h_begin; h_i < h_end; h_i++) {
-			GO_INT v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 19)], h_shift, h_sign, h_negative);
+			GO_INT v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
 			GO_INT v_3 = v_2 * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 19)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 19)]) + 1;
+			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) + 1;
 		}
 	}
 	BARRIER();
 	u32 h_own = 0;
 	GO_INT v_5 = h_me * 16 + 16;
 	for (GO_INT h_i_1 = h_me * 16; h_i_1 < v_5; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 20)]);
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
 	}
-	GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 21)]) = h_own;
-	BARRIER();
-	i64 h_d2 = 1;
-	GO_ORDERED for (; h_d2 < h_threads2; h_d2 = (i64)((u64)h_d2 * 2)) {
-		if ((h_rank & h_d2) != 0) {
-			GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 21)]) = GO_ONCE(h_values2.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d2 - 1))) - 1), 1024, 21)]) + GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 21)]);
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
+		BARRIER();
+		u32 h_more = 0;
+		if (h_me >= h_step) {
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 26)]);
 		}
 		BARRIER();
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) + h_more;
 	}
-	u32 h_at2 = 0;
-	if (h_rank != 0) {
-		h_at2 = GO_ONCE(h_values2.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 21)]);
-	}
-	u32 h_sum = h_at2;
+	BARRIER();
+	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
 	GO_INT v_8 = h_me * 16 + 16;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_8; h_i_2++) {
-		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 22)]);
-		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 23)]) = h_sum;
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
-		GO_ONCE(h_first.a[GO_AT(h_me, 16, 24)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 24)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 24)];
+		GO_ONCE(h_first.a[GO_AT(h_me, 16, 31)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 31)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 31)];
 	}
 	BARRIER();
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
-			GO_INT h_d = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 25)], h_shift, h_sign, h_negative);
-			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 26)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 26)]);
+			GO_INT h_d = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift, h_sign, h_negative);
+			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]);
 			GO_INT v_10 = h_d * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 27)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 27)]) + 1;
-			h_sorted[GO_AT(h_at, h_sorted_n, 28)] = h_keys[GO_AT(h_i_3, h_keys_n, 28)];
+			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) + 1;
+			h_sorted[GO_AT(h_at, h_sorted_n, 35)] = h_keys[GO_AT(h_i_3, h_keys_n, 35)];
 			if ((GO_INT)h_values_n > 0) {
-				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 29)] = h_values[GO_AT(h_i_3, h_values_n, 29)];
+				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 36)] = h_values[GO_AT(h_i_3, h_values_n, 36)];
 			}
 		}
 	}
@@ -1703,8 +1770,8 @@ KERNEL void k_scatter_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOB
 
 #if !defined(GO_TYPES) || GO_TYPES == 6
 KERNEL void k_scatter_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOBAL u64 *h_keys, i64 h_keys_n, const GLOBAL u32 *h_values, i64 h_values_n, const GLOBAL u32 *h_starts, i64 h_starts_n, GLOBAL u64 *h_sorted, i64 h_sorted_n, GLOBAL u32 *h_sortedValues, i64 h_sortedValues_n GO_FAULTS) {
-	LOCAL T_1024_u32 h_values2;
 	LOCAL T_4096_u32 h_table;
+	LOCAL T_256_u32 h_part;
 	LOCAL T_16_u32 h_first;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -1713,65 +1780,68 @@ KERNEL void k_scatter_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOB
 			u32 v_zero = 0;
 			h_table.a[v_i / 1] = v_zero;
 		}
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				u32 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
 		for (u64 v_i = v_me; v_i < 16; v_i += v_all) {
 			u32 v_zero = 0;
 			h_first.a[v_i / 1] = v_zero;
 		}
 		BARRIER();
 	}
-	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
-	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_begin = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8)), (GO_INT)h_keys_n);
 	GO_INT h_end = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8) + 8), (GO_INT)h_keys_n);
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i = h_begin; h_i < h_end; h_i++) {
-			GO_INT v_2 = f_digit_1(h_keys[GO_AT(h_i, h_keys_n, 19)], h_shift, h_sign, h_negative);
+			GO_INT v_2 = f_digit_1(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
 			GO_INT v_3 = v_2 * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 19)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 19)]) + 1;
+			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) + 1;
 		}
 	}
 	BARRIER();
 	u32 h_own = 0;
 	GO_INT v_5 = h_me * 16 + 16;
 	for (GO_INT h_i_1 = h_me * 16; h_i_1 < v_5; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 20)]);
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
 	}
-	GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 21)]) = h_own;
-	BARRIER();
-	i64 h_d2 = 1;
-	GO_ORDERED for (; h_d2 < h_threads2; h_d2 = (i64)((u64)h_d2 * 2)) {
-		if ((h_rank & h_d2) != 0) {
-			GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 21)]) = GO_ONCE(h_values2.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d2 - 1))) - 1), 1024, 21)]) + GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 21)]);
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
+	GO_INT h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
+		BARRIER();
+		u32 h_more = 0;
+		if (h_me >= h_step) {
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 26)]);
 		}
 		BARRIER();
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) + h_more;
 	}
-	u32 h_at2 = 0;
-	if (h_rank != 0) {
-		h_at2 = GO_ONCE(h_values2.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 21)]);
-	}
-	u32 h_sum = h_at2;
+	BARRIER();
+	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
 	GO_INT v_8 = h_me * 16 + 16;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_8; h_i_2++) {
-		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 22)]);
-		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 23)]) = h_sum;
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
-		GO_ONCE(h_first.a[GO_AT(h_me, 16, 24)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 24)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 24)];
+		GO_ONCE(h_first.a[GO_AT(h_me, 16, 31)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 31)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 31)];
 	}
 	BARRIER();
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
-			GO_INT h_d = f_digit_1(h_keys[GO_AT(h_i_3, h_keys_n, 25)], h_shift, h_sign, h_negative);
-			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 26)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 26)]);
+			GO_INT h_d = f_digit_1(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift, h_sign, h_negative);
+			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]);
 			GO_INT v_10 = h_d * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 27)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 27)]) + 1;
-			h_sorted[GO_AT(h_at, h_sorted_n, 28)] = h_keys[GO_AT(h_i_3, h_keys_n, 28)];
+			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) + 1;
+			h_sorted[GO_AT(h_at, h_sorted_n, 35)] = h_keys[GO_AT(h_i_3, h_keys_n, 35)];
 			if ((GO_INT)h_values_n > 0) {
-				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 29)] = h_values[GO_AT(h_i_3, h_values_n, 29)];
+				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 36)] = h_values[GO_AT(h_i_3, h_values_n, 36)];
 			}
 		}
 	}
@@ -1809,6 +1879,14 @@ var (
 	total_int64Pool       grid.Pool[totalPhasesKept[int64]]
 	total_uint32Pool      grid.Pool[totalPhasesKept[uint32]]
 	total_uint64Pool      grid.Pool[totalPhasesKept[uint64]]
+	scan_float32Pool      grid.Pool[scanPhasesKept[float32]]
+	scan_float64Pool      grid.Pool[scanPhasesKept[float64]]
+	scan_int32Pool        grid.Pool[scanPhasesKept[int32]]
+	scan_int64Pool        grid.Pool[scanPhasesKept[int64]]
+	scan_uint32Pool       grid.Pool[scanPhasesKept[uint32]]
+	scan_uint64Pool       grid.Pool[scanPhasesKept[uint64]]
+	scatter_uint32Pool    grid.Pool[scatterPhasesKept[uint32]]
+	scatter_uint64Pool    grid.Pool[scatterPhasesKept[uint64]]
 )
 
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
@@ -1868,7 +1946,7 @@ func ExtremeOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Gr
 	case *uint64:
 		chosen = extreme_uint64Kernel
 	default:
-		return hal.Errorf("extreme", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:36 lists float32 float64 int32 int64 uint32 uint64", *new(T))
+		return hal.Errorf("extreme", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:43 lists float32 float64 int32 int64 uint32 uint64", *new(T))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(most), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(indexes), kernel.Value(int64(kernel.Len(indexes))), kernel.Out(values), kernel.Value(int64(kernel.Len(values))), kernel.Out(at), kernel.Value(int64(kernel.Len(at))))
 }
@@ -1899,7 +1977,7 @@ func ScanOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid,
 	case *uint64:
 		chosen = scan_uint64Kernel
 	default:
-		return hal.Errorf("scan", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:82 lists float32 float64 int32 int64 uint32 uint64", *new(T))
+		return hal.Errorf("scan", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:89 lists float32 float64 int32 int64 uint32 uint64", *new(T))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(exclusive), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(before), kernel.Value(int64(kernel.Len(before))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
@@ -1922,7 +2000,7 @@ func CountOn[W Word](ctx context.Context, on kernel.Target, over hal.Grid, shift
 	case *uint64:
 		chosen = count_uint64Kernel
 	default:
-		return hal.Errorf("count", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:116 lists uint32 uint64", *new(W))
+		return hal.Errorf("count", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:138 lists uint32 uint64", *new(W))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
 }
@@ -1945,7 +2023,7 @@ func ScatterOn[W Word](ctx context.Context, on kernel.Target, over hal.Grid, shi
 	case *uint64:
 		chosen = scatter_uint64Kernel
 	default:
-		return hal.Errorf("scatter", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:141 lists uint32 uint64", *new(W))
+		return hal.Errorf("scatter", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:163 lists uint32 uint64", *new(W))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(values), kernel.Value(int64(kernel.Len(values))), kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))), kernel.Out(sortedValues), kernel.Value(int64(kernel.Len(sortedValues))))
 }
@@ -2028,16 +2106,14 @@ type totalPhasesKept[T grid.Number] struct {
 //
 //go:noinline
 func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhasesKept[T]], x []T, sums grid.Out[T]) {
-	var values_ [1024]T
-	values := &values_
+	var part_ [256]T
+	part := &part_
 	held := totalPhasesPool.Take(1)
 	kept := &(*held)[0]
 	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
 	if len(kept.sum) < threads__ {
 		kept.sum = make([]T, threads__)
 	}
-	threads2 := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	_ = threads2
 	from := int(b.Index[0]) * chunk
 	_ = from
 	for tz := range int(b.Size[2]) {
@@ -2046,9 +2122,9 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
 			for tx := range count {
 				_, _, _ = tx, ty, tz
-//line kernels.go:23
+//line kernels.go:24
 				sum := T(0)
-//line chunks_kernels.go:2052
+//line chunks_kernels.go:2128
 				sums_[tx] = sum
 			}
 		}
@@ -2074,10 +2150,10 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 							sum := sums_[tx]
 							_ = sum
 							{
-//line kernels.go:25
+//line kernels.go:26
 								sum += x[i]
 							}
-//line chunks_kernels.go:2081
+//line chunks_kernels.go:2157
 							sums_[tx] = sum
 						}
 					}
@@ -2093,11 +2169,11 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 						me := tx
 						sum := sums_[tx]
 						_ = sum
-//line kernels.go:24
+//line kernels.go:25
 						for i := from + me; i < min(from+chunk, len(x)); i += threads {
 							sum += x[i]
 						}
-//line chunks_kernels.go:2101
+//line chunks_kernels.go:2177
 						sums_[tx] = sum
 					}
 				}
@@ -2110,35 +2186,43 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
 			for tx := range count___ {
 				_, _, _ = tx, ty, tz
-				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
-				sum := sums_[tx]
-				_ = sum
-//line kernels.go:27
-				values[rank] = sum
-//line chunks_kernels.go:2119
-			}
-		}
-	}
-	for d := 1; d < threads2; d *= 2 {
-		for i2 := 0; i2 < threads2-d; i2 += 2 * d {
-			values[i2] = values[i2] + values[i2+d]
-		}
-	}
-	for tz := range int(b.Size[2]) {
-		for ty := range int(b.Size[1]) {
-			count____ := int(b.Size[0])
-			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count____]
-			for tx := range count____ {
-				_, _, _ = tx, ty, tz
 				me := tx
 				sum := sums_[tx]
 				_ = sum
-//line kernels.go:27
-				sum = values[0]
-				if me == 0 {
-					sums[int(b.Index[0])] = sum
+//line kernels.go:28
+				part[me] = sum
+//line chunks_kernels.go:2195
+			}
+		}
+	}
+//line kernels.go:29
+	for half := threads / 2; half > 0; half /= 2 {
+//line chunks_kernels.go:2201
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
+					_, _, _ = tx, ty, tz
+					me := tx
+					{
+//line kernels.go:32
+						part[me] += part[me+half]
+					}
+//line chunks_kernels.go:2211
 				}
-//line chunks_kernels.go:2142
+			}
+		}
+	}
+//line chunks_kernels.go:2216
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
+				_, _, _ = tx, ty, tz
+				me := tx
+//line kernels.go:35
+				if me == 0 {
+					sums[int(b.Index[0])] = part[0]
+				}
+//line chunks_kernels.go:2226
 			}
 		}
 	}
@@ -2160,7 +2244,7 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:40
+//line kernels.go:47
 				v, index := T(0), int64(-1)
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					w, other := x[i], int64(i)
@@ -2172,53 +2256,62 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					}
 				}
 				best[me], where[me] = v, index
-//line chunks_kernels.go:2176
+//line chunks_kernels.go:2260
 			}
 		}
 	}
-//line kernels.go:51
+//line kernels.go:58
 	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2182
+//line chunks_kernels.go:2266
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line kernels.go:53
+//line kernels.go:60
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line chunks_kernels.go:2192
+//line chunks_kernels.go:2276
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2197
+//line chunks_kernels.go:2281
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:57
+//line kernels.go:64
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line chunks_kernels.go:2207
+//line chunks_kernels.go:2291
 			}
 		}
 	}
 }
 
+// scanPhasesKept holds what the threads of a block of scan keep for later phases, a slice for each variable.
+type scanPhasesKept[T grid.Number] struct {
+	more []T
+}
+
 // scanPhases runs scan for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func scanPhases[T grid.Number](b *kernel.Block, exclusive int32, x []T, before []T, sums grid.Out[T]) {
-	var values_ [1024]T
-	values := &values_
+func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPhasesKept[T]], exclusive int32, x []T, before []T, sums grid.Out[T]) {
 	var tile_ [2048]T
 	tile := &tile_
-	threads2 := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	_ = threads2
+	var part_ [256]T
+	part := &part_
+	held := scanPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.more) < threads__ {
+		kept.more = make([]T, threads__)
+	}
 	from := int(b.Index[0]) * chunk
 	_ = from
 	for tz := range int(b.Size[2]) {
@@ -2226,11 +2319,11 @@ func scanPhases[T grid.Number](b *kernel.Block, exclusive int32, x []T, before [
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:85
+//line kernels.go:93
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line chunks_kernels.go:2234
+//line chunks_kernels.go:2327
 			}
 		}
 	}
@@ -2238,41 +2331,64 @@ func scanPhases[T grid.Number](b *kernel.Block, exclusive int32, x []T, before [
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
-				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				me := tx
-//line kernels.go:89
+//line kernels.go:97
 				own := T(0)
 				for i := me * each; i < me*each+each; i++ {
 					own += tile[i]
 				}
-				values[rank] = own
-//line chunks_kernels.go:2250
+				part[me] = own
+//line chunks_kernels.go:2342
 			}
 		}
 	}
-	for d := 1; d < threads2; d *= 2 {
-		for i2 := d; i2 < threads2; i2 += 2 * d {
-			for j := i2; j < min(i2+d, threads2); j++ {
-				values[j] = values[i2-1] + values[j]
+//line kernels.go:102
+	for step := 1; step < threads; step *= 2 {
+//line chunks_kernels.go:2348
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+				for tx := range count {
+					_, _, _ = tx, ty, tz
+					me := tx
+//line kernels.go:104
+					more := T(0)
+					if me >= step {
+						more = part[me-step]
+					}
+//line chunks_kernels.go:2361
+					mores[tx] = more
+				}
+			}
+		}
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count_ := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+				for tx := range count_ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					more := mores[tx]
+					_ = more
+//line kernels.go:109
+					part[me] += more
+//line chunks_kernels.go:2377
+				}
 			}
 		}
 	}
+//line chunks_kernels.go:2382
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
-				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				me := tx
-//line kernels.go:93
-				var at T
-//line kernels.go:93
-				if rank != 0 {
-//line kernels.go:93
-					at = values[rank-1]
+//line kernels.go:112
+				sum := T(0)
+				if me > 0 {
+					sum = part[me-1]
 				}
-
-//line kernels.go:93
-				sum := at
 				if len(before) > 0 {
 					sum += before[int(b.Index[0])]
 				}
@@ -2286,7 +2402,7 @@ func scanPhases[T grid.Number](b *kernel.Block, exclusive int32, x []T, before [
 						tile[i] = sum
 					}
 				}
-//line chunks_kernels.go:2290
+//line chunks_kernels.go:2406
 			}
 		}
 	}
@@ -2295,14 +2411,15 @@ func scanPhases[T grid.Number](b *kernel.Block, exclusive int32, x []T, before [
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:108
+//line kernels.go:130
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line chunks_kernels.go:2303
+//line chunks_kernels.go:2419
 			}
 		}
 	}
+	scanPhasesPool.Give(held)
 }
 
 // countPhases runs count for a block: the code between two barriers runs for one thread after the other.
@@ -2318,11 +2435,11 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:119
+//line kernels.go:141
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift, sign, negative)], 1)
 				}
-//line chunks_kernels.go:2326
+//line chunks_kernels.go:2443
 			}
 		}
 	}
@@ -2332,27 +2449,40 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 				_, _, _ = tx, ty, tz
 				me := tx
 				{
-//line kernels.go:124
+//line kernels.go:146
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line chunks_kernels.go:2339
+//line chunks_kernels.go:2456
 			}
 		}
 	}
 }
 
+// scatterPhasesKept holds what the threads of a block of scatter keep for later phases, a slice for each variable.
+type scatterPhasesKept[W Word] struct {
+	own  []uint32
+	more []uint32
+}
+
 // scatterPhases runs scatter for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func scatterPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys []W, values []uint32, starts []uint32, sorted grid.Out[W], sortedValues grid.Out[uint32]) {
-	var values2_ [1024]uint32
-	values2 := &values2_
+func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatterPhasesKept[W]], shift uint32, sign W, negative W, keys []W, values []uint32, starts []uint32, sorted grid.Out[W], sortedValues grid.Out[uint32]) {
 	var table_ [4096]uint32
 	table := &table_
+	var part_ [256]uint32
+	part := &part_
 	var first_ [16]uint32
 	first := &first_
-	threads2 := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	_ = threads2
+	held := scatterPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.own) < threads__ {
+		kept.own = make([]uint32, threads__)
+	}
+	if len(kept.more) < threads__ {
+		kept.more = make([]uint32, threads__)
+	}
 	from := int(b.Index[0]) * chunk
 	_ = from
 	for tz := range int(b.Size[2]) {
@@ -2362,59 +2492,90 @@ func scatterPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, ke
 				me := tx
 				begin := min(from+me*each, len(keys))
 				end := min(from+me*each+each, len(keys))
-//line kernels.go:146
+//line kernels.go:169
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift, sign, negative)*threads+me]++
 				}
-//line chunks_kernels.go:2370
+//line chunks_kernels.go:2500
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			count := int(b.Size[0])
+			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
-				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				me := tx
-//line kernels.go:150
+//line kernels.go:173
 				own := uint32(0)
 				for i := me * digits; i < me*digits+digits; i++ {
 					own += table[i]
 				}
-				values2[rank] = own
-//line chunks_kernels.go:2386
+				part[me] = own
+//line chunks_kernels.go:2517
+				owns[tx] = own
 			}
 		}
 	}
-	for d2 := 1; d2 < threads2; d2 *= 2 {
-		for i2 := d2; i2 < threads2; i2 += 2 * d2 {
-			for j := i2; j < min(i2+d2, threads2); j++ {
-				values2[j] = values2[i2-1] + values2[j]
+//line kernels.go:178
+	for step := 1; step < threads; step *= 2 {
+//line chunks_kernels.go:2524
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count_ := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count_) {
+					for tx := range count_ {
+						_, _, _ = tx, ty, tz
+						me := tx
+//line kernels.go:180
+						more := uint32(0)
+						if me >= step {
+							more = part[me-step]
+						}
+//line chunks_kernels.go:2538
+						mores[tx] = more
+					}
+				}
+			}
+		}
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count__ := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count__) {
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						more := mores[tx]
+						_ = more
+//line kernels.go:185
+						part[me] += more
+//line chunks_kernels.go:2556
+					}
+				}
 			}
 		}
 	}
+//line chunks_kernels.go:2562
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			count___ := int(b.Size[0])
+			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
+			for tx := range count___ {
 				_, _, _ = tx, ty, tz
-				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				me := tx
-//line kernels.go:154
-				var at2 uint32
-//line kernels.go:154
-				if rank != 0 {
-//line kernels.go:154
-					at2 = values2[rank-1]
-				}
-
-//line kernels.go:154
-				sum := at2
+				own := owns[tx]
+				_ = own
+//line kernels.go:188
+				sum := part[me] - own
 				for i := me * digits; i < me*digits+digits; i++ {
 					n := table[i]
 					table[i] = sum
 					sum += n
 				}
-//line chunks_kernels.go:2418
+//line chunks_kernels.go:2579
 			}
 		}
 	}
@@ -2424,10 +2585,10 @@ func scatterPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, ke
 				_, _, _ = tx, ty, tz
 				me := tx
 				{
-//line kernels.go:162
+//line kernels.go:196
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line chunks_kernels.go:2431
+//line chunks_kernels.go:2592
 			}
 		}
 	}
@@ -2438,7 +2599,7 @@ func scatterPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, ke
 				me := tx
 				begin := min(from+me*each, len(keys))
 				end := min(from+me*each+each, len(keys))
-//line kernels.go:165
+//line kernels.go:199
 				for i := begin; i < end; i++ {
 					d := digit(keys[i], shift, sign, negative)
 					at := table[d*threads+me] - first[d]
@@ -2448,8 +2609,15 @@ func scatterPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, ke
 						sortedValues[at] = values[i]
 					}
 				}
-//line chunks_kernels.go:2452
+//line chunks_kernels.go:2613
 			}
 		}
 	}
+	scatterPhasesPool.Give(held)
 }
+
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in chunks_kernels_simd.go.
+var (
+	scatterPhase1Vectors func(int, []uint32, []uint32, int) bool
+	scatterPhase2Vectors func([]uint32, []uint32, int) bool
+)
