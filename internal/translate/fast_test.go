@@ -35,7 +35,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-type launch = func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[float32]) error
+type launch = func(context.Context, kernel.Target, hal.Grid, kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[float32]) error
 
 func main() {
 	ctx := context.Background()

@@ -191,7 +191,7 @@ func k(t grid.Thread, a, b, c, d, e, f, g []int32, h, i grid.Out[int32]) {
 }
 `)
 	require.NoError(t, err)
-	assert.Contains(t, string(made.Go), "ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.InOut(b), kernel.Value(int64(kernel.Len(b))), "+
+	assert.Contains(t, string(made.Go), "ctx, on, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.InOut(b), kernel.Value(int64(kernel.Len(b))), "+
 		"kernel.InOut(c), kernel.Value(int64(kernel.Len(c))), kernel.InOut(d), kernel.Value(int64(kernel.Len(d))), kernel.In(e), kernel.Value(int64(kernel.Len(e))), "+
 		"kernel.InOut(f), kernel.Value(int64(kernel.Len(f))), kernel.In(g), kernel.Value(int64(kernel.Len(g))), kernel.Out(h), kernel.Value(int64(kernel.Len(h))), kernel.Out(i), kernel.Value(int64(kernel.Len(i))))")
 }

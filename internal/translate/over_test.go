@@ -27,7 +27,7 @@ func TestGridOfALauncher(t *testing.T) {
 		"i, j := t.Global(0), t.Global(1); if i >= int(w) { return }; if j == 3 { return }; y[i+j] = 1":                "",
 		"i, j := t.Global(0), t.Global(1); if i >= int(w) { return }; y[i] = 1; if j >= len(x) { return }; y[i+j] = 1": "",
 		"n, i := int(w), t.Global(0); if i < 2*n && t.Global(1) < 7 { y[i] = 1 }":                                      "hal.Over((2*int(w)), 7)",
-		"i := t.Global(0); if i >= int(s.N) || i == 3 { return }; y[i] = 1":                                            "hal.Over(int(s_.N))",
+		"i := t.Global(0); if i >= int(s.N) || i == 3 { return }; y[i] = 1":                                            "hal.Over(int(s.N))",
 		"i, n := t.Global(0), int(w); n++; if i < n { y[i] = 1 }":                                                      "",
 		"i := t.Global(0); i++; if i < len(y) { y[i] = 1 }":                                                            "",
 		"if i := t.Global(0); i < len(y) { y[i] = 1 } else { y[0] = 1 }":                                               "",
