@@ -125,7 +125,9 @@ func main() {
 		}
 		check(gob.NewDecoder(must(os.Open("vulkan.gob"))).Decode(&code))
 		src := kernel.Source{Name: "kernels", Portable: c, Indexes: sites, Kernels: code.Written}
-		narrow := works[0].seed/25%2 == 0 && strings.HasPrefix(os.Args[2], "opencl") // else only CUDA and HIP have integers of 32 bits in C
+		// Otherwise only CUDA and HIP have integers of 32 bits in C. With them, Intel's compiler 2026.22 computes the kernel of seed 17 wrong; the same text
+		// is right on PoCL and Oclgrind.
+		narrow := works[0].seed/25%2 == 0 && strings.HasPrefix(os.Args[2], "opencl") && !strings.Contains(dev.Info().Driver, "Intel")
 		if narrow {
 			src.Options = map[hal.Language][]string{hal.LanguageOpenCLC: {"-DGO_NARROW"}}
 		}
