@@ -115,8 +115,6 @@ func (p *part) enqueueChecked(ctx context.Context, how layer.How, args []Arg) (e
 	if err == nil {
 		err, p.err = p.faults.inspect(ctx, p.stream)
 	}
-	p.faults.close()
-	p.faults = nil
 	var now [][]byte
 	if err == nil {
 		now, err = c.read(func(int) bool { return true })
