@@ -45,6 +45,14 @@ func TestBarriersDependOnBlocks(t *testing.T) {
 	assert.ErrorContains(t, err, "t.Barrier must be a statement of the kernel itself")
 }
 
+// An operation takes values of a type that has another name.
+func TestBlockOperationsOfAliases(t *testing.T) {
+	t.Parallel()
+	_, err := translated(t, blocksHead+"type wide = float64\n\n//halyard:kernel\nfunc k(t grid.Thread, x []wide) {\n\tv := grid.BlockSum(t, x[t.Global(0)])\n"+
+		"\tx[t.Global(0)] = v\n}\n")
+	require.NoError(t, err)
+}
+
 // On the host the values of a block are combined in one loop, and shared memory for them is not set to zero on devices.
 func TestBlockOperationsAreOneLoopOnTheHost(t *testing.T) {
 	t.Parallel()

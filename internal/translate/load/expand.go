@@ -721,7 +721,7 @@ func (c *copied) typeName(t types.Type) string {
 		}
 		return name
 	}
-	return types.TypeString(t, nil)
+	return types.TypeString(types.Unalias(t), nil)
 }
 
 // callMark and blockMark begin the comment before the statements of an inlined function and of an operation, and endMark is the comment behind them. hostMark
