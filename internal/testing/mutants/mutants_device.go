@@ -353,7 +353,8 @@ var ofDevice = []mutant{
 		},
 	},
 	{
-		name: "Alloc: host memory is device memory", by: "Allocation/SizeAtLeastRequested",
+		name:       "Alloc: host memory is device memory",
+		equivalent: "a device without registered and shared memory, such as this one, may keep page-locked memory from the host",
 		edits: []edit{
 			{"memory.go", "\tcase driver.KindDevice:\n", "\tcase driver.KindDevice, driver.KindHost:\n"},
 			{"memory.go", "\tcase driver.KindHost:\n", "\tcase driver.KindShared:\n"},
@@ -486,7 +487,8 @@ var ofDevice = []mutant{
 		},
 	},
 	{
-		name: "HostPointer: none for host memory", by: "Allocation/SizeAtLeastRequested",
+		name:       "HostPointer: none for host memory",
+		equivalent: "a device without registered and shared memory, such as this one, may keep page-locked memory from the host",
 		edits: []edit{
 			{"memory.go",
 				"func (m *memory) HostPointer() unsafe.Pointer {\n" +
