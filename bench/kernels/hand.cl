@@ -55,7 +55,7 @@ kernel void laplace(global const float *restrict p, global float *restrict q, in
 	q[at] = v;
 }
 
-// The dot product of each row of a and b, which may be the same. A block has one row.
+// The dot product of each row of a and b, which may be the same. A block has one row. Its sums are added in the order of grid.BlockSum.
 kernel void product(global const float *a, global const float *b, global float *restrict sums, int n) {
 	local float part[BLOCK];
 	size_t me = get_local_id(0), row = get_group_id(0) * n;
@@ -63,10 +63,10 @@ kernel void product(global const float *a, global const float *b, global float *
 	for (size_t j = me; j < n; j += BLOCK)
 		mine += a[row + j] * b[row + j];
 	part[me] = mine;
-	for (size_t rest = BLOCK / 2; rest > 0; rest /= 2) {
+	for (size_t apart = 1; apart < BLOCK; apart *= 2) {
 		barrier(CLK_LOCAL_MEM_FENCE);
-		if (me < rest)
-			part[me] += part[me + rest];
+		if (me % (2 * apart) == 0)
+			part[me] += part[me + apart];
 	}
 	if (me == 0)
 		sums[get_group_id(0)] = part[0];
@@ -79,10 +79,10 @@ kernel void total(global const float *restrict sums, int n, global float *restri
 	for (size_t j = me; j < n; j += BLOCK)
 		mine += sums[j];
 	part[me] = mine;
-	for (size_t rest = BLOCK / 2; rest > 0; rest /= 2) {
+	for (size_t apart = 1; apart < BLOCK; apart *= 2) {
 		barrier(CLK_LOCAL_MEM_FENCE);
-		if (me < rest)
-			part[me] += part[me + rest];
+		if (me % (2 * apart) == 0)
+			part[me] += part[me + apart];
 	}
 	if (me == 0)
 		out[0] = part[0];

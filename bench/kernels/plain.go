@@ -72,15 +72,15 @@ func rowSums(n int, a, b []float32) []float32 {
 	return sums
 }
 
-// blockSum adds numbers up in the order in which a block does it.
+// blockSum adds numbers up in the order of grid.BlockSum.
 func blockSum(list []float32) float32 {
 	var part [block]float32
 	for i, v := range list {
 		part[i%block] += v
 	}
-	for half := block / 2; half > 0; half /= 2 {
-		for i := range half {
-			part[i] += part[i+half]
+	for apart := 1; apart < block; apart *= 2 {
+		for i := 0; i < block; i += 2 * apart {
+			part[i] += part[i+apart]
 		}
 	}
 	return part[0]

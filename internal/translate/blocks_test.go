@@ -65,6 +65,7 @@ func TestBlockOperationsAreOneLoopOnTheHost(t *testing.T) {
 	assert.NotContains(t, string(made.Go), "v_zero")
 	assert.Contains(t, string(made.Go), "Threads: 1024")
 	assert.NotContains(t, string(made.Go), "Dims:", "the number of a thread needs no dimension of the grid")
+	assert.Contains(t, made.C, "d < go_max_i64(h_threads, 2); ", "compilers see that there is a round: PoCL's takes twice as long for each further loop that may have none")
 	assert.NotContains(t, string(made.Go), "(u32)INDEX", "a grid may have more than 2^32 threads")
 	made, err = translated(t, blocksHead+"//halyard:kernel\nfunc k(t grid.Thread, x, y []float32) {\n\tv := grid.BlockSum(t, x[t.Global(1)])\n\ty[t.Global(0)] = v\n}\n")
 	require.NoError(t, err)

@@ -1173,10 +1173,15 @@ func (g *generator) body(s shape) {
 		if waits {
 			g.waited(shared)
 		}
-		if g.IntN(3) == 0 {
+		// Not all of it in one kernel: Intel's compiler crashes at some kernels with 60 barriers, and PoCL's takes minutes for those in ifs.
+		alike, combined := g.IntN(3) == 0, g.IntN(3)
+		if waits && combined > 0 {
+			alike, combined = false, 1
+		}
+		if alike {
 			g.alike(own, shared, s.group())
 		}
-		for range g.IntN(3) {
+		for range combined {
 			g.combined(s.group())
 		}
 		last := g.name()

@@ -96,9 +96,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 }, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:39", "kernels.go:41", "kernels.go:43", "kernels.go:54", "kernels.go:56", "kernels.go:58", "kernels.go:67", "kernels.go:68", "kernels.go:69", "kernels.go:78", "kernels.go:79"}, Kernels: map[string]kernel.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {4}}, Dims: 2, DimsAt: "kernels.go:11",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
-	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {6}}, Rounds: [][]int{{66}, {1, 6}}, RoundsAt: "kernels.go:38", Threads: 1024,
+	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {6}}, Rounds: [][]int{{1048576}, {1, 6}}, RoundsAt: "kernels.go:38", Threads: 1024,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productFootprint}},
-	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{66}, {1, 1}}, RoundsAt: "kernels.go:53", Threads: 1024,
+	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{1048576}, {1, 1}}, RoundsAt: "kernels.go:53", Threads: 1024,
 		Footprint: kernel.Footprint{Why: "kernels.go:58: the index of out does not follow t.Global(0)", Of: totalFootprint}},
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}, {11}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
@@ -113,6 +113,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 	"kernels.go product 1ce3750344401e3b",
 	"kernels.go total 09fb2ae7764ef1b0",
 }, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
+FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 
 KERNEL void k_laplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n GO_FAULTS) {
 	GO_INT h_j = (GO_INT)INDEX(0);
@@ -152,7 +153,7 @@ KERNEL void k_product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 7)]) = h_mine;
 	BARRIER();
 	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {
+	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
 		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
 			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 7)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 7)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 7)]);
 		}
@@ -177,7 +178,7 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 10)]) = h_mine;
 	BARRIER();
 	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {
+	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
 		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
 			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 10)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 10)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 10)]);
 		}
@@ -415,7 +416,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:419
+//line cg_kernels.go:420
 			}
 			x = to - 1
 			continue
@@ -440,7 +441,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:444
+//line cg_kernels.go:445
 	}
 }
 
@@ -476,7 +477,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_, _, _ = tx, ty, tz
 //line kernels.go:37
 					mine := float32(0)
-//line cg_kernels.go:480
+//line cg_kernels.go:481
 					mines[tx] = mine
 				}
 			}
@@ -510,7 +511,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:39
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:514
+//line cg_kernels.go:515
 							mines[tx] = mine
 						}
 					}
@@ -530,7 +531,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:534
+//line cg_kernels.go:535
 						mines[tx] = mine
 					}
 				}
@@ -549,7 +550,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_ = mine
 //line kernels.go:41
 					values[rank] = mine
-//line cg_kernels.go:553
+//line cg_kernels.go:554
 				}
 			}
 		}
@@ -573,7 +574,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = sum
 				}
-//line cg_kernels.go:577
+//line cg_kernels.go:578
 			}
 		}
 	}
@@ -610,7 +611,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_, _, _ = tx, ty, tz
 //line kernels.go:52
 					mine := float32(0)
-//line cg_kernels.go:614
+//line cg_kernels.go:615
 					mines[tx] = mine
 				}
 			}
@@ -643,7 +644,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:54
 								mine += sums[j]
 							}
-//line cg_kernels.go:647
+//line cg_kernels.go:648
 							mines[tx] = mine
 						}
 					}
@@ -663,7 +664,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:667
+//line cg_kernels.go:668
 						mines[tx] = mine
 					}
 				}
@@ -682,7 +683,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_ = mine
 //line kernels.go:56
 					values[rank] = mine
-//line cg_kernels.go:686
+//line cg_kernels.go:687
 				}
 			}
 		}
@@ -706,7 +707,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = sum
 				}
-//line cg_kernels.go:710
+//line cg_kernels.go:711
 			}
 		}
 	}
@@ -742,7 +743,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:746
+//line cg_kernels.go:747
 			}
 			x_ = to - 1
 			continue
@@ -753,7 +754,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:757
+//line cg_kernels.go:758
 	}
 }
 
@@ -781,7 +782,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:785
+//line cg_kernels.go:786
 			}
 			x = to - 1
 			continue
@@ -791,7 +792,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:795
+//line cg_kernels.go:796
 	}
 }
 

@@ -39,9 +39,9 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"reduce.go:14", "reduce.go:16", "reduce.go:18", "reduce.go:28", "reduce.go:30", "reduce.go:32", "reduce.go:35", "reduce.go:44"}, Kernels: map[string]kernel.Written{
-	"sum": {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Threads: 1024,
+	"sum": {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{1048576}}, RoundsAt: "reduce.go:16", Threads: 1024,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumFootprint}},
-	"scan": {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Threads: 1024,
+	"scan": {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "reduce.go:30", Threads: 1024,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: shiftFootprint}},
@@ -51,6 +51,7 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 	"reduce.go shift e00dd3f15b758fd9",
 	"reduce.go sum b9e12b68363cf2ed",
 }, Portable: `typedef struct { u32 a[1024]; } T_1024_u32;
+FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 
 KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_1024_u32 h_values;
@@ -64,7 +65,7 @@ KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_su
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_v;
 	BARRIER();
 	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {
+	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
 		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
 			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
 		}
@@ -89,7 +90,7 @@ KERNEL void k_scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_u
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_v;
 	BARRIER();
 	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {
+	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
 		if ((h_rank & h_d) != 0) {
 			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 4)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]);
 		}
@@ -211,7 +212,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 						v = x[i]
 					}
 					values[rank] = v
-//line reduce_kernels.go:215
+//line reduce_kernels.go:216
 				}
 			}
 		}
@@ -234,7 +235,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line reduce_kernels.go:238
+//line reduce_kernels.go:239
 			}
 		}
 	}
@@ -277,13 +278,13 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 						v = x[i]
 					}
 					values[rank] = v
-//line reduce_kernels.go:281
+//line reduce_kernels.go:282
 					vs[tx] = v
 				}
 			}
 		}
 	}
-	for d := 1; d < threads; d *= 2 {
+	for d := 1; d < max(threads, 2); d *= 2 {
 		for i2 := d; i2 < threads; i2 += 2 * d {
 			for j := i2; j < min(i2+d, threads); j++ {
 				values[j] = values[i2-1] + values[j]
@@ -308,7 +309,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if tx == int(b.Size[0])-1 {
 					sums[int(b.Index[0])] = v
 				}
-//line reduce_kernels.go:312
+//line reduce_kernels.go:313
 			}
 		}
 	}

@@ -121,7 +121,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
 	"chooses": {Code: "k_chooses", Params: []string{"most", "count", "len(count)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:242",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: choosesFootprint}},
-	"combined": {Code: "k_combined", Params: []string{"x", "len(x)", "halves", "len(halves)", "sums", "len(sums)", "places", "len(places)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}}, Threads: 1024,
+	"combined": {Code: "k_combined", Params: []string{"x", "len(x)", "halves", "len(halves)", "sums", "len(sums)", "places", "len(places)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:290", Threads: 1024,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: combinedFootprint}},
 }, Format: 3, Sources: []string{
 	"../../../kernel/half/ float32,uint16,uint32 half",
@@ -184,8 +184,10 @@ FUNCTION i64 go_f32_i64(f32 x) { return x >= -9223372036854775808.0f && x < 9223
 FUNCTION u32 go_f32_u32(f32 x) { return (u32)go_f32_i64(x); }
 FUNCTION u32 go_shl_u32(u32 x, u64 n) { return n < 32 ? (u32)((u32)x << n) : (u32)0; }
 FUNCTION u32 go_shr_u32(u32 x, u64 n) { return n < 32 ? (u32)(x >> n) : (u32)0; }
+FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 FUNCTION go_complex64 go_complex64_of(f32 re, f32 im) { go_complex64 z; z.re = re; z.im = im; return z; }
 FUNCTION go_complex64 go_complex64_add(go_complex64 x, go_complex64 y) { go_complex64 z; z.re = x.re + y.re; z.im = x.im + y.im; return z; }
+FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 FUNCTION i64 go_ones(u64 x) { i64 n = 0; for (; x; x &= x - 1) n++; return n; }
 
@@ -851,7 +853,7 @@ KERNEL void k_combined(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL T_Float16 *h_hal
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 38)]) = v_1;
 	BARRIER();
 	i64 h_d = 1;
-	GO_ORDERED for (; h_d < h_threads; h_d = (i64)((u64)h_d * 2)) {
+	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
 		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
 			T_Float16 v_3 = f_added(GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 38)]), GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 38)]));
 			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 38)]) = v_3;
@@ -862,7 +864,7 @@ KERNEL void k_combined(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL T_Float16 *h_hal
 	GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 39)]) = go_complex64_of(h_v, -2.0f * h_v);
 	BARRIER();
 	i64 h_d2 = 1;
-	GO_ORDERED for (; h_d2 < h_threads; h_d2 = (i64)((u64)h_d2 * 2)) {
+	GO_ORDERED for (; h_d2 < go_max_i64(h_threads, 2); h_d2 = (i64)((u64)h_d2 * 2)) {
 		if ((h_rank & (i64)(2 * (u64)h_d2 - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d2)) {
 			GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 39)]) = go_complex64_add(GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 39)]), GO_ONCE(h_values2.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d2), 1024, 39)]));
 		}
@@ -876,7 +878,7 @@ KERNEL void k_combined(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL T_Float16 *h_hal
 	}
 	BARRIER();
 	GO_INT h_d3 = 1;
-	GO_ORDERED for (; h_d3 < (GO_INT)go_min_i64(h_threads, 32); h_d3 = h_d3 * 2) {
+	GO_ORDERED for (; h_d3 < go_max_GO_INT((GO_INT)go_min_i64(h_threads, 32), 2); h_d3 = h_d3 * 2) {
 		if ((h_rank & (2 * h_d3 - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d3)) {
 			GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank, 1024, 40)]) = (i32)((u32)GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank, 1024, 40)]) + (u32)GO_ONCE(h_values3.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)h_d3), 1024, 40)]));
 		}
@@ -889,7 +891,7 @@ KERNEL void k_combined(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL T_Float16 *h_hal
 	GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]) = h_mine;
 	BARRIER();
 	i64 h_d4 = 1;
-	GO_ORDERED for (; h_d4 < h_threads; h_d4 = (i64)((u64)h_d4 * 2)) {
+	GO_ORDERED for (; h_d4 < go_max_i64(h_threads, 2); h_d4 = (i64)((u64)h_d4 * 2)) {
 		if ((h_rank & h_d4) != 0) {
 			GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]) = (i64)((u64)GO_ONCE(h_values4.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d4 - 1))) - 1), 1024, 41)]) + (u64)GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]));
 		}
@@ -910,7 +912,7 @@ KERNEL void k_combined(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL T_Float16 *h_hal
 	}
 	BARRIER();
 	GO_INT h_d5 = 1;
-	GO_ORDERED for (; h_d5 < (GO_INT)go_min_i64(h_threads, 32); h_d5 = h_d5 * 2) {
+	GO_ORDERED for (; h_d5 < go_max_GO_INT((GO_INT)go_min_i64(h_threads, 32), 2); h_d5 = h_d5 * 2) {
 		if ((h_rank & (2 * h_d5 - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d5)) {
 			GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank, 1024, 43)]) = GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank, 1024, 43)]) | GO_ONCE(h_values5.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)h_d5), 1024, 43)]);
 		}
@@ -1182,7 +1184,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:42
 					v_ := v + d
-//line waits_kernels.go:1186
+//line waits_kernels.go:1188
 					vs[tx] = v
 					v_s[tx] = v_
 				}
@@ -1200,14 +1202,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v_
 //line kernels.go:28
 					s[tx] = v_
-//line waits_kernels.go:1204
+//line waits_kernels.go:1206
 				}
 			}
 		}
 	}
 //line kernels.go:16
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:1211
+//line waits_kernels.go:1213
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -1218,13 +1220,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:19
 							s[tx] += s[tx+d_]
 						}
-//line waits_kernels.go:1222
+//line waits_kernels.go:1224
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1228
+//line waits_kernels.go:1230
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -1241,7 +1243,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:43
 					v__ := v * v
-//line waits_kernels.go:1245
+//line waits_kernels.go:1247
 					totals[tx] = total
 					v__s[tx] = v__
 				}
@@ -1259,14 +1261,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v__
 //line kernels.go:28
 					s[tx] = v__
-//line waits_kernels.go:1263
+//line waits_kernels.go:1265
 				}
 			}
 		}
 	}
 //line kernels.go:16
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:1270
+//line waits_kernels.go:1272
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
@@ -1277,13 +1279,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:19
 							s[tx] += s[tx+d__]
 						}
-//line waits_kernels.go:1281
+//line waits_kernels.go:1283
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1287
+//line waits_kernels.go:1289
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1297,7 +1299,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:1301
+//line waits_kernels.go:1303
 			}
 		}
 	}
@@ -1360,7 +1362,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 				_, _, _ = tx, ty, tz
 //line kernels.go:74
 				first, last := T(0), T(0)
-//line waits_kernels.go:1364
+//line waits_kernels.go:1366
 				firsts[tx] = first
 				lasts[tx] = last
 			}
@@ -1368,7 +1370,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 	}
 //line kernels.go:75
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:1372
+//line waits_kernels.go:1374
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1390,7 +1392,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all_ T
 //line kernels.go:52
 					s[me_] = v_
-//line waits_kernels.go:1394
+//line waits_kernels.go:1396
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1398,7 +1400,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:54
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:1402
+//line waits_kernels.go:1404
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -1411,7 +1413,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:1415
+//line waits_kernels.go:1417
 						befores[tx] = before
 					}
 				}
@@ -1427,12 +1429,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before
 //line kernels.go:60
 						s[me_] += before
-//line waits_kernels.go:1431
+//line waits_kernels.go:1433
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1436
+//line waits_kernels.go:1438
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -1447,7 +1449,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all_
 //line kernels.go:63
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:1451
+//line waits_kernels.go:1453
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1485,7 +1487,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all__ T
 //line kernels.go:52
 					s[me__] = v__
-//line waits_kernels.go:1489
+//line waits_kernels.go:1491
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
@@ -1494,7 +1496,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:54
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:1498
+//line waits_kernels.go:1500
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -1507,7 +1509,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:1511
+//line waits_kernels.go:1513
 						before_s[tx] = before_
 					}
 				}
@@ -1523,12 +1525,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before_
 //line kernels.go:60
 						s[me__] += before_
-//line waits_kernels.go:1527
+//line waits_kernels.go:1529
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1532
+//line waits_kernels.go:1534
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -1543,7 +1545,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:63
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:1547
+//line waits_kernels.go:1549
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -1565,13 +1567,13 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:80
 					_, last = upTo_, all__
-//line waits_kernels.go:1569
+//line waits_kernels.go:1571
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1575
+//line waits_kernels.go:1577
 	scansPhasesPool.Give(held)
 }
 
@@ -1612,7 +1614,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 
 //line kernels.go:121
 					var swaps_ int32
-//line waits_kernels.go:1616
+//line waits_kernels.go:1618
 					swaps_s[tx] = swaps_
 				}
 			}
@@ -1620,10 +1622,10 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 	}
 //line kernels.go:102
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:1624
+//line waits_kernels.go:1626
 //line kernels.go:103
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:1627
+//line waits_kernels.go:1629
 			size_ := size
 			_ = size_
 			d_ := d
@@ -1636,7 +1638,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_, _, _ = tx, ty, tz
 //line kernels.go:91
 						swaps__ := false
-//line waits_kernels.go:1640
+//line waits_kernels.go:1642
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -1665,16 +1667,16 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						if swapped_ {
 							swaps_++
 						}
-//line waits_kernels.go:1669
+//line waits_kernels.go:1671
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1676
-	}
 //line waits_kernels.go:1678
+	}
+//line waits_kernels.go:1680
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -1688,7 +1690,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 //line kernels.go:121
 					swaps[at] = swaps_
 					y[at] = k[tx]
-//line waits_kernels.go:1692
+//line waits_kernels.go:1694
 				}
 			}
 		}
@@ -1738,7 +1740,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_, _, _ = tx, ty, tz
 //line kernels.go:142
 					v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:1742
+//line waits_kernels.go:1744
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1747,7 +1749,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 	}
 //line kernels.go:143
 	for r := range 3 {
-//line waits_kernels.go:1751
+//line waits_kernels.go:1753
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -1764,7 +1766,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by_ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:1768
+//line waits_kernels.go:1770
 					by_s[tx] = by_
 				}
 			}
@@ -1786,7 +1788,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by_)%width]
 					(n) += int32(by_)
-//line waits_kernels.go:1790
+//line waits_kernels.go:1792
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1808,7 +1810,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by__ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:1812
+//line waits_kernels.go:1814
 					by__s[tx] = by__
 				}
 			}
@@ -1830,7 +1832,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by__)%width]
 					(n) += int32(by__)
-//line waits_kernels.go:1834
+//line waits_kernels.go:1836
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1847,14 +1849,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						_ = v
 //line kernels.go:146
 						v += float32(r)
-//line waits_kernels.go:1851
+//line waits_kernels.go:1853
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1858
+//line waits_kernels.go:1860
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1869,7 +1871,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 //line kernels.go:148
 					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:1873
+//line waits_kernels.go:1875
 				}
 			}
 		}
@@ -1960,7 +1962,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list := [2]T{v / 2, v / 4}
 //line kernels.go:168
 				copied := [2][2]T{1: list}
-//line waits_kernels.go:1964
+//line waits_kernels.go:1966
 				vs[tx] = v
 				copieds[tx] = copied
 			}
@@ -1987,7 +1989,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list_ := b_.v
 //line kernels.go:168
 				copied_ := [2]T{1: list_}
-//line waits_kernels.go:1991
+//line waits_kernels.go:1993
 				a_s[tx] = a_
 				copied_s[tx] = copied_
 			}
@@ -2021,7 +2023,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list___ := [2]uint32{v_ / 2, v_ / 4}
 //line kernels.go:168
 				copied__ := [2][2]uint32{1: list___}
-//line waits_kernels.go:2025
+//line waits_kernels.go:2027
 				as[tx] = a
 				v_s[tx] = v_
 				copied__s[tx] = copied__
@@ -2049,7 +2051,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list____ := b__.v
 //line kernels.go:168
 				copied___ := [2]uint32{1: list____}
-//line waits_kernels.go:2053
+//line waits_kernels.go:2055
 				a__s[tx] = a__
 				copied___s[tx] = copied___
 			}
@@ -2082,7 +2084,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 //line kernels.go:158
 				sums_ := [2]float32{p_[1], p_.both()}
 				s[tx] = sums_[0]
-//line waits_kernels.go:2086
+//line waits_kernels.go:2088
 				sums_s[tx] = sums_
 			}
 		}
@@ -2098,7 +2100,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = sums_
 //line kernels.go:161
 				next := [2]float32{s[(tx+1)%width], sums_[1]}
-//line waits_kernels.go:2102
+//line waits_kernels.go:2104
 				nexts[tx] = next
 			}
 		}
@@ -2120,7 +2122,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 
 //line kernels.go:213
 				v__ := p.both()
-//line waits_kernels.go:2124
+//line waits_kernels.go:2126
 				ps[tx] = p
 				v__s[tx] = v__
 			}
@@ -2144,7 +2146,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 //line kernels.go:215
 				results[0] = p.both()
 				results.add(f.number())
-//line waits_kernels.go:2148
+//line waits_kernels.go:2150
 			}
 		}
 	}
@@ -2188,7 +2190,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_, _, _ = tx, ty, tz
 //line kernels.go:228
 					_, v := tx, x[(firstX+tx)]
-//line waits_kernels.go:2192
+//line waits_kernels.go:2194
 					vs[tx] = v
 				}
 			}
@@ -2198,7 +2200,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 	_ = kind
 //line kernels.go:230
 	if kind > 2 {
-//line waits_kernels.go:2202
+//line waits_kernels.go:2204
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -2211,7 +2213,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:231
 						v_ := v
-//line waits_kernels.go:2215
+//line waits_kernels.go:2217
 						v_s[tx] = v_
 					}
 				}
@@ -2228,14 +2230,14 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v_
 //line kernels.go:28
 						s[tx] = v_
-//line waits_kernels.go:2232
+//line waits_kernels.go:2234
 					}
 				}
 			}
 		}
 //line kernels.go:16
 		for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:2239
+//line waits_kernels.go:2241
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count____ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -2246,13 +2248,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 //line kernels.go:19
 								s[tx] += s[tx+d_]
 							}
-//line waits_kernels.go:2250
+//line waits_kernels.go:2252
 						}
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2256
+//line waits_kernels.go:2258
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -2264,17 +2266,17 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:231
 						v = s[0]
-//line waits_kernels.go:2268
+//line waits_kernels.go:2270
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	} else {
-//line waits_kernels.go:2275
+//line waits_kernels.go:2277
 //line kernels.go:233
 		if by := int(kind); kind > 0 && most != 3 {
-//line waits_kernels.go:2278
+//line waits_kernels.go:2280
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count______ := int(b.Size[0])
@@ -2287,7 +2289,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 							_ = v
 //line kernels.go:234
 							s[me] = v
-//line waits_kernels.go:2291
+//line waits_kernels.go:2293
 						}
 					}
 				}
@@ -2303,13 +2305,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:236
 						v += s[(me+by)%width]
-//line waits_kernels.go:2307
+//line waits_kernels.go:2309
 						vs[tx] = v
 					}
 				}
 			}
 		} else {
-//line waits_kernels.go:2313
+//line waits_kernels.go:2315
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count________ := int(b.Size[0])
@@ -2321,19 +2323,19 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 							_ = v
 //line kernels.go:239
 							v *= 2
-//line waits_kernels.go:2325
+//line waits_kernels.go:2327
 							vs[tx] = v
 						}
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2332
-	}
 //line waits_kernels.go:2334
+	}
+//line waits_kernels.go:2336
 //line kernels.go:242
 	for k := 0; k < rounds(count, int(b.Index[0])); k++ {
-//line waits_kernels.go:2337
+//line waits_kernels.go:2339
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -2346,7 +2348,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:243
 						s[me] = v
-//line waits_kernels.go:2350
+//line waits_kernels.go:2352
 					}
 				}
 			}
@@ -2360,14 +2362,14 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					me := tx
 //line kernels.go:245
 					next := s[(me+1)%width]
-//line waits_kernels.go:2364
+//line waits_kernels.go:2366
 					nexts[tx] = next
 				}
 			}
 		}
 //line kernels.go:246
 		if k%2 == 1 {
-//line waits_kernels.go:2371
+//line waits_kernels.go:2373
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___________ := int(b.Size[0])
@@ -2377,7 +2379,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 							me := tx
 //line kernels.go:248
 							s[me] += 1
-//line waits_kernels.go:2381
+//line waits_kernels.go:2383
 						}
 					}
 				}
@@ -2393,13 +2395,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = next
 //line kernels.go:250
 						next += s[me/2]
-//line waits_kernels.go:2397
+//line waits_kernels.go:2399
 						nexts[tx] = next
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2403
+//line waits_kernels.go:2405
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____________ := int(b.Size[0])
@@ -2426,13 +2428,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						v = next - v
 					}
 				next_:
-//line waits_kernels.go:2430
+//line waits_kernels.go:2432
 					vs[tx] = v
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2436
+//line waits_kernels.go:2438
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______________ := int(b.Size[0])
@@ -2444,7 +2446,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_ = v
 //line kernels.go:264
 					y[(firstX + tx)] = v
-//line waits_kernels.go:2448
+//line waits_kernels.go:2450
 				}
 			}
 		}
@@ -2512,7 +2514,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					v = x[i]
 				}
 				values[rank] = half.ToFloat16(v)
-//line waits_kernels.go:2516
+//line waits_kernels.go:2518
 				vs[tx] = v
 			}
 		}
@@ -2538,7 +2540,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				_ = v
 //line kernels.go:291
 				values2[rank] = complex(v, -2*v)
-//line waits_kernels.go:2542
+//line waits_kernels.go:2544
 			}
 		}
 	}
@@ -2574,7 +2576,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:272
 					values3[rank] = 1
 				}
-//line waits_kernels.go:2578
+//line waits_kernels.go:2580
 				aboves[tx] = above
 			}
 		}
@@ -2602,12 +2604,12 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					mine = 0
 				}
 				values4[rank] = mine
-//line waits_kernels.go:2606
+//line waits_kernels.go:2608
 				mines[tx] = mine
 			}
 		}
 	}
-	for d4 := 1; d4 < threads; d4 *= 2 {
+	for d4 := 1; d4 < max(threads, 2); d4 *= 2 {
 		for i5 := d4; i5 < threads; i5 += 2 * d4 {
 			for j4 := i5; j4 < min(i5+d4, threads); j4++ {
 				values4[j4] = values4[i5-1] + values4[j4]
@@ -2627,7 +2629,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:276
 				sum_ := values4[rank]
 				values4[rank] = mine
-//line waits_kernels.go:2631
+//line waits_kernels.go:2633
 				sum_s[tx] = sum_
 			}
 		}
@@ -2664,7 +2666,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:294
 					values5[rank] = 1 << (rank & 31)
 				}
-//line waits_kernels.go:2668
+//line waits_kernels.go:2670
 				ats[tx] = at
 			}
 		}
@@ -2701,7 +2703,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				if tx == 0 {
 					halves[int(b.Index[0])], sums[int(b.Index[0])] = h, sum
 				}
-//line waits_kernels.go:2705
+//line waits_kernels.go:2707
 			}
 		}
 	}

@@ -193,10 +193,12 @@ func (x *expander) combined(from *copied, c *ast.CallExpr) (text, result string,
 // move returns the one that copies a value.
 func (x *expander) rounds(name string, group bool, barrier string, of func(to, i, j string) string, move func(to, from string) string) string {
 	d, i, j, rank, threads := x.another("d"), x.another("i"), x.another("j"), x.shares.rank, x.shares.threads
+	// Compilers can see that the first round is made. PoCL's otherwise copies all that follows a loop with a barrier, for each such loop once more.
 	end := threads
 	if group {
 		end = fmt.Sprintf("min(%s, %d)", threads, groupSize)
 	}
+	end = "max(" + end + ", 2)"
 	loop := fmt.Sprintf("for %s := 1; %[1]s < %[2]s; %[1]s *= 2 { ", d, end)
 	// The host moves the values together, so that they are read one after the other.
 	n := x.another("n")
