@@ -114,7 +114,7 @@ func TestAdoptAddress(t *testing.T) {
 			mem, err := p.Import(k, own.Handle()+64, n-64)
 			ok(t, err)
 			m := mem.(*memory)
-			if m.HostPointer() != unsafe.Add(own.HostPointer(), 64) && own.HostPointer() != nil {
+			if at := own.HostPointer(); at != nil && m.HostPointer() != unsafe.Add(at, 64) {
 				t.Errorf("%v memory: the host finds %p at %p", k, own.HostPointer(), m.HostPointer())
 			}
 			write(t, s, whole(m), ramp(n-64, 9))
