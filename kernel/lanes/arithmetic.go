@@ -40,29 +40,3 @@ func Float32sOfUint32s(x simd.Uint32s) simd.Float32s {
 	convert[float32](to[:], from[:x.Len()])
 	return simd.LoadFloat32s(to[:])
 }
-
-// EachFloat32s returns float32(f(float64(x))) for the number x of each lane.
-//
-//go:noinline
-func EachFloat32s(f func(float64) float64, v simd.Float32s) simd.Float32s {
-	var a [most]float32
-	v.Store(a[:])
-	ClearUpper()
-	for i := range v.Len() {
-		a[i] = float32(f(float64(a[i])))
-	}
-	return simd.LoadFloat32s(a[:])
-}
-
-// EachFloat64s returns f(x) for the number x of each lane.
-//
-//go:noinline
-func EachFloat64s(f func(float64) float64, v simd.Float64s) simd.Float64s {
-	var a [most / 2]float64
-	v.Store(a[:])
-	ClearUpper()
-	for i := range v.Len() {
-		a[i] = f(a[i])
-	}
-	return simd.LoadFloat64s(a[:])
-}
