@@ -538,6 +538,33 @@ func Float64sOfUint64s(x simd.Uint64s) simd.Float64s {
 	return simd.LoadFloat64s(to[:])
 }
 
+// slowInt32sOfFloat32s is Int32sOfFloat32s for all numbers.
+func slowInt32sOfFloat32s(x simd.Float32s) simd.Int32s {
+	var from [most]float32
+	var to [most]int32
+	x.Store(from[:])
+	convert[int32](to[:], from[:x.Len()])
+	return simd.LoadInt32s(to[:])
+}
+
+// slowUint32sOfFloat32s is Uint32sOfFloat32s for all numbers.
+func slowUint32sOfFloat32s(x simd.Float32s) simd.Uint32s {
+	var from [most]float32
+	var to [most]uint32
+	x.Store(from[:])
+	convert[uint32](to[:], from[:x.Len()])
+	return simd.LoadUint32s(to[:])
+}
+
+// slowFloat32sOfUint32s is Float32sOfUint32s for all numbers.
+func slowFloat32sOfUint32s(x simd.Uint32s) simd.Float32s {
+	var from [most]uint32
+	var to [most]float32
+	x.Store(from[:])
+	convert[float32](to[:], from[:x.Len()])
+	return simd.LoadFloat32s(to[:])
+}
+
 // RoundInt64s returns float32(x), widened. Through a float64 it would be rounded twice.
 func RoundInt64s(x simd.Int64s) simd.Float64s {
 	var from [most / 2]int64

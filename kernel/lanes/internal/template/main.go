@@ -94,6 +94,9 @@ var lists = template.FuncMap{
 	"conversions": func() []conversion {
 		return []conversion{{f64, i64, "int64"}, {f64, u64, "uint64"}, {i64, f64, "float64"}, {u64, f64, "float64"}}
 	},
+	"slow": func() []conversion {
+		return []conversion{{f32, i32, "int32"}, {f32, u32, "uint32"}, {u32, f32, "float32"}}
+	},
 	"rounds": func() []conversion { return []conversion{{i64, f64, "float32"}, {u64, f64, "float32"}} },
 	"ways":   func() []string { return []string{"Left", "Right"} },
 	"shifted": func(n number, way string) any {
