@@ -46,11 +46,8 @@ func (c *Comm) checkTag(op string, tag int) error {
 	return nil
 }
 
-func checkBuffer[T buffer.Element](op, what string, b *buffer.Buffer[T]) error {
-	if b == nil {
-		return driver.Errorf(op, ErrInvalidArgument, "nil buffer to %s", what)
-	}
-	return nil
+func noBuffer(op, what string) error {
+	return driver.Errorf(op, ErrInvalidArgument, "nil buffer to %s", what)
 }
 
 // Isend begins to send the elements of b to another rank. The program has to wait for the result; until then b is leased for reading.
@@ -59,7 +56,7 @@ func Isend[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], 
 }
 
 func isend[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
-	r, err := sending(ctx, "Isend", c, b, dest, tag, (*operation).send)
+	r, err := sending(ctx, "Isend", c, b == nil, dest, tag, (*operation).send, reading(ctx, b))
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +64,14 @@ func isend[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer
 	return q, nil
 }
 
-func sending[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], dest, tag int, send func(r *operation, dest,
-	tag int) error) (*operation, error) {
+// sending begins to send by send what take makes side 0 of the operation. missing says that there is no buffer.
+func sending(ctx context.Context, op string, c *Comm, missing bool, dest, tag int, send func(r *operation, dest, tag int) error,
+	take func(*operation) error) (*operation, error) {
 	if err := c.checkDest(op, dest, tag); err != nil {
 		return nil, err
 	}
-	if err := checkBuffer(op, "send", b); err != nil {
-		return nil, err
+	if missing {
+		return nil, noBuffer(op, "send")
 	}
 	r, err := begin(ctx, c, op, dest, tag)
 	if err != nil {
@@ -82,14 +80,23 @@ func sending[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffe
 	if dest == ProcNull {
 		return r.nothing(Status{}), nil
 	}
-	r.bytes = b.Size()
-	if err := take(ctx, r, 0, b, coherence.Read); err != nil {
+	if err := take(r); err != nil {
 		return nil, r.refuse(err, false)
 	}
+	r.bytes = r.sides[0].n
 	if err := send(r, dest, tag); err != nil {
 		return nil, r.refuse(err, true)
 	}
 	return r, nil
+}
+
+// reading and writing make the elements of a buffer side 0 or side 1 of an operation.
+func reading[T buffer.Element](ctx context.Context, b *buffer.Buffer[T]) func(*operation) error {
+	return func(r *operation) error { return take(ctx, r, 0, b, coherence.Read) }
+}
+
+func writing[T buffer.Element](ctx context.Context, b *buffer.Buffer[T]) func(*operation) error {
+	return func(r *operation) error { return take(ctx, r, 1, b, coherence.Overwrite) }
 }
 
 // Irecv begins to receive one message into b. source may be [AnySource], and tag [AnyTag]. The program has to wait for the result; until
@@ -101,7 +108,7 @@ func Irecv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], 
 }
 
 func irecv[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer.Buffer[T], source, tag int) (*Request, error) {
-	r, err := receiving(ctx, "Irecv", c, b, source, tag, (*operation).receive)
+	r, err := receiving(ctx, "Irecv", c, b == nil, source, tag, size[T](), (*operation).receive, writing(ctx, b))
 	if err != nil {
 		return nil, err
 	}
@@ -109,13 +116,15 @@ func irecv[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer
 	return q, nil
 }
 
-func receiving[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], source, tag int, receive func(r *operation,
-	source, tag int) error) (*operation, error) {
+// receiving begins to receive by receive into what take makes side 1 of the operation, of elements of so many bytes. missing says that there
+// is no buffer.
+func receiving(ctx context.Context, op string, c *Comm, missing bool, source, tag int, elem uint64, receive func(r *operation, source,
+	tag int) error, take func(*operation) error) (*operation, error) {
 	if err := c.checkSource(op, source, tag); err != nil {
 		return nil, err
 	}
-	if err := checkBuffer(op, "receive into", b); err != nil {
-		return nil, err
+	if missing {
+		return nil, noBuffer(op, "receive into")
 	}
 	r, err := begin(ctx, c, op, source, tag)
 	if err != nil {
@@ -124,11 +133,11 @@ func receiving[T buffer.Element](ctx context.Context, op string, c *Comm, b *buf
 	if source == ProcNull {
 		return r.nothing(fromNobody), nil
 	}
-	r.bytes, r.elem = b.Size(), size[T]()
-	if err := take(ctx, r, 1, b, coherence.Overwrite); err != nil {
+	r.elem = elem
+	if err := take(r); err != nil {
 		return nil, r.refuse(err, false)
 	}
-	r.sides[1].writes = true
+	r.bytes, r.sides[1].writes = r.sides[1].n, true
 	if err := receive(r, source, tag); err != nil {
 		return nil, r.refuse(err, true)
 	}
@@ -138,7 +147,7 @@ func receiving[T buffer.Element](ctx context.Context, op string, c *Comm, b *buf
 // Send sends the elements of b to another rank. It returns when b may be written again; the message may not have been received by then.
 // A program must not rely on that: a long message waits for its receive.
 func Send[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], dest, tag int) error {
-	r, err := sending(ctx, "Send", c, b, dest, tag, (*operation).sendNow)
+	r, err := sending(ctx, "Send", c, b == nil, dest, tag, (*operation).sendNow, reading(ctx, b))
 	if err != nil {
 		return err
 	}
@@ -148,7 +157,7 @@ func Send[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], d
 
 // Recv receives one message into b, under the rules of [Irecv], and waits for it until ctx ends.
 func Recv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], source, tag int) (Status, error) {
-	r, err := receiving(ctx, "Recv", c, b, source, tag, (*operation).receiveNow)
+	r, err := receiving(ctx, "Recv", c, b == nil, source, tag, size[T](), (*operation).receiveNow, writing(ctx, b))
 	if err != nil {
 		return Status{}, err
 	}
@@ -209,15 +218,15 @@ func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Bu
 	if err := c.checkSource(op, source, recvTag); err != nil {
 		return Status{}, err
 	}
-	if err := checkBuffer(op, "send", send); err != nil {
-		return Status{}, err
+	if send == nil {
+		return Status{}, noBuffer(op, "send")
 	}
-	if err := checkBuffer(op, "receive into", recv); err != nil {
-		return Status{}, err
+	if recv == nil {
+		return Status{}, noBuffer(op, "receive into")
 	}
 	switch ProcNull {
 	case source:
-		r, err := sending(ctx, op, c, send, dest, sendTag, (*operation).sendNow)
+		r, err := sending(ctx, op, c, false, dest, sendTag, (*operation).sendNow, reading(ctx, send))
 		if err == nil {
 			_, err = r.finally(ctx)
 		}
@@ -226,7 +235,7 @@ func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Bu
 		}
 		return fromNobody, nil
 	case dest:
-		r, err := receiving(ctx, op, c, recv, source, recvTag, (*operation).receiveNow)
+		r, err := receiving(ctx, op, c, false, source, recvTag, size[U](), (*operation).receiveNow, writing(ctx, recv))
 		if err != nil {
 			return Status{}, err
 		}

@@ -10,24 +10,11 @@ import (
 
 // SendSlice is [Send] for values that are not in a buffer. It copies them before it waits.
 func SendSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, dest, tag int) error {
-	const op = "SendSlice"
-	if err := c.checkDest(op, dest, tag); err != nil {
-		return err
-	}
-	r, err := begin(ctx, c, op, dest, tag)
+	r, err := sending(ctx, "SendSlice", c, false, dest, tag, (*operation).sendNow, func(r *operation) error {
+		return takeSlice(r, 0, data, coherence.Read)
+	})
 	if err != nil {
 		return err
-	}
-	if dest == ProcNull {
-		r.nothing(Status{}).over()
-		return nil
-	}
-	if err := takeSlice(r, 0, data, coherence.Read); err != nil {
-		return r.refuse(err, false)
-	}
-	r.bytes = r.sides[0].n
-	if err := r.sendNow(dest, tag); err != nil {
-		return r.refuse(err, true)
 	}
 	_, err = r.finally(ctx)
 	return err
@@ -36,25 +23,11 @@ func SendSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, dest, ta
 // RecvSlice is [Recv] for values that are not in a buffer. If the message is shorter than data, the rest of data is unchanged. After an
 // error all of data is unchanged.
 func RecvSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, source, tag int) (Status, error) {
-	const op = "RecvSlice"
-	if err := c.checkSource(op, source, tag); err != nil {
-		return Status{}, err
-	}
-	r, err := begin(ctx, c, op, source, tag)
+	r, err := receiving(ctx, "RecvSlice", c, false, source, tag, size[T](), (*operation).receiveNow, func(r *operation) error {
+		return takeSlice(r, 1, data, coherence.Overwrite)
+	})
 	if err != nil {
 		return Status{}, err
-	}
-	if source == ProcNull {
-		r.nothing(fromNobody).over()
-		return fromNobody, nil
-	}
-	r.elem = size[T]()
-	if err := takeSlice(r, 1, data, coherence.Overwrite); err != nil {
-		return Status{}, r.refuse(err, false)
-	}
-	r.bytes, r.sides[1].writes = r.sides[1].n, true
-	if err := r.receiveNow(source, tag); err != nil {
-		return Status{}, r.refuse(err, true)
 	}
 	return r.finally(ctx)
 }

@@ -34,14 +34,7 @@ func (k *Kernel) within(ctx context.Context, dev *hal.Device, grid hal.Grid, arg
 		e.Kind = hal.ErrUnsupported
 		return nil, e
 	}
-	q := k.wide.Load()
-	if q == nil {
-		q = k.p.variant(&k.p.wide, func(src *Source) { src.wide = true }).Kernel(k.name)
-		q.types = k.types
-		k.wide.CompareAndSwap(nil, q)
-		q = k.wide.Load()
-	}
-	return q.within(ctx, dev, grid, args)
+	return k.variant(&k.wide, &k.p.wide, func(src *Source) { src.wide = true }).within(ctx, dev, grid, args)
 }
 
 // fits reports whether the code with integers of 32 bits can run a launch.
@@ -66,21 +59,13 @@ func (d *onDevice) fits(grid hal.Grid, args []Arg) bool {
 func (d *onDevice) keeps(product []int, args []Arg) bool {
 	all := int64(1)
 	for _, at := range product {
-		n := size(args, at)
+		n := integer(args, at)
 		if n > d.most || n < -d.most {
 			return false
 		}
 		all *= n // at most two factors of 31 bits
 	}
 	return all <= d.most
-}
-
-// size returns an argument; 0 if it is no number: then the launch is refused.
-func size(args []Arg, at int) int64 {
-	if at >= len(args) || args[at].buffer {
-		return 0
-	}
-	return layer.Integer(args[at].arg, true)
 }
 
 // wrong returns a dimension in which the grid has too many threads, or a block has, and -1 if there is none.
@@ -102,7 +87,7 @@ func (d *onDevice) exceeds(grid hal.Grid, args []Arg) string {
 		}
 		var names, values []string
 		for _, at := range product {
-			names, values = append(names, d.in.Params[at]), append(values, fmt.Sprint(size(args, at)))
+			names, values = append(names, d.in.Params[at]), append(values, fmt.Sprint(integer(args, at)))
 		}
 		return strings.Join(names, " * ") + " is " + strings.Join(values, " * ")
 	}

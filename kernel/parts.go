@@ -18,17 +18,6 @@ type origin struct {
 	blocks [3]uint32 // of the whole grid
 }
 
-// parts returns the same program with kernels that run parts of grids. It is compiled apart, so that the others do not become slower.
-func (p *Program) parts() *Program {
-	return p.variant(&p.divided, func(src *Source) {
-		src.parts = true
-		src.Go = make(Functions, len(p.src.Go))
-		for name, f := range p.src.Go {
-			src.Go[name] = ofParts(f)
-		}
-	})
-}
-
 // variant returns the same program with a source that change has changed.
 func (p *Program) variant(at *atomic.Pointer[Program], change func(*Source)) *Program {
 	if made := at.Load(); made != nil {
@@ -43,15 +32,28 @@ func (p *Program) variant(at *atomic.Pointer[Program], change func(*Source)) *Pr
 	return at.Load()
 }
 
-// parts returns the kernel that runs parts of grids.
-func (k *Kernel) parts() *Kernel {
-	if q := k.divided.Load(); q != nil {
-		return q
+// variant returns the same kernel of a program with a source that change has changed.
+func (k *Kernel) variant(at *atomic.Pointer[Kernel], of *atomic.Pointer[Program], change func(*Source)) *Kernel {
+	if made := at.Load(); made != nil {
+		return made
 	}
-	q := k.p.parts().Kernel(k.name)
-	q.types = q.p.src.types(k.name)
-	k.divided.CompareAndSwap(nil, q)
-	return k.divided.Load()
+	q := k.p.variant(of, change).Kernel(k.name)
+	if q.types = k.types; q.types == nil && q.p.src.parts {
+		q.types = q.p.src.types(k.name)
+	}
+	at.CompareAndSwap(nil, q)
+	return at.Load()
+}
+
+// parts returns the kernel that runs parts of grids. It is compiled apart, so that the others do not become slower.
+func (k *Kernel) parts() *Kernel {
+	return k.variant(&k.divided, &k.p.divided, func(src *Source) {
+		whole := src.Go
+		src.parts, src.Go = true, make(Functions, len(whole))
+		for name, f := range whole {
+			src.Go[name] = ofParts(f)
+		}
+	})
 }
 
 // types returns the C types of a launch's arguments, as the translation has them: "i32", "const GLOBAL f32 *". Without a translation all

@@ -19,14 +19,7 @@ func (k *Kernel) watched(ctx context.Context, dev *hal.Device, d *onDevice, err 
 	if err != nil || d.rounds == 0 || !d.mayExceed(grid, args) {
 		return d, err
 	}
-	q := k.watches.Load()
-	if q == nil {
-		q = k.p.variant(&k.p.watches, func(src *Source) { src.watched = true }).Kernel(k.name)
-		q.types = k.types
-		k.watches.CompareAndSwap(nil, q)
-		q = k.watches.Load()
-	}
-	return q.device(ctx, dev)
+	return k.variant(&k.watches, &k.p.watches, func(src *Source) { src.watched = true }).device(ctx, dev)
 }
 
 // mayExceed reports whether the loops of a thread may take more rounds than the device runs. A negative number may be a large one.

@@ -3,17 +3,16 @@ package host
 import (
 	"errors"
 	"syscall"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/pages"
 	"github.com/go-halyard/halyard/internal/span"
 )
 
 var (
-	kernel32        = syscall.NewLazyDLL("kernel32.dll")
-	virtualLock     = kernel32.NewProc("VirtualLock")
-	virtualUnlock   = kernel32.NewProc("VirtualUnlock")
-	globalMemStatus = kernel32.NewProc("GlobalMemoryStatusEx")
+	kernel32      = syscall.NewLazyDLL("kernel32.dll")
+	virtualLock   = kernel32.NewProc("VirtualLock")
+	virtualUnlock = kernel32.NewProc("VirtualUnlock")
 )
 
 func adviseHuge([]byte) {}
@@ -38,22 +37,10 @@ func unlockPages(s span.Range) error {
 // lockLimit returns false: the limit is not queried. It depends on the minimum size of the process's working set.
 func lockLimit() (uint64, bool) { return 0, false }
 
-// memoryStatus is MEMORYSTATUSEX.
-type memoryStatus struct {
-	length, load           uint32
-	totalPhys, availPhys   uint64
-	totalPage, availPage   uint64
-	totalVirt, availVirt   uint64
-	availExtendedVirtually uint64
-}
-
 // memoryNow returns the free and the total bytes of memory; ok reports whether free is known.
 func memoryNow() (free, total uint64, ok bool) {
-	s := memoryStatus{length: uint32(unsafe.Sizeof(memoryStatus{}))}
-	if r, _, _ := globalMemStatus.Call(uintptr(unsafe.Pointer(&s))); r == 0 {
-		return 0, 0, false
-	}
-	return s.availPhys, s.totalPhys, true
+	s, ok := pages.Memory()
+	return s.AvailPhys, s.TotalPhys, ok
 }
 
 func processorName() string { return "" }

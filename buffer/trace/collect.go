@@ -11,35 +11,6 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// span is one event with its beginning and end, and the place and stream at which it is shown. The fields Stream, FromDevice and ToDevice
-// of its Activity are nil.
-type span struct {
-	buffer.Activity
-
-	Begin time.Time // the time when the stream began the work, after all that it waited for; At for events that are not work of a stream
-	End   time.Time // equal to Begin if the event takes no time or its end is not known
-
-	Place  string // "host" for waits and accesses of the host; else the device's name
-	Stream int    // number of the stream at the place, from 1; numbers of closed streams are reused; 0 if no stream did the work
-	Caller string // file:line in the program that caused the event, "" if it is not known
-	ID     uint64 // number of the event, from 1
-}
-
-// place is the host or a device, as it appears in a trace.
-type place struct {
-	Name      string // "host", "cuda:0"
-	Title     string // the device's model, for display; "" for the host
-	Simulated bool   // the device is simulated
-}
-
-// label returns the place's name, with " (simulated)" if it is simulated.
-func (p place) label() string {
-	if p.Simulated {
-		return p.Name + " (simulated)"
-	}
-	return p.Name
-}
-
 // patience is the longest time for which Close waits for copies under way.
 const patience = 10 * time.Second
 
@@ -257,8 +228,8 @@ func (c *collector) close() {
 	}
 }
 
-// String describes the span in a few words.
-func (s *span) String() string {
+// words describes a span in a few words.
+func words(s *span) string {
 	switch s.Kind {
 	case buffer.ActivityCopy:
 		return s.From + " → " + s.To

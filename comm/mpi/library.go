@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/pages"
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
@@ -51,7 +52,7 @@ func names(l launcher) []string {
 // load loads the library that EnvLibrary names, or else the first of names that can be used. It calls only functions that may be called
 // before MPI_Init.
 func load(l launcher) (*library, error) {
-	if !canMap {
+	if !pages.Maps || runtime.GOOS == "windows" {
 		return nil, driver.Errorf("Start", driver.ErrUnavailable, "MPI is not supported on %s", runtime.GOOS)
 	}
 	siglib.Enter() // UCX, which many libraries load, installs signal handlers

@@ -2,12 +2,12 @@ package mpi
 
 import (
 	"fmt"
-	"os"
 	"sync"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/pages"
 )
 
 // memory gives out mapped memory. Freed memory stays mapped, because a network's library may have registered it, and is given out again.
@@ -16,14 +16,14 @@ type memory struct {
 	free map[uint64][]unsafe.Pointer // by size, whole pages
 }
 
-func pages(n uint64) uint64 {
-	page := uint64(os.Getpagesize())
+func whole(n uint64) uint64 {
+	page := uint64(pages.Size)
 	return (n + page - 1) / page * page
 }
 
 // alloc returns n > 0 zeroed bytes that start on a page.
 func (m *memory) alloc(op string, n uint64) (unsafe.Pointer, error) {
-	size := pages(n)
+	size := whole(n)
 	if size < n || size > 1<<62 {
 		return nil, driver.Errorf(op, driver.ErrOutOfMemory, "%d bytes", n)
 	}
@@ -36,12 +36,12 @@ func (m *memory) alloc(op string, n uint64) (unsafe.Pointer, error) {
 		return p, nil
 	}
 	m.mu.Unlock()
-	p, err := mapPages(size)
+	b, err := pages.Map(size)
 	if err != nil {
 		return nil, &driver.Error{Op: op, Kind: driver.ErrOutOfMemory, Detail: fmt.Sprintf("%d bytes", n), Err: err, Peer: driver.NoPeer,
 			Tag: driver.NoTag}
 	}
-	return p, nil
+	return unsafe.Pointer(unsafe.SliceData(b)), nil
 }
 
 func (m *memory) release(p unsafe.Pointer, n uint64) {
@@ -50,7 +50,7 @@ func (m *memory) release(p unsafe.Pointer, n uint64) {
 	if m.free == nil {
 		m.free = map[uint64][]unsafe.Pointer{}
 	}
-	size := pages(n)
+	size := whole(n)
 	m.free[size] = append(m.free[size], p)
 }
 
@@ -103,7 +103,7 @@ func (p *pool[T]) get(m *memory) (*T, error) {
 	if len(p.free) == 0 {
 		var t T
 		size := uint64(unsafe.Sizeof(t)+63) / 64 * 64
-		block := max(pages(size), 1<<16)
+		block := max(whole(size), 1<<16)
 		b, err := m.alloc("slab", block)
 		if err != nil {
 			return nil, err

@@ -1,3 +1,15 @@
+// Package kernelcache keeps compiled kernels on disk, so that a program compiles each of them once and not at each start.
+//
+// An entry is a file of its own. Its name is its [Key], a hash of everything that the result of the compiler depends on; the caller must
+// put all of that into the key. An entry is read whole, and its checksum is compared, before it is used: a damaged entry is removed, and
+// counts as absent. Nothing is promised about how long an entry stays: any file, and the whole folder, may be deleted at any time.
+//
+// Processes share a folder without locks. An entry is written under another name, and renamed when it is complete; two processes that make
+// the same entry at once both write it, and both files are right. The folder's size is bounded: when all entries together become too large,
+// those that have not been used for longest are deleted.
+//
+// Code from the cache runs on the device with the rights of the program, so the folder must be the user's own: on Unix a folder that
+// belongs to another user, or that everybody can write to, is refused. A checksum detects accidents. It does not detect a forged entry.
 package kernelcache
 
 import (
@@ -231,4 +243,46 @@ func (c *Cache) Delete(key Key) {
 	folder, file := key.name()
 	_ = remove(root, folder+"/"+file)
 	_ = root.Close()
+}
+
+// openFolder opens a folder, and refuses it if it is not safe for a cache. The error matches fs.ErrNotExist if there is no folder.
+func openFolder(dir string) (*os.Root, error) {
+	link, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if why := foreignLink(link); why != "" {
+		return nil, errors.New(why)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	info, err := root.Stat(".") // of the folder that was opened; the path may name another one by now
+	if err == nil {
+		if why := unsafeFolder(info); why != "" {
+			err = errors.New(why)
+		}
+	}
+	if err != nil {
+		_ = root.Close()
+		return nil, err
+	}
+	return root, nil
+}
+
+// makeFolder is like openFolder, but makes the folder if there is none.
+func makeFolder(dir string) (*os.Root, error) {
+	root, err := openFolder(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return root, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return openFolder(dir)
+}
+
+func failure(op string, kind, cause error, format string, args ...any) *driver.Error {
+	return &driver.Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...), Err: cause}
 }

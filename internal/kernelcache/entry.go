@@ -4,10 +4,47 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
+	"io"
+	"regexp"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
+
+// Key names an entry.
+type Key [sha256.Size]byte
+
+// NewKey returns the hash of these parts, in this order. Parts are kept apart: "ab", "c" and "a", "bc" give different keys. The version of
+// the format of entries is part of the hash, too.
+func NewKey(parts ...string) Key {
+	h := sha256.New()
+	room := append(make([]byte, 0, 16), "halyard kernel"...)
+	_, _ = h.Write(binary.LittleEndian.AppendUint16(room, schema)) // a hash returns no error
+	for _, p := range parts {
+		_, _ = h.Write(binary.LittleEndian.AppendUint64(room[:0], uint64(len(p))))
+		_, _ = io.WriteString(h, p)
+	}
+	return Key(h.Sum(nil))
+}
+
+// String returns the key in hexadecimal digits.
+func (k Key) String() string { return hex.EncodeToString(k[:]) }
+
+// name returns the file of the key: one of 256 folders, and the file in it.
+func (k Key) name() (folder, file string) {
+	s := k.String()
+	return s[:2], s[2:]
+}
+
+// The names that the cache gives to folders, to entries and to entries that are being written. It leaves other files alone.
+var (
+	isFolder = regexp.MustCompile(`^[0-9a-f]{2}$`).MatchString
+	isEntry  = regexp.MustCompile(`^[0-9a-f]{62}$`).MatchString
+	isTemp   = regexp.MustCompile(`^[0-9a-f]{62}\..+\.tmp$`).MatchString
+)
+
+const tempSuffix = ".tmp"
 
 // An entry begins with a header:
 //

@@ -40,15 +40,11 @@ func Write[T any](w io.Writer, fortran bool, shape []int, data []T) (int64, erro
 
 // Append appends the bytes that [Write] writes.
 func Append[T any](dst []byte, fortran bool, shape []int, data []T) ([]byte, error) {
-	h, err := header(fortran, shape, data)
-	if err != nil {
+	b := bytes.NewBuffer(dst)
+	if _, err := Write(b, fortran, shape, data); err != nil {
 		return dst, err
 	}
-	b, err := h.Append(slices.Grow(dst, 2*align+len(raw(data))))
-	if err != nil {
-		return dst, err
-	}
-	return append(b, raw(data)...), nil
+	return b.Bytes(), nil
 }
 
 func header[T any](fortran bool, shape []int, data []T) (Header, error) {
@@ -93,25 +89,18 @@ func ReadData[T any](r io.Reader, h Header) ([]T, error) {
 // Decode reads a file that is in memory. Its errors are those of [ReadHeader] and [ReadData]; if bytes follow the elements,
 // the error is of kind ErrInvalidArgument.
 func Decode[T any](file []byte) (Header, []T, error) {
-	const op = "read npy"
 	r := bytes.NewReader(file)
 	h, err := ReadHeader(r)
 	if err != nil {
 		return Header{}, nil, err
 	}
-	n, err := fits[T](op, h)
+	data, err := ReadData[T](r, h)
+	if err == nil && r.Len() > 0 {
+		err = hal.Errorf("read npy", hal.ErrInvalidArgument, "after %d bytes of elements the file has %d more bytes", len(raw(data)), r.Len())
+	}
 	if err != nil {
 		return Header{}, nil, err
 	}
-	if have := r.Len(); have < n*h.Type.Size {
-		return Header{}, nil, unread(op, "the elements", io.ErrUnexpectedEOF)
-	} else if have > n*h.Type.Size {
-		return Header{}, nil, hal.Errorf(op, hal.ErrInvalidArgument, "after %d bytes of elements the file has %d more bytes", n*h.Type.Size,
-			have-n*h.Type.Size)
-	}
-	data := make([]T, n)
-	copy(raw(data), file[len(file)-r.Len():])
-	h.Type.toNative(raw(data), h.BigEndian)
 	return h, data, nil
 }
 

@@ -2,6 +2,9 @@
 
 package pages
 
+// Maps says whether the system maps pages.
+const Maps = false
+
 // Map returns memory of the Go heap: this package maps no pages on other systems.
 func Map(n uint64) ([]byte, error) { return make([]byte, n), nil }
 

@@ -4,6 +4,9 @@ package pages
 
 import "syscall"
 
+// Maps says whether the system maps pages.
+const Maps = true
+
 // Map returns n bytes of zeroed memory, which begin a page and can be written.
 func Map(n uint64) ([]byte, error) {
 	if n > uint64(^uint(0)>>1) {

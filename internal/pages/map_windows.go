@@ -9,6 +9,7 @@ var (
 	kernel32     = syscall.NewLazyDLL("kernel32.dll")
 	virtualAlloc = kernel32.NewProc("VirtualAlloc")
 	virtualFree  = kernel32.NewProc("VirtualFree")
+	memoryStatus = kernel32.NewProc("GlobalMemoryStatusEx")
 )
 
 const (
@@ -16,6 +17,9 @@ const (
 	memRelease       = 0x8000
 	pageReadWrite    = 0x04
 )
+
+// Maps says whether the system maps pages.
+const Maps = true
 
 // Map returns n bytes of zeroed memory, which begin a page and can be written.
 func Map(n uint64) ([]byte, error) {
@@ -35,4 +39,20 @@ func Unmap(memory []byte) error {
 		return err
 	}
 	return nil
+}
+
+// Status is MEMORYSTATUSEX, in bytes.
+type Status struct {
+	length, load               uint32
+	TotalPhys, AvailPhys       uint64
+	TotalCommit, AvailCommit   uint64 // the fields PageFile
+	TotalVirtual, AvailVirtual uint64
+	availExtendedVirtual       uint64 // always 0
+}
+
+// Memory returns what the system says of its memory, if it says so.
+func Memory() (s Status, ok bool) {
+	s.length = uint32(unsafe.Sizeof(s))
+	r, _, _ := memoryStatus.Call(uintptr(unsafe.Pointer(&s)))
+	return s, r != 0
 }

@@ -1,4 +1,3 @@
-// Package tracefile reads traces that package buffer/trace has written, for the command and for tests.
 package tracefile
 
 import (
@@ -49,79 +48,32 @@ type Trace struct {
 	Places []Place // the host first
 }
 
-// args are the arguments of a span's entry, see the type of that name in package buffer/trace.
-type args struct {
-	ID      uint64
-	Buffer  uint64
-	Name    string
-	Lo      uint64
-	Hi      uint64
-	From    string
-	To      string
-	Bytes   uint64
-	Cause   string
-	Action  string
-	For     uint64 `json:"for_buffer"`
-	Why     string
-	Sources string
-	Caller  string
-	Asked   micros
-	Call    micros
-	Stream  int
-	Kind    string
-	Place   string
-}
-
-// micros is a time in nanoseconds, which is a number of microseconds in the file.
-type micros int64
-
-func (m *micros) UnmarshalJSON(b []byte) error {
-	var f float64
-	if err := json.Unmarshal(b, &f); err != nil {
-		return err
-	}
-	*m = micros(f*1000 + 0.5)
-	return nil
-}
-
 // Read reads a trace; its closing bracket may be missing. If the input is not such a trace, the error is of kind hal.ErrInvalidArgument.
 func Read(in io.Reader) (*Trace, error) {
-	const producer, askCategory = "halyard", "ask"
 	bad := func(format string, v ...any) error {
 		return hal.Errorf("read trace", hal.ErrInvalidArgument, format, v...)
 	}
 	r, begun := &Trace{}, time.Time{}
 	ended := map[uint64]bool{}
 	var asked []Span
-	when := func(m micros) time.Time { return begun.Add(time.Duration(m)) }
+	when := func(m Micros) time.Time { return begun.Add(time.Duration(m)) }
 	d := json.NewDecoder(in)
 	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
 		return nil, bad("the input is not a JSON array")
 	}
 	for i := 0; d.More(); i++ {
-		var x struct {
-			Name, Cat string
-			Phase     string `json:"ph"`
-			At        micros `json:"ts"`
-			Took      micros `json:"dur"`
-			Proc      int    `json:"pid"`
-			Args      json.RawMessage
-		}
+		var x Entry[json.RawMessage]
 		if err := d.Decode(&x); err == io.EOF {
 			break // the file ends after a comma, which a write that is cut off leaves
 		} else if err != nil {
 			return nil, bad("entry %d: %v", i, err)
 		}
 		if x.Name == "process_name" {
-			var n struct {
-				Place, Title, Producer string
-				Simulated              bool
-				Begun                  *time.Time
-			}
+			var n Named
 			if err := json.Unmarshal(x.Args, &n); err != nil {
 				return nil, bad("entry %d: %v", i, err)
 			}
-			if x.Proc == 1 && n.Producer == producer && n.Begun != nil {
+			if x.Proc == 1 && n.Producer == Producer && n.Begun != nil {
 				begun = *n.Begun
 			}
 			if x.Proc != len(r.Places)+1 {
@@ -130,14 +82,18 @@ func Read(in io.Reader) (*Trace, error) {
 			r.Places = append(r.Places, Place{n.Place, n.Title, n.Simulated})
 		}
 		kind, ok := kindOf(x.Cat)
-		if !ok && x.Cat != askCategory || x.Phase != "X" && x.Phase != "i" {
+		if !ok && x.Cat != AskCategory || x.Phase != "X" && x.Phase != "i" {
 			continue
 		}
-		var a args
+		var a Args
+		took := Micros(0)
+		if x.Took != nil {
+			took = *x.Took
+		}
 		if err := json.Unmarshal(x.Args, &a); err != nil {
 			return nil, bad("entry %d: %v", i, err)
 		}
-		if x.Cat == askCategory {
+		if x.Cat == AskCategory {
 			if kind, ok = kindOf(a.Kind); !ok {
 				return nil, bad("entry %d: unknown kind %q", i, a.Kind)
 			}
@@ -148,15 +104,15 @@ func Read(in io.Reader) (*Trace, error) {
 		switch {
 		case x.Proc < 1 || x.Proc > len(r.Places):
 			return nil, bad("entry %d: unknown place %d", i, x.Proc)
-		case a.Lo > a.Hi || x.At < 0 || x.Took < 0:
+		case a.Lo > a.Hi || x.At < 0 || took < 0:
 			return nil, bad("entry %d: a range ends before it begins, or a time is negative", i)
 		case !isAction(a.Action):
 			return nil, bad("entry %d: unknown action %q", i, a.Action)
 		}
 		s := Span{Activity: buffer.Activity{Kind: kind, Buffer: a.Buffer, Name: a.Name, From: a.From, To: a.To, Lo: a.Lo, Hi: a.Hi, Cause: a.Cause,
 			Action: a.Action, For: a.For, Why: a.Why, Sources: a.Sources, At: when(a.Asked), Took: time.Duration(a.Call)},
-			Begin: when(x.At), End: when(x.At + x.Took), What: x.Name, Place: r.Places[x.Proc-1].Name, Stream: a.Stream, Caller: a.Caller, ID: a.ID}
-		if x.Cat == askCategory {
+			Begin: when(x.At), End: when(x.At + took), What: x.Name, Place: r.Places[x.Proc-1].Name, Stream: a.Stream, Caller: a.Caller, ID: a.ID}
+		if x.Cat == AskCategory {
 			s.What, s.Place, s.Begin, s.End = a.From+" → "+a.To, a.Place, s.At, s.At
 			if kind == buffer.ActivityFill {
 				s.What = "zeros → " + a.To

@@ -8,83 +8,11 @@ import (
 	"unsafe"
 )
 
-// Package simd has no operation for these, and archsimd has an instruction. The compiler chooses the case of each switch when it compiles a
-// function for a width, so that the switch costs nothing.
+// Package simd has no operation for these and for those of amd64_gen.go, and archsimd has an instruction. The compiler chooses the case of
+// each switch when it compiles a function for a width, so that the switch costs nothing.
 
 // ClearUpper clears the upper halves of the vector registers. While they are set, scalar code on floats is slower, on some processors by far.
 func ClearUpper() { archsimd.ClearAVXUpperBits() }
-
-// Any32 reports whether m has a lane.
-func Any32(m simd.Mask32s) bool {
-	switch v := m.ToInt32s().ToArch().(type) {
-	case archsimd.Int32x4:
-		return !v.IsZero()
-	case archsimd.Int32x8:
-		return !v.IsZero()
-	}
-	return slowAny32(m)
-}
-
-// Any64 reports whether m has a lane.
-func Any64(m simd.Mask64s) bool {
-	switch v := m.ToInt64s().ToArch().(type) {
-	case archsimd.Int64x2:
-		return !v.IsZero()
-	case archsimd.Int64x4:
-		return !v.IsZero()
-	}
-	return slowAny64(m)
-}
-
-// StoreUint32s stores v in the first elements of s, for the lanes of m.
-func StoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
-	switch v := v.ToArch().(type) {
-	case archsimd.Uint32x4:
-		if m, ok := m.ToArch().(archsimd.Mask32x4); ok {
-			if m.ToBits() == 0xf { // storing under a mask is slow on some processors
-				v.StoreArray((*[4]uint32)(s))
-				return
-			}
-			v.StoreArrayMasked((*[4]uint32)(s), m)
-			return
-		}
-	case archsimd.Uint32x8:
-		if m, ok := m.ToArch().(archsimd.Mask32x8); ok {
-			if m.ToBits() == 0xff { // storing under a mask is slow on some processors
-				v.StoreArray((*[8]uint32)(s))
-				return
-			}
-			v.StoreArrayMasked((*[8]uint32)(s), m)
-			return
-		}
-	}
-	ScatterUint32s(v, m, s, 0, 1)
-}
-
-// StoreUint64s stores v in the first elements of s, for the lanes of m.
-func StoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) {
-	switch v := v.ToArch().(type) {
-	case archsimd.Uint64x2:
-		if m, ok := m.ToArch().(archsimd.Mask64x2); ok {
-			if m.ToBits() == 0x3 { // storing under a mask is slow on some processors
-				v.StoreArray((*[2]uint64)(s))
-				return
-			}
-			v.StoreArrayMasked((*[2]uint64)(s), m)
-			return
-		}
-	case archsimd.Uint64x4:
-		if m, ok := m.ToArch().(archsimd.Mask64x4); ok {
-			if m.ToBits() == 0xf { // storing under a mask is slow on some processors
-				v.StoreArray((*[4]uint64)(s))
-				return
-			}
-			v.StoreArrayMasked((*[4]uint64)(s), m)
-			return
-		}
-	}
-	ScatterUint64s(v, m, s, 0, 1)
-}
 
 // LoadUint8 returns the first elements of s, widened to 32 bits.
 func LoadUint8(s []uint8) simd.Uint32s {
@@ -107,33 +35,6 @@ func LoadInt8(s []int8) simd.Int32s {
 func eight(p unsafe.Pointer) archsimd.Uint8x16 {
 	var v archsimd.Uint64x2
 	return v.SetElem(0, *(*uint64)(p)).ReshapeToUint8s()
-}
-
-// Load64Int32 returns the first elements of s, widened to 64 bits.
-func Load64Int32(s []int32) simd.Int64s {
-	var v simd.Int64s
-	if _, ok := v.ToArch().(archsimd.Int64x4); ok {
-		return simd.Int64sFromArch(archsimd.LoadInt32x4(s).ExtendToInt64())
-	}
-	return slowLoad64Int32(s)
-}
-
-// Load64Uint32 returns the first elements of s, widened to 64 bits.
-func Load64Uint32(s []uint32) simd.Uint64s {
-	var v simd.Uint64s
-	if _, ok := v.ToArch().(archsimd.Uint64x4); ok {
-		return simd.Uint64sFromArch(archsimd.LoadUint32x4(s).ExtendToUint64())
-	}
-	return slowLoad64Uint32(s)
-}
-
-// Load64Float32 returns the first elements of s as float64.
-func Load64Float32(s []float32) simd.Float64s {
-	var v simd.Float64s
-	if _, ok := v.ToArch().(archsimd.Float64x4); ok {
-		return simd.Float64sFromArch(archsimd.LoadFloat32x4(s).ConvertToFloat64())
-	}
-	return slowLoad64Float32(s)
 }
 
 // Wrap64Float32 returns float64(float32(v)). If v is a sum, a difference, a product, a quotient or a root of such numbers, this is what it

@@ -10,11 +10,7 @@ func Int32sOfFloat32s(x simd.Float32s) simd.Int32s {
 	if !Any32(Not32(x.Abs().Less(simd.BroadcastFloat32s(1 << 31)))) {
 		return x.ConvertToInt32()
 	}
-	var from [most]float32
-	var to [most]int32
-	x.Store(from[:])
-	convert[int32](to[:], from[:x.Len()])
-	return simd.LoadInt32s(to[:])
+	return slowInt32sOfFloat32s(x)
 }
 
 // Uint32sOfFloat32s returns uint32(x).
@@ -22,11 +18,7 @@ func Uint32sOfFloat32s(x simd.Float32s) simd.Uint32s {
 	if !Any32(Not32(x.GreaterEqual(simd.Float32s{}).And(x.Less(simd.BroadcastFloat32s(1 << 31))))) {
 		return x.ConvertToInt32().ToBits()
 	}
-	var from [most]float32
-	var to [most]uint32
-	x.Store(from[:])
-	convert[uint32](to[:], from[:x.Len()])
-	return simd.LoadUint32s(to[:])
+	return slowUint32sOfFloat32s(x)
 }
 
 // Float32sOfUint32s returns float32(x).
@@ -34,35 +26,5 @@ func Float32sOfUint32s(x simd.Uint32s) simd.Float32s {
 	if !Any32(x.BitsToInt32().Less(simd.Int32s{})) {
 		return x.BitsToInt32().ConvertToFloat32()
 	}
-	var from [most]uint32
-	var to [most]float32
-	x.Store(from[:])
-	convert[float32](to[:], from[:x.Len()])
-	return simd.LoadFloat32s(to[:])
-}
-
-// EachFloat32s returns float32(f(float64(x))) for the number x of each lane.
-//
-//go:noinline
-func EachFloat32s(f func(float64) float64, v simd.Float32s) simd.Float32s {
-	var a [most]float32
-	v.Store(a[:])
-	ClearUpper()
-	for i := range v.Len() {
-		a[i] = float32(f(float64(a[i])))
-	}
-	return simd.LoadFloat32s(a[:])
-}
-
-// EachFloat64s returns f(x) for the number x of each lane.
-//
-//go:noinline
-func EachFloat64s(f func(float64) float64, v simd.Float64s) simd.Float64s {
-	var a [most / 2]float64
-	v.Store(a[:])
-	ClearUpper()
-	for i := range v.Len() {
-		a[i] = f(a[i])
-	}
-	return simd.LoadFloat64s(a[:])
+	return slowFloat32sOfUint32s(x)
 }

@@ -5,7 +5,8 @@
 // grid, and lane n for the thread n places further. A mask says which lanes an operation is for. Each function gives in each lane the bits
 // that Go's scalar operation gives, apart from the sign and the payload of a NaN, which Go does not define.
 //
-// The file lanes_gen.go has the functions that differ in a type only. They are written from internal/template/lanes.tmpl.
+// The files lanes_gen.go, amd64_gen.go and others_gen.go have the functions that differ in a type only. They are written from the templates
+// in internal/template.
 package lanes
 
 //go:generate go run ./internal/template

@@ -6,6 +6,145 @@ package lanes
 
 import "simd"
 
+// All32 returns the mask of all lanes.
+func All32() simd.Mask32s {
+	var zero simd.Int32s
+	return zero.Equal(zero)
+}
+
+// Mask32 returns the mask of all lanes, or of none.
+func Mask32(all bool) simd.Mask32s {
+	if all {
+		return All32()
+	}
+	return simd.Mask32s{}
+}
+
+// Not32 returns the lanes that are not in m.
+func Not32(m simd.Mask32s) simd.Mask32s { return NotInt32s(m.ToInt32s()).ToMask() }
+
+// Without32 returns the lanes of m that are not in n.
+func Without32(m, n simd.Mask32s) simd.Mask32s { return m.And(Not32(n)) }
+
+// Choose32 returns the lanes of x that are in m, and those of y that are not in m. It chooses between numbers, because Go 1.27.0 to 1.27.4
+// does not compile some operations on masks of 512 bits of which one part is used twice.
+func Choose32(m, x, y simd.Mask32s) simd.Mask32s {
+	return x.ToInt32s().IfElse(m, y.ToInt32s()).ToMask()
+}
+
+// slowAny32 is Any32 where package simd/archsimd has nothing better.
+func slowAny32(m simd.Mask32s) bool {
+	var a [most]int32
+	m.ToInt32s().Store(a[:])
+	any := int32(0)
+	for i := range a { // not a copy of a
+		any |= a[i]
+	}
+	return any != 0
+}
+
+// Lanes32 returns the number of each lane.
+func Lanes32() simd.Int32s { return simd.LoadInt32s(places32[:]) }
+
+// Against32 returns numbers that compare with [Lanes32] as n does with place + lane: a lane's number is less than the result in the lane if
+// place + lane is less than n, and so on.
+func Against32(place, n int) simd.Int32s {
+	if place > -far && place < far && n > -far && n < far {
+		return simd.BroadcastInt32s(int32(min(max(n-place, -1), most)))
+	}
+	var a [most]int32
+	for i := range a {
+		switch at := place + i; {
+		case at < n:
+			a[i] = int32(i + 1)
+		case at > n:
+			a[i] = int32(i - 1)
+		default:
+			a[i] = int32(i)
+		}
+	}
+	return simd.LoadInt32s(a[:])
+}
+
+// Int32s returns int32(place + lane).
+func Int32s(place int) simd.Int32s { return simd.BroadcastInt32s(int32(place)).Add(Lanes32()) }
+
+// All64 returns the mask of all lanes.
+func All64() simd.Mask64s {
+	var zero simd.Int64s
+	return zero.Equal(zero)
+}
+
+// Mask64 returns the mask of all lanes, or of none.
+func Mask64(all bool) simd.Mask64s {
+	if all {
+		return All64()
+	}
+	return simd.Mask64s{}
+}
+
+// Not64 returns the lanes that are not in m.
+func Not64(m simd.Mask64s) simd.Mask64s { return NotInt64s(m.ToInt64s()).ToMask() }
+
+// Without64 returns the lanes of m that are not in n.
+func Without64(m, n simd.Mask64s) simd.Mask64s { return m.And(Not64(n)) }
+
+// Choose64 returns the lanes of x that are in m, and those of y that are not in m. It chooses between numbers, because Go 1.27.0 to 1.27.4
+// does not compile some operations on masks of 512 bits of which one part is used twice.
+func Choose64(m, x, y simd.Mask64s) simd.Mask64s {
+	return x.ToInt64s().IfElse(m, y.ToInt64s()).ToMask()
+}
+
+// slowAny64 is Any64 where package simd/archsimd has nothing better.
+func slowAny64(m simd.Mask64s) bool {
+	var a [most / 2]int64
+	m.ToInt64s().Store(a[:])
+	any := int64(0)
+	for i := range a { // not a copy of a
+		any |= a[i]
+	}
+	return any != 0
+}
+
+// Lanes64 returns the number of each lane.
+func Lanes64() simd.Int64s { return simd.LoadInt64s(places64[:]) }
+
+// Against64 returns numbers that compare with [Lanes64] as n does with place + lane: a lane's number is less than the result in the lane if
+// place + lane is less than n, and so on.
+func Against64(place, n int) simd.Int64s {
+	if place > -far && place < far && n > -far && n < far {
+		return simd.BroadcastInt64s(int64(min(max(n-place, -1), most)))
+	}
+	var a [most / 2]int64
+	for i := range a {
+		switch at := place + i; {
+		case at < n:
+			a[i] = int64(i + 1)
+		case at > n:
+			a[i] = int64(i - 1)
+		default:
+			a[i] = int64(i)
+		}
+	}
+	return simd.LoadInt64s(a[:])
+}
+
+// Int64s returns int64(place + lane).
+func Int64s(place int) simd.Int64s { return simd.BroadcastInt64s(int64(place)).Add(Lanes64()) }
+
+// EachFloat32s returns float32(f(float64(x))) for the number x of each lane.
+//
+//go:noinline
+func EachFloat32s(f func(float64) float64, v simd.Float32s) simd.Float32s {
+	var a [most]float32
+	v.Store(a[:])
+	ClearUpper()
+	for i := range v.Len() {
+		a[i] = float32(f(float64(a[i])))
+	}
+	return simd.LoadFloat32s(a[:])
+}
+
 // MinFloat32s returns the smaller of x and y as Go's min does: a NaN if one of them is a NaN, and -0 is less than +0.
 func MinFloat32s(x, y simd.Float32s) simd.Float32s {
 	v := x.IfElse(x.Less(y), y)
@@ -18,6 +157,19 @@ func MaxFloat32s(x, y simd.Float32s) simd.Float32s {
 	v := x.IfElse(x.Greater(y), y)
 	v = AndUint32s(AloneUint32s(x.ToBits()), AloneUint32s(y.ToBits())).BitsToFloat32().IfElse(x.Equal(y), v)
 	return x.IfElse(x.NotEqual(x), v)
+}
+
+// EachFloat64s returns f(x) for the number x of each lane.
+//
+//go:noinline
+func EachFloat64s(f func(float64) float64, v simd.Float64s) simd.Float64s {
+	var a [most / 2]float64
+	v.Store(a[:])
+	ClearUpper()
+	for i := range v.Len() {
+		a[i] = f(a[i])
+	}
+	return simd.LoadFloat64s(a[:])
 }
 
 // MinFloat64s returns the smaller of x and y as Go's min does: a NaN if one of them is a NaN, and -0 is less than +0.
@@ -384,6 +536,33 @@ func Float64sOfUint64s(x simd.Uint64s) simd.Float64s {
 	x.Store(from[:])
 	convert[float64](to[:], from[:x.Len()])
 	return simd.LoadFloat64s(to[:])
+}
+
+// slowInt32sOfFloat32s is Int32sOfFloat32s for all numbers.
+func slowInt32sOfFloat32s(x simd.Float32s) simd.Int32s {
+	var from [most]float32
+	var to [most]int32
+	x.Store(from[:])
+	convert[int32](to[:], from[:x.Len()])
+	return simd.LoadInt32s(to[:])
+}
+
+// slowUint32sOfFloat32s is Uint32sOfFloat32s for all numbers.
+func slowUint32sOfFloat32s(x simd.Float32s) simd.Uint32s {
+	var from [most]float32
+	var to [most]uint32
+	x.Store(from[:])
+	convert[uint32](to[:], from[:x.Len()])
+	return simd.LoadUint32s(to[:])
+}
+
+// slowFloat32sOfUint32s is Float32sOfUint32s for all numbers.
+func slowFloat32sOfUint32s(x simd.Uint32s) simd.Float32s {
+	var from [most]uint32
+	var to [most]float32
+	x.Store(from[:])
+	convert[float32](to[:], from[:x.Len()])
+	return simd.LoadFloat32s(to[:])
 }
 
 // RoundInt64s returns float32(x), widened. Through a float64 it would be rounded twice.

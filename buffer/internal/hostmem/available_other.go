@@ -1,6 +1,18 @@
-//go:build !unix && !windows
+//go:build !darwin && !windows
 
 package hostmem
 
-// available reports whether the system would give n bytes of memory. Here it cannot be asked.
-func available(uint64) bool { return true }
+import "github.com/go-halyard/halyard/internal/pages"
+
+// available reports whether the system can allocate n bytes of memory. Where it maps no pages it cannot be asked, and available returns true.
+func available(n uint64) bool {
+	if !pages.Maps {
+		return true
+	}
+	b, err := pages.Map(n)
+	if err != nil {
+		return false
+	}
+	_ = pages.Unmap(b)
+	return true
+}

@@ -9,7 +9,7 @@
 //
 // An empty line, or one that begins with #, is skipped. A line that begins with // becomes the comment of the next call. Other lines are
 //
-//	form bound | plain          see below
+//	form bound | plain | proc   see below
 //	package NAME                of the generated files
 //	build TAG                   their build tag
 //	cgo <cuda.h>                the header for linked calls of the form bound
@@ -56,6 +56,8 @@
 // functions. A heading "table NAME LOADER" names the struct and the function that fills it from a library; in place
 // of table, "extension" is for functions that are looked up by a function which the program gives. Under the heading,
 // "field NAME TYPE" is a field that the program fills itself.
+//
+// Proc is the form of package dl itself, and lists no calls: procs_gen.go has a method of Proc for each number of arguments.
 package main
 
 import (
@@ -65,6 +67,7 @@ import (
 	"go/format"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -92,6 +95,8 @@ func run(path, shared string, write func(name string, data []byte, mode os.FileM
 	switch {
 	case shared != "":
 		files[shared] = l.sharedInterface
+	case l.form == "proc":
+		files[filepath.Join(dir, "procs_gen.go")] = l.procCalls
 	case l.form == "bound":
 		files[filepath.Join(dir, "calls_gen.go")] = l.boundCalls
 		if l.header != "" {
@@ -117,6 +122,31 @@ func run(path, shared string, write func(name string, data []byte, mode os.FileM
 		}
 	}
 	return nil
+}
+
+// numbers are the numbers of arguments for which there is a method.
+var numbers = []string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
+
+// procCalls writes the methods of dl.Proc.
+func (l *list) procCalls(w *writer) {
+	w.line("package %s\n", l.pkg)
+	for n, word := range numbers {
+		params, places, s := make([]string, n), make([]string, n), "s"
+		for i := range n {
+			params[i], places[i] = fmt.Sprintf("a%d", i), fmt.Sprintf("f.args[%d]", i)
+		}
+		if n == 1 {
+			s = ""
+		}
+		w.line("// Call%d calls the function with %s argument%s.\n//\n//go:uintptrescapes", n, word, s)
+		w.line("func (p Proc) Call%d(%s) uintptr {", n, signature(params, slices.Repeat([]string{"uintptr"}, n)))
+		w.line("f := frames.Get().(*frame)")
+		for i := 0; i < n; i += 6 {
+			end := min(i+6, n)
+			w.line("%s = %s", strings.Join(places[i:end], ", "), strings.Join(params[i:end], ", "))
+		}
+		w.line("return f.call(p, %d)\n}\n", n)
+	}
 }
 
 // writer collects the text of a file.

@@ -41,6 +41,9 @@ var systems = func() (all []system) {
 	return all
 }()
 
+// vectors are the builds with package simd, by Go 1.27 with GOEXPERIMENT=simd. The listing names them only for what no other build has.
+var vectors = []system{{"linux-amd64-simd", "linux", "amd64", nil}, {"linux-arm64-simd", "linux", "arm64", nil}}
+
 func main() {
 	counts := flag.Bool("usage", false, "print how many names each package exports, and how many of them are used")
 	unused := flag.Bool("unused", false, "the same, and list the names that are not used")
@@ -128,7 +131,7 @@ func listPackage(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	on := map[string][]bool{}
+	on, inVectors := map[string][]bool{}, map[string][]string{}
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -144,8 +147,11 @@ func listPackage(dir string) ([]string, error) {
 		for _, d := range f.Decls {
 			lines = append(lines, declared(d)...)
 		}
-		for i, s := range systems {
+		for i, s := range append(slices.Clip(systems), vectors...) {
 			c := build.Context{GOOS: s.goos, GOARCH: s.goarch, Compiler: "gc", BuildTags: s.tags, ReleaseTags: build.Default.ReleaseTags}
+			if i >= len(systems) {
+				c.ToolTags, c.ReleaseTags = []string{"goexperiment.simd"}, append(slices.Clip(c.ReleaseTags), "go1.27")
+			}
 			match, err := c.MatchFile(dir, filepath.Base(name))
 			if err != nil {
 				return nil, err
@@ -154,7 +160,11 @@ func listPackage(dir string) ([]string, error) {
 				continue
 			}
 			for _, l := range lines {
-				if on[l] == nil {
+				switch {
+				case i >= len(systems):
+					inVectors[l] = append(inVectors[l], s.name)
+					continue
+				case on[l] == nil:
 					on[l] = make([]bool, len(systems))
 				}
 				on[l][i] = true
@@ -174,6 +184,11 @@ func listPackage(dir string) ([]string, error) {
 			where = " (" + strings.Join(names, " ") + ")"
 		}
 		lines = append(lines, where+", "+l)
+	}
+	for l, where := range inVectors {
+		if on[l] == nil {
+			lines = append(lines, " ("+strings.Join(where, " ")+"), "+l)
+		}
 	}
 	return lines, nil
 }

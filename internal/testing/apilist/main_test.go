@@ -70,6 +70,7 @@ func f() {}
 `)
 	write("a_windows.go", "package a\nfunc W() {}\n")
 	write("tagged.go", "//go:build cuda && linux\n\npackage a\nfunc T() {}\n")
+	write("lanes.go", "//go:build goexperiment.simd && go1.27 && amd64\n\npackage a\nfunc V() {}\nfunc W() {}\n")
 	write("a_test.go", "package a\nfunc Test() {}\n")
 	lines, err := listPackage(dir)
 	if err != nil {
@@ -77,6 +78,7 @@ func f() {}
 	}
 	slices.Sort(lines)
 	want := []string{
+		" (linux-amd64-simd), func V()",
 		" (linux-amd64-tags linux-arm64-tags), func T()",
 		" (windows-amd64 windows-amd64-tags), func W()",
 		", const A Kind = iota (iota 0)",

@@ -10,9 +10,11 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -40,13 +42,17 @@ type exported struct {
 // usage prints a table: for each package that programs can import, how many names it exports, and how many of them the packages of this
 // repository use, those of examples and bench included. Call it in the root of the repository. Uses in tests, and in the package itself, do not count. A method counts as used if
 // an interface of this module, or of a few packages of the standard library, has a method that it implements; a type, if a function that is
-// used takes or returns its values.
+// used takes or returns its values. The names of package lanes are apart, because "halyard kernels" writes them, and each kernel needs others.
 func usage(w io.Writer, unused bool) error {
 	all, err := load()
 	if err != nil {
 		return err
 	}
 	names, byPackage, order := all.count(), map[string][]*exported{}, []string{}
+	generated, err := ofVectors(".")
+	if err != nil {
+		return err
+	}
 	for _, n := range names {
 		if byPackage[n.pkg] == nil {
 			order = append(order, n.pkg)
@@ -68,6 +74,13 @@ func usage(w io.Writer, unused bool) error {
 		total, in = total+len(byPackage[p]), in+used
 	}
 	fmt.Fprintf(table, "| %d packages\t| %d\t| %d\t| %d\t|\n", len(order), total, in, total-in)
+	in = 0
+	for _, n := range generated {
+		if n.used {
+			in++
+		}
+	}
+	fmt.Fprintf(table, "| %s, for generated code\t| %d\t| %d\t| %d\t|\n", lanes, len(generated), in, len(generated)-in)
 	if err := table.Flush(); err != nil || !unused {
 		return err
 	}
@@ -77,6 +90,46 @@ func usage(w io.Writer, unused bool) error {
 		}
 	}
 	return nil
+}
+
+// lanes is the package that only builds with package simd have something in, for the files of vectors that "halyard kernels" writes.
+const lanes = "kernel/lanes"
+
+var declaration = regexp.MustCompile(`, (?:func|const|var|type) (\w+)`)
+
+// ofVectors returns the exported names of package lanes. Those count as used that a file of vectors names: such files are read and not
+// checked, because the compiler that runs this program need not have package simd.
+func ofVectors(root string) (names []*exported, err error) {
+	lines, err := listPackage(filepath.Join(root, lanes))
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_kernels_simd.go") {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if p, ok := s.X.(*ast.Ident); ok && p.Name == "lanes" {
+					used[s.Sel.Name] = true
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	for _, l := range lines {
+		if m := declaration.FindStringSubmatch(l); m != nil {
+			names = append(names, &exported{module + "/" + lanes, m[1], used[m[1]]})
+		}
+	}
+	slices.SortFunc(names, func(a, b *exported) int { return strings.Compare(a.name, b.name) })
+	return slices.CompactFunc(names, func(a, b *exported) bool { return a.name == b.name }), err
 }
 
 // checked is a package of this repository with its types.

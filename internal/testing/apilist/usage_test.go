@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -74,5 +75,20 @@ func TestPublicPackages(t *testing.T) {
 		if got := public(module + "/" + path); got != want {
 			t.Errorf("%s: %t", path, got)
 		}
+	}
+}
+
+// Package lanes is empty in other builds than those with package simd, so its names are counted by what files say.
+func TestNamesOfVectors(t *testing.T) {
+	names, err := ofVectors(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := func(name string) bool {
+		return slices.ContainsFunc(names, func(n *exported) bool { return n.name == name && n.used })
+	}
+	if len(names) < 100 || !used("Hardware") || used("StoreUint32s") {
+		t.Errorf("%d names; of Hardware, that generated files name, it says %v, and of StoreUint32s, that none does, %v", len(names),
+			used("Hardware"), used("StoreUint32s"))
 	}
 }

@@ -3,7 +3,7 @@ package main
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
 	"go/format"
 	"os"
@@ -11,8 +11,11 @@ import (
 	"text/template"
 )
 
-//go:embed lanes.tmpl
-var text string
+//go:embed *.tmpl
+var texts embed.FS
+
+// files are the generated files, with the template of each.
+var files = map[string]string{"lanes_gen.go": "lanes.tmpl", "amd64_gen.go": "amd64.tmpl", "others_gen.go": "others.tmpl"}
 
 // number is a type of Go, and of the lanes of a vector if it has 32 or 64 bits.
 type number struct {
@@ -26,6 +29,9 @@ func (n number) Float() bool  { return n.E[0] == 'f' }
 func (n number) Signed() bool { return n.E[0] != 'u' }
 func (n number) Below() int   { return n.Bits - 1 }
 func (n number) Rest() int    { return 32 - n.Bits }
+
+// Lanes is how many lanes a vector of so many bits has.
+func (n number) Lanes(bits int) int { return bits / n.Bits }
 
 // Most is the expression for the largest number of lanes.
 func (n number) Most() string { return map[int]string{32: "most", 64: "most / 2"}[n.Bits] }
@@ -70,14 +76,26 @@ func smalls() (all []small) {
 }
 
 var lists = template.FuncMap{
-	"floats": func() []number { return []number{f32, f64} },
-	"narrow": func() []number { return []number{i32, u32} },
-	"wide":   func() []number { return []number{i64, u64} },
-	"ints":   func() []number { return []number{i32, u32, i64, u64} },
-	"lanes":  func() []number { return []number{f32, i32, u32, f64, i64, u64} },
-	"small":  smalls,
+	"floats":   func() []number { return []number{f32, f64} },
+	"narrow":   func() []number { return []number{i32, u32} },
+	"wide":     func() []number { return []number{i64, u64} },
+	"ints":     func() []number { return []number{i32, u32, i64, u64} },
+	"lanes":    func() []number { return []number{f32, i32, u32, f64, i64, u64} },
+	"masks":    func() []number { return []number{i32, i64} }, // masks are kept as these
+	"unsigned": func() []number { return []number{u32, u64} },
+	"small":    smalls,
+	"halves":   func() []small { return []small{{i32, i64}, {u32, u64}, {f32, f64}} },
+	"vector": func(n number, bits int) any {
+		return struct {
+			number
+			Lanes int
+		}{n, n.Lanes(bits)}
+	},
 	"conversions": func() []conversion {
 		return []conversion{{f64, i64, "int64"}, {f64, u64, "uint64"}, {i64, f64, "float64"}, {u64, f64, "float64"}}
+	},
+	"slow": func() []conversion {
+		return []conversion{{f32, i32, "int32"}, {f32, u32, "uint32"}, {u32, f32, "float32"}}
 	},
 	"rounds": func() []conversion { return []conversion{{i64, f64, "float32"}, {u64, f64, "float32"}} },
 	"ways":   func() []string { return []string{"Left", "Right"} },
@@ -95,9 +113,9 @@ var lists = template.FuncMap{
 	},
 }
 
-// generated returns the file.
-func generated() ([]byte, error) {
-	t, err := template.New("lanes").Funcs(lists).Parse(text)
+// generated returns a file.
+func generated(name string) ([]byte, error) {
+	t, err := template.New(name).Funcs(lists).ParseFS(texts, name)
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +127,14 @@ func generated() ([]byte, error) {
 }
 
 func main() {
-	src, err := generated()
-	if err == nil {
-		err = os.WriteFile("lanes_gen.go", src, 0o644)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "template:", err)
-		os.Exit(1)
+	for file, name := range files {
+		src, err := generated(name)
+		if err == nil {
+			err = os.WriteFile(file, src, 0o644)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "template:", err)
+			os.Exit(1)
+		}
 	}
 }

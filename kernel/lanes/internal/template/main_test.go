@@ -8,10 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestGeneratedFileIsCurrent(t *testing.T) {
-	is, err := os.ReadFile("../../lanes_gen.go")
-	require.NoError(t, err)
-	want, err := generated()
-	require.NoError(t, err)
-	assert.Equal(t, string(want), string(is), "run go generate in kernel/lanes")
+func TestGeneratedFilesAreCurrent(t *testing.T) {
+	for file, name := range files {
+		is, err := os.ReadFile("../../" + file)
+		require.NoError(t, err)
+		want, err := generated(name)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), string(is), "run go generate in kernel/lanes")
+	}
 }
