@@ -277,7 +277,7 @@ func (g *group) arrange() {
 	g.list, g.parts = g.list[:0], g.parts[:0]
 	var division *resident.Division
 	if cover := g.wants[0].under; cover != nil {
-		division = &cover.cover
+		division = cover.division
 	}
 	for i := 0; i < len(g.sorted); {
 		s := g.wants[g.sorted[i]].s
@@ -527,10 +527,7 @@ func (l Leases) Regions(list []hal.Region) []hal.Region {
 	}
 	for i := range l.g.wants {
 		w := &l.g.wants[i]
-		m, all := &l.g.list[w.in], &w.part
-		if w.of != nil {
-			all = w.of
-		}
+		m, all := &l.g.list[w.in], w.region()
 		m.s.mu.Lock()
 		list = append(list, m.x.replica.region(m.x.mem, all.Lo, all.Hi))
 		m.s.mu.Unlock()
