@@ -181,7 +181,7 @@ func (s *Split) launch(ctx context.Context, k *Kernel, failed func(error), grid 
 	}
 	l := pooled.Get().(*launch)
 	defer l.give()
-	l.failed, l.timed = failed, s.due(t)
+	l.failed, l.timed = failed, s.due(t, 1)
 	if able := s.able(ctx, t, k); able != t {
 		t, l.timed = able, false // measurements are of all devices
 	}
@@ -220,7 +220,7 @@ const crossings = 4
 // launches of the kernel copied elements. The caller then makes these copies at once. Otherwise a stream waits for a gate, which another
 // goroutine opens after it has found out that the other device is done: these wake-ups come late when all processors are busy.
 func (l *launch) await(ctx context.Context) {
-	if len(l.team) < 2 || l.parts[0].on.crossed.Load() < crossings || near(l.team) {
+	if len(l.team) < 2 || l.crossed().Load() < crossings || near(l.team) {
 		return
 	}
 	for _, stream := range l.team {
@@ -233,12 +233,21 @@ func (l *launch) await(ctx context.Context) {
 	}
 }
 
+// crossed returns where the launches in a row that copied elements are counted.
+func (l *launch) crossed() *atomic.Int32 {
+	p := &l.parts[0]
+	if p.step == nil {
+		return &p.on.crossed
+	}
+	return &p.step.crossed
+}
+
 // count counts the launches in a row that copied elements, once the leases are taken.
 func (l *launch) count() {
 	if len(l.team) < 2 {
 		return
 	}
-	n := &l.parts[0].on.crossed
+	n := l.crossed()
 	if !slices.ContainsFunc(l.parts, func(p part) bool { return parts.Copied(p.leases) }) {
 		n.Store(0)
 	} else if n.Load() < crossings {
