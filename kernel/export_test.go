@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"io"
 	"slices"
 
 	"github.com/go-halyard/halyard/hal"
@@ -80,4 +81,11 @@ func LaunchesOfSegments(s *Step) (list []int) {
 		list = append(list, end-l.plan.segments[i].first)
 	}
 	return list
+}
+
+// SetListener makes splits tell w what they would tell a user, until the function that it returns is called.
+func SetListener(w io.Writer) (end func()) {
+	before := listener
+	listener = func() io.Writer { return w }
+	return func() { listener = before }
 }

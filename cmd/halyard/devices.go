@@ -126,7 +126,23 @@ func sharedText(reports []hal.Report, info hal.Info) string {
 	if names := sameHardware(reports, info); len(names) > 0 {
 		return "the same hardware as " + strings.Join(names, " and ")
 	}
+	if names := sameProcessors(reports, info); len(names) > 0 {
+		return "the same processors as " + strings.Join(names, " and ")
+	}
 	return ""
+}
+
+// sameProcessors are the names of the other devices that are the processors of the host, if info is one.
+func sameProcessors(reports []hal.Report, info hal.Info) (names []string) {
+	is := func(i hal.Info) bool { return i.Class == hal.ClassCPU && !i.Simulated }
+	for _, r := range reports {
+		for _, other := range r.Devices {
+			if is(info) && is(other) && info.Name() != other.Name() {
+				names = append(names, other.Name())
+			}
+		}
+	}
+	return names
 }
 
 // kindText says what kind of device it is.
@@ -230,24 +246,25 @@ type errorEntry struct {
 }
 
 type deviceEntry struct {
-	Device       string   `json:"device"`
-	Type         string   `json:"type,omitempty"`
-	Name         string   `json:"name"`
-	Vendor       string   `json:"vendor"`
-	Driver       string   `json:"driver"`
-	Tier         string   `json:"tier,omitempty"`
-	UUID         string   `json:"uuid,omitempty"`
-	PCI          string   `json:"pci,omitempty"`
-	SameHardware []string `json:"same_hardware,omitempty"`
-	TotalMemory  uint64   `json:"total_memory"`
-	MaxAlloc     uint64   `json:"max_alloc"`
-	Alignment    uint64   `json:"alignment"`
-	MaxAlign     uint64   `json:"max_align"`
-	Unified      bool     `json:"unified"`
-	Simulated    bool     `json:"simulated"`
-	Capabilities []string `json:"capabilities"`
-	LowPriority  int      `json:"low_priority"`
-	HighPriority int      `json:"high_priority"`
+	Device         string   `json:"device"`
+	Type           string   `json:"type,omitempty"`
+	Name           string   `json:"name"`
+	Vendor         string   `json:"vendor"`
+	Driver         string   `json:"driver"`
+	Tier           string   `json:"tier,omitempty"`
+	UUID           string   `json:"uuid,omitempty"`
+	PCI            string   `json:"pci,omitempty"`
+	SameHardware   []string `json:"same_hardware,omitempty"`
+	SameProcessors []string `json:"same_processors,omitempty"`
+	TotalMemory    uint64   `json:"total_memory"`
+	MaxAlloc       uint64   `json:"max_alloc"`
+	Alignment      uint64   `json:"alignment"`
+	MaxAlign       uint64   `json:"max_align"`
+	Unified        bool     `json:"unified"`
+	Simulated      bool     `json:"simulated"`
+	Capabilities   []string `json:"capabilities"`
+	LowPriority    int      `json:"low_priority"`
+	HighPriority   int      `json:"high_priority"`
 }
 
 func listingOf(ctx context.Context, reports []hal.Report) listing {
@@ -259,7 +276,7 @@ func listingOf(ctx context.Context, reports []hal.Report) listing {
 		}
 		for _, info := range r.Devices {
 			d := deviceEntryOf(info)
-			d.SameHardware = sameHardware(reports, info)
+			d.SameHardware, d.SameProcessors = sameHardware(reports, info), sameProcessors(reports, info)
 			b.Devices = append(b.Devices, d)
 		}
 		l.Backends = append(l.Backends, b)
