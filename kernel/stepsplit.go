@@ -227,14 +227,13 @@ var errNoRoom = errors.New("no room")
 
 // run runs the segments. next is the first launch that was not enqueued if the error is errNoRoom.
 func (p *plan) run(ctx context.Context, failed func(error), l *launches) (next int, err error) {
-	if len(l.wants) == 0 {
-		return 0, nil
+	var cover buffer.Leases
+	if len(l.wants) > 0 {
+		if cover, err = parts.Cover(ctx, l.wants); err != nil {
+			return 0, l.unleased(err)
+		}
+		defer func() { err = cmp.Or(err, cover.Release()) }()
 	}
-	cover, err := parts.Cover(ctx, l.wants)
-	if err != nil {
-		return 0, l.unleased(err)
-	}
-	defer func() { err = cmp.Or(err, cover.Release()) }()
 	for i := range p.segments {
 		if err := p.segments[i].run(ctx, p.team, cover, failed); err != nil {
 			return p.segments[i].first, err

@@ -17,6 +17,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
 )
 
 // heatThereAndBack records two launches of heat, which exchange rows, and one that needs nothing of the other devices.
@@ -301,4 +302,56 @@ func TestManyRunStepsOnSeveralDevices(t *testing.T) {
 		}
 	}
 	assert.Equal(t, slices.Repeat([]float32{float32(2 * count.Load())}, n), contents(t, y))
+}
+
+// A step finds its kernels again when their program was closed, also those of parts, and it launches kernels that use no buffer.
+func TestStepsOnSeveralDevicesLoadAgain(t *testing.T) {
+	const n = 480
+	b := newFailing(nil)
+	var loads, runs atomic.Int64
+	b.Call = func(op string, _ int) error {
+		if op == "Load" {
+			loads.Add(1)
+		}
+		return nil
+	}
+	add := func(b *kernel.Block) {
+		y := kernel.Slice[float32](b, 0)
+		for t := range grid.Threads(b) {
+			y[t.Global(0)]++
+		}
+	}
+	nothing := func(*kernel.Block) { runs.Add(1) }
+	p := kernel.New(kernel.Source{Go: kernel.Functions{"add": kernel.Go(add), "nothing": kernel.Go(nothing)}, Kernels: map[string]kernel.Written{
+		"add": {Params: []string{"y", "len(y)"}, Footprint: kernel.Footprint{Cut: [3]bool{true},
+			Of: func(box kernel.Box, _ []int64, touch []kernel.Touch) {
+				r := buffer.Range{Lo: box.Lo[0], Hi: box.Hi[0]}
+				touch[0] = kernel.Touch{Read: r, Write: r}
+			}}}, "nothing": {}}})
+	split := newSplit(t, b.streams(t)...)
+	y := made(t, make([]float32, n)...)
+	step, err := kernel.Record(ctx, split, func(s *kernel.Step) error {
+		return errors.Join(p.Kernel("add").Launch(ctx, s, hal.Over(n).Of(16), kernel.InOut(y), kernel.Value(int64(n))),
+			p.Kernel("nothing").Launch(ctx, s, hal.Blocks(1).Of(1)))
+	})
+	require.NoError(t, err)
+	none, err := kernel.Record(ctx, split, func(s *kernel.Step) error { return p.Kernel("nothing").Launch(ctx, s, hal.Blocks(1).Of(1)) })
+	require.NoError(t, err)
+	require.NoError(t, none.Run(ctx))
+	for range 3 {
+		before := loads.Load()
+		for range 3 {
+			require.NoError(t, step.Run(ctx))
+		}
+		require.Equal(t, slices.Repeat([]float32{contents(t, y)[0]}, n), contents(t, y))
+		require.LessOrEqual(t, loads.Load()-before, int64(4), "the parts of three devices, and the kernel of the first")
+		require.NoError(t, p.Close())
+	}
+	require.Equal(t, float32(9), contents(t, y)[n-1])
+	for _, s := range split.Streams() {
+		require.NoError(t, s.Sync(ctx))
+	}
+	require.Equal(t, int64(10), runs.Load())
+	require.NoError(t, step.Close())
+	require.NoError(t, none.Close())
 }
