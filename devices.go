@@ -43,27 +43,23 @@ func (c *core) openAll(names []string) (err error) {
 		}
 	}
 	var streams []*hal.Stream
-	var broken []error
+	var broken error
 	for _, name := range names {
 		o, err := openWithStream(c.ctx, name)
-		switch {
-		case err == nil:
+		if err == nil {
 			list, streams = append(list, o), append(streams, o.stream)
-		case whole < 0 || c.ctx.Err() != nil:
-			return err
-		default:
-			broken = append(broken, err)
+			continue
 		}
-	}
-	switch to := debug.Listener(); {
-	case len(list) == 0 && len(broken) == 1:
-		return broken[0]
-	case len(list) == 0:
-		return errors.Join(broken...)
-	case to != nil:
-		for _, err := range broken {
+		if whole < 0 || c.ctx.Err() != nil {
+			return err
+		}
+		broken = errors.Join(broken, err)
+		if to := debug.Listener(); to != nil {
 			fmt.Fprintf(to, "halyard: \"all\" is without a device that cannot be opened: %v\n", err)
 		}
+	}
+	if len(list) == 0 {
+		return broken
 	}
 	if len(list) > 1 {
 		if c.split, err = kernel.NewSplit(streams...); err != nil {

@@ -277,7 +277,7 @@ func (g *group) arrange() {
 	g.list, g.parts = g.list[:0], g.parts[:0]
 	var division *resident.Division
 	if cover := g.wants[0].under; cover != nil {
-		division = cover.division
+		division = &cover.cover
 	}
 	for i := 0; i < len(g.sorted); {
 		s := g.wants[g.sorted[i]].s

@@ -43,12 +43,6 @@ func cover(ctx context.Context, wants []Want) (Leases, error) {
 		}
 	}
 	ready = true
-	for i := range g.list { // what is under any of them belongs together
-		m := &g.list[i]
-		m.s.mu.Lock()
-		m.x.division = &g.list[0].x.cover
-		m.s.mu.Unlock()
-	}
 	return Leases{g, g.gen.Load()}, nil
 }
 
@@ -62,17 +56,21 @@ func (m *member) cover(ctx context.Context) (err error) {
 }
 
 // part is parts.Of.
-func (l Leases) part(i, lo, hi int, mode coherence.Mode) (w Want) {
+func (l Leases) part(i, lo, hi int, mode coherence.Mode) Want {
+	return l.beneath(i, func(all *Want) Want { return all.cut(&all.part, lo, hi, mode) })
+}
+
+// under is parts.Under.
+func (l Leases) under(i int, w Want) Want { return l.beneath(i, func(*Want) Want { return w }) }
+
+// beneath returns a want as a part of the i-th one.
+func (l Leases) beneath(i int, want func(all *Want) Want) (w Want) {
 	live := false
 	l.live(func() {
 		live = true
 		all := &l.g.wants[i]
-		w = *all
-		n := int((all.part.Hi - all.part.Lo) / uint64(all.elem))
-		lo, hi = min(max(lo, 0), n), min(max(hi, 0), n)
-		w.part = part{Lo: all.part.Lo + uint64(lo)*uint64(all.elem), Hi: all.part.Lo + uint64(max(lo, hi))*uint64(all.elem),
-			Mode: protocol.Action(mode)}
-		w.under, w.of = l.g.list[all.in].x, &all.part
+		w = want(all)
+		w.under = l.g.list[all.in].x
 	})
 	if !live {
 		return NoWant(hal.Errorf("acquire", hal.ErrClosed, "the leases were released before"))
@@ -82,26 +80,16 @@ func (l Leases) part(i, lo, hi int, mode coherence.Mode) (w Want) {
 
 // sub is parts.Sub.
 func (w Want) sub(lo, hi int, mode coherence.Mode) Want {
-	if w.s == nil {
-		return w
-	}
-	all, elem := w.part, uint64(w.elem)
-	n := int((all.Hi - all.Lo) / elem)
-	lo, hi = min(max(lo, 0), n), min(max(hi, 0), n)
-	w.of, w.part = &all, part{Lo: all.Lo + uint64(lo)*elem, Hi: all.Lo + uint64(max(lo, hi))*elem, Mode: protocol.Action(mode)}
-	return w
+	all := w.part
+	return w.cut(&all, lo, hi, mode)
 }
 
-// under is parts.Under.
-func (l Leases) under(i int, w Want) Want {
-	live := false
-	l.live(func() {
-		live = true
-		w.under = l.g.list[l.g.wants[i].in].x
-	})
-	if !live {
-		return NoWant(hal.Errorf("acquire", hal.ErrClosed, "the leases were released before"))
-	}
+// cut returns the want for the elements from lo to hi of all.
+func (w Want) cut(all *part, lo, hi int, mode coherence.Mode) Want {
+	n := int((all.Hi - all.Lo) / uint64(max(w.elem, 1)))
+	lo, hi = min(max(lo, 0), n), min(max(hi, 0), n)
+	w.part = part{Lo: all.Lo + uint64(lo)*uint64(w.elem), Hi: all.Lo + uint64(max(lo, hi))*uint64(w.elem), Mode: protocol.Action(mode)}
+	w.of = all
 	return w
 }
 

@@ -118,18 +118,14 @@ func firstShares(streams []*hal.Stream) (shares []float64) {
 		info := s.Device().Info()
 		return info.Class == hal.ClassCPU && !info.Simulated
 	}
-	same := 0.0
 	for _, s := range streams {
-		if processors(s) {
-			same++
+		same := 1.0
+		for _, other := range streams {
+			if other != s && processors(s) && processors(other) {
+				same++
+			}
 		}
-	}
-	for _, s := range streams {
-		share := 1.0
-		if processors(s) {
-			share = 1 / same
-		}
-		shares = append(shares, share)
+		shares = append(shares, 1/same)
 	}
 	return shares
 }
@@ -261,11 +257,10 @@ func (l *launch) await(ctx context.Context) {
 
 // crossed returns where the launches in a row that copied elements are counted.
 func (l *launch) crossed() *atomic.Int32 {
-	p := &l.parts[0]
-	if p.step == nil {
-		return &p.on.crossed
+	if step := l.parts[0].step; step != nil {
+		return &step.crossed
 	}
-	return &p.step.crossed
+	return &l.parts[0].on.crossed
 }
 
 // count counts the launches in a row that copied elements, once the leases are taken.

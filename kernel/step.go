@@ -70,6 +70,7 @@ type recorded struct {
 	wants []buffer.Want // one for each buffer among the arguments
 	which []int         // of these: the index in launches.wants
 	place []hal.Region  // of these: the place in the region of that want
+	uses  []use         // while a plan is made
 
 	// These belong to whom launches.mu belongs to.
 	now   *onDevice // in the last run
@@ -128,9 +129,7 @@ func Record(ctx context.Context, on Target, fn func(*Step) error) (*Step, error)
 	}
 	l.combine()
 	if s.split != nil && !l.plain {
-		if t, err := s.split.present(); err != nil {
-			return nil, err
-		} else if _, err = l.planned(ctx, s.split, t); err != nil {
+		if _, err := l.planned(ctx, s.split); err != nil {
 			return nil, err
 		}
 	}
@@ -257,7 +256,7 @@ func (s *Step) Run(ctx context.Context) (err error) {
 	case l.plain:
 		return l.each(ctx, s.on, 0)
 	case s.split != nil:
-		return s.across(ctx, s.split, l)
+		return s.across(ctx, l)
 	}
 	if err := layer.Err(s.stream); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/go-halyard/halyard/buffer"
@@ -30,7 +31,6 @@ type plan struct {
 type segment struct {
 	first int         // index in launches.list of its first launch
 	parts []*launches // of one device each
-	uses  [][][]use   // of each part and launch, while the plan is made
 }
 
 // use is elements that a launch uses.
@@ -45,8 +45,12 @@ const (
 	untimed       = 8   // there are so many runs at least before one is made launch by launch, to time a launch
 )
 
-// planned returns how the step runs on a team. It is made again when the devices or their shares have changed.
-func (l *launches) planned(ctx context.Context, s *Split, t *team) (*plan, error) {
+// planned returns how the step runs on the split now. It is made again when the devices or their shares have changed.
+func (l *launches) planned(ctx context.Context, s *Split) (*plan, error) {
+	t, err := s.present()
+	if err != nil {
+		return nil, err
+	}
 	l.mu.Lock()
 	p := l.plan
 	l.mu.Unlock()
@@ -88,26 +92,29 @@ func (p *plan) add(ctx context.Context, s *Split, l *launches, i int) error {
 	if !divided {
 		d.parts = d.parts[:1]
 		at := &d.parts[0]
-		at.stream, at.grid = t.streams[0], one.grid
+		at.stream, at.grid, at.touch = t.streams[0], one.grid, resized(at.touch, len(one.wants))
+		for n, i := range buffersOf(one.args) {
+			all := buffer.Range{Hi: math.MaxInt}
+			at.touch[n] = Touch{Read: all, Write: all, Whole: one.args[i].mode == coherence.Overwrite}
+		}
 		if at.on, err = one.k.within(ctx, at.stream.Device(), one.grid, one.args); err != nil {
 			return err
 		}
 	}
-	mine, uses := make([]recorded, len(d.parts)), make([][]use, len(d.parts))
+	mine := make([]recorded, len(d.parts))
 	for j := range d.parts {
 		at, k, more := &d.parts[j], one.k, []hal.Arg(nil)
 		if divided {
 			k, more = one.k.parts(), []hal.Arg{layer.Keep(hal.Struct(&at.origin))}
 		}
-		mine[j] = recorded{k: k, on: at.on, now: at.on, grid: at.grid, whole: one.grid, args: one.args, wants: one.wants}
+		mine[j] = recorded{k: k, on: at.on, now: at.on, grid: at.grid, whole: one.grid, args: one.args, wants: one.wants, uses: at.uses(one)}
 		if err := mine[j].check(at.stream, more...); err != nil {
 			return err
 		}
 		p.plain = p.plain || at.on.sites != nil
-		uses[j] = at.uses(one, divided)
 	}
 	last := len(p.segments) - 1
-	if last < 0 || i-p.segments[last].first >= mostInSegment || p.segments[last].crosses(d.parts, uses) {
+	if last < 0 || i-p.segments[last].first >= mostInSegment || p.segments[last].crosses(d.parts, mine) {
 		p.segments = append(p.segments, segment{first: i})
 		last++
 	}
@@ -117,38 +124,31 @@ func (p *plan) add(ctx context.Context, s *Split, l *launches, i int) error {
 		at := slices.IndexFunc(seg.parts, func(l *launches) bool { return l.stream == stream })
 		if at < 0 {
 			at = len(seg.parts)
-			seg.parts, seg.uses = append(seg.parts, &launches{stream: stream}), append(seg.uses, nil)
+			seg.parts = append(seg.parts, &launches{stream: stream})
 		}
 		own := seg.parts[at]
-		own.list, own.of, seg.uses[at] = append(own.list, mine[j]), append(own.of, i), append(seg.uses[at], uses[j])
+		own.list, own.of = append(own.list, mine[j]), append(own.of, i)
 	}
 	return nil
 }
 
 // uses returns what a part of a launch uses, in the order of its arguments, with one at least of each.
-func (p *part) uses(one *recorded, divided bool) (list []use) {
+func (p *part) uses(one *recorded) (list []use) {
 	for n, i := range buffersOf(one.args) {
-		if mode := one.args[i].mode; divided {
-			p.touch[n].each(mode, func(lo, hi int, mode coherence.Mode) {
-				list = append(list, use{n, parts.Sub(one.wants[n], lo, hi, mode), mode != coherence.Read})
-			})
-		} else {
-			list = append(list, use{n, one.wants[n], mode != coherence.Read})
-		}
+		p.touch[n].each(one.args[i].mode, func(lo, hi int, mode coherence.Mode) {
+			list = append(list, use{n, parts.Sub(one.wants[n], lo, hi, mode), mode != coherence.Read})
+		})
 	}
 	return list
 }
 
 // crosses reports whether a part of a launch uses what another device writes in the segment, or writes what another one uses.
-func (s *segment) crosses(list []part, uses [][]use) bool {
-	for at, l := range s.parts {
+func (s *segment) crosses(list []part, mine []recorded) bool {
+	for _, l := range s.parts {
 		for j := range list {
-			if list[j].stream == l.stream {
-				continue
-			}
-			for _, of := range s.uses[at] {
-				for _, a := range of {
-					if slices.ContainsFunc(uses[j], func(b use) bool { return (a.writes || b.writes) && a.want.Overlap(b.want) > 0 }) {
+			for i := 0; i < len(l.list) && list[j].stream != l.stream; i++ {
+				for _, a := range l.list[i].uses {
+					if slices.ContainsFunc(mine[j].uses, func(b use) bool { return (a.writes || b.writes) && a.want.Overlap(b.want) > 0 }) {
 						return true
 					}
 				}
@@ -160,66 +160,61 @@ func (s *segment) crosses(list []part, uses [][]use) bool {
 
 // complete makes one want for each buffer of each part. The segment is one of the step l.
 func (s *segment) complete(l *launches) {
-	for at, p := range s.parts {
+	for _, p := range s.parts {
 		var all [][]buffer.Want
-		for _, uses := range s.uses[at] {
-			var wants []buffer.Want
-			for _, u := range uses {
-				wants = append(wants, u.want)
+		for i := range p.list {
+			all = append(all, nil)
+			for _, u := range p.list[i].uses {
+				all[i] = append(all[i], u.want)
 			}
-			all = append(all, wants)
 		}
-		var which []int
-		var place []hal.Region
-		p.wants, which, place = parts.InTurn(all)
-		p.under = make([]int, len(p.wants))
-		for i, uses := range s.uses[at] {
+		wants, which, place := parts.InTurn(all)
+		p.wants, p.under = wants, make([]int, len(wants))
+		at := 0
+		for i := range p.list {
 			one := &p.list[i]
-			for n, u := range uses {
+			for _, u := range one.uses {
 				if u.arg == len(one.which) { // the first of the argument
-					one.which, one.place = append(one.which, which[n]), append(one.place, place[n])
-					p.under[which[n]] = l.list[p.of[i]].which[u.arg]
+					one.which, one.place = append(one.which, which[at]), append(one.place, place[at])
+					p.under[which[at]] = l.list[p.of[i]].which[u.arg]
 				}
+				at++
 			}
-			which, place = which[len(uses):], place[len(uses):]
+			one.uses = nil
 		}
 	}
-	s.uses = nil
 }
 
-// across runs the step on a split.
-func (s *Step) across(ctx context.Context, split *Split, l *launches) (err error) {
-	t, err := split.present()
+// across runs the step on its split.
+func (s *Step) across(ctx context.Context, l *launches) error {
+	p, err := l.planned(ctx, s.split)
 	if err != nil {
 		return err
 	}
-	p, err := l.planned(ctx, split, t)
-	if err == nil && !p.plain && !l.due(split, p) {
-		next := 0
-		next, err = p.run(ctx, s.failed, l)
-		if !errors.Is(err, errNoRoom) {
+	from := 0
+	if !p.plain && !l.due(s.split, p) {
+		if from, err = p.run(ctx, s.failed, l); !errors.Is(err, errNoRoom) {
 			if err != nil {
-				_, _ = split.present() // as in Split.launch
+				_, _ = s.split.present() // as in Split.launch
 			}
 			return err
 		}
-		return l.each(ctx, s.on, next) // there may be room for the buffers of each
 	}
-	return l.each(ctx, s.on, 0) // if there is no plan, that says why
+	return l.each(ctx, s.on, from) // there may be room for the buffers of each
 }
 
 // due reports whether the next run is to be made launch by launch, because one of them is to be timed.
 func (l *launches) due(s *Split, p *plan) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.runs++; p.timed == 0 || p.runs < untimed || !s.due(p.team, p.timed) {
-		if p.timed > 0 {
-			s.passed(p.timed)
-		}
-		return false
+	if p.runs++; p.timed > 0 && p.runs >= untimed && s.due(p.team, p.timed) {
+		p.runs = 0
+		return true
 	}
-	p.runs = 0
-	return true
+	s.mu.Lock()
+	s.count += p.timed
+	s.mu.Unlock()
+	return false
 }
 
 // errNoRoom is the error of a run that a device has no room for, before the launches of a segment were enqueued.
@@ -263,15 +258,14 @@ func (s *segment) run(ctx context.Context, t *team, cover buffer.Leases, failed 
 }
 
 // close frees what was prepared for the devices.
-func (p *plan) close() error {
+func (p *plan) close() (err error) {
 	if p == nil {
 		return nil
 	}
-	var errs []error
 	for i := range p.segments {
 		for _, l := range p.segments[i].parts {
-			errs = append(errs, l.close())
+			err = errors.Join(err, l.close())
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -49,13 +49,6 @@ func (s *Split) begin(t *team, timed bool) *trial {
 	return &trial{t, make([]timing, len(t.streams))}
 }
 
-// passed counts launches that are not to be timed.
-func (s *Split) passed(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.count += n
-}
-
 // timed keeps a trial whose launch has been enqueued.
 func (s *Split) timed(t *trial) {
 	if t == nil {

@@ -111,10 +111,21 @@ func printDevices(ctx context.Context, out io.Writer, reports []hal.Report) {
 }
 
 // sameHardware are the names of the devices of other backends that are the same hardware.
-func sameHardware(reports []hal.Report, info hal.Info) (names []string) {
+func sameHardware(reports []hal.Report, info hal.Info) []string {
+	return named(reports, info.SameHardware)
+}
+
+// sameProcessors are the names of the other devices that are the processors of the host, if info is one.
+func sameProcessors(reports []hal.Report, info hal.Info) []string {
+	return named(reports, func(other hal.Info) bool {
+		return info.Class == hal.ClassCPU && other.Class == hal.ClassCPU && !info.Simulated && !other.Simulated && info.Name() != other.Name()
+	})
+}
+
+func named(reports []hal.Report, which func(hal.Info) bool) (names []string) {
 	for _, r := range reports {
 		for _, other := range r.Devices {
-			if info.SameHardware(other) {
+			if which(other) {
 				names = append(names, other.Name())
 			}
 		}
@@ -130,19 +141,6 @@ func sharedText(reports []hal.Report, info hal.Info) string {
 		return "the same processors as " + strings.Join(names, " and ")
 	}
 	return ""
-}
-
-// sameProcessors are the names of the other devices that are the processors of the host, if info is one.
-func sameProcessors(reports []hal.Report, info hal.Info) (names []string) {
-	is := func(i hal.Info) bool { return i.Class == hal.ClassCPU && !i.Simulated }
-	for _, r := range reports {
-		for _, other := range r.Devices {
-			if is(info) && is(other) && info.Name() != other.Name() {
-				names = append(names, other.Name())
-			}
-		}
-	}
-	return names
 }
 
 // kindText says what kind of device it is.
