@@ -3,8 +3,11 @@ package halyard
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -30,29 +33,33 @@ func (c *core) openAll(names []string) (err error) {
 			}
 		}
 	}()
-	for i, name := range names {
-		if name != all {
-			continue
-		}
+	whole := slices.Index(names, all)
+	if whole >= 0 {
 		if len(names) > 1 {
-			return hal.Errorf("Open", hal.ErrInvalidArgument, "name %d of %d is \"all\", which stands alone", i+1, len(names))
+			return hal.Errorf("Open", hal.ErrInvalidArgument, "name %d of %d is \"all\", which stands alone", whole+1, len(names))
 		}
 		if names, err = gpus(c.ctx); err != nil {
 			return err
 		}
 	}
 	var streams []*hal.Stream
+	var broken error
 	for _, name := range names {
-		var o opened
-		if o.dev, err = openNamed(c.ctx, name); err == nil {
-			list = append(list, o)
-			o.stream, err = o.dev.NewStream()
+		o, err := openWithStream(c.ctx, name)
+		if err == nil {
+			list, streams = append(list, o), append(streams, o.stream)
+			continue
 		}
-		if err != nil {
+		if whole < 0 || c.ctx.Err() != nil {
 			return err
 		}
-		list[len(list)-1] = o
-		streams = append(streams, o.stream)
+		broken = errors.Join(broken, err)
+		if to := debug.Listener(); to != nil {
+			fmt.Fprintf(to, "halyard: \"all\" is without a device that cannot be opened: %v\n", err)
+		}
+	}
+	if len(list) == 0 {
+		return broken
 	}
 	if len(list) > 1 {
 		if c.split, err = kernel.NewSplit(streams...); err != nil {
@@ -61,6 +68,17 @@ func (c *core) openAll(names []string) (err error) {
 	}
 	c.dev, c.stream, c.others = list[0].dev, list[0].stream, list[1:]
 	return nil
+}
+
+// openWithStream opens a device and makes a stream on it. Tests replace it.
+var openWithStream = func(ctx context.Context, name string) (o opened, err error) {
+	if o.dev, err = openNamed(ctx, name); err != nil {
+		return o, err
+	}
+	if o.stream, err = o.dev.NewStream(); err != nil {
+		return o, errors.Join(err, o.dev.Close())
+	}
+	return o, nil
 }
 
 // gpus returns the names of the devices that "all" stands for.

@@ -3,7 +3,10 @@ package halyard_test
 import (
 	"context"
 	"errors"
+	"io"
+	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -108,6 +111,44 @@ func TestClosingAQueueOverSeveralDevices(t *testing.T) {
 	addTo(other, x)
 	everyElement(t, x, 3)
 	require.NoError(t, other.Close())
+}
+
+// "all" is without devices that cannot be opened, unless that is all of them. Names that the program gives are not left out.
+func TestAllIsWithoutWhatCannotBeOpened(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "3")
+	t.Setenv(hal.EnvDevices, "host")
+	t.Setenv("HALYARD_DEBUG", "log")
+	reason := &hal.Error{Op: "open", Kind: hal.ErrUnavailable, Detail: "made to fail"}
+	var q *halyard.Queue
+	open := func(names ...string) (told string) {
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		before := os.Stderr
+		os.Stderr = w
+		q = halyard.Open(t.Context(), names...)
+		os.Stderr = before
+		require.NoError(t, w.Close())
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		return string(text)
+	}
+	end := halyard.FailToOpen(reason, "host:2")
+	told := open("all")
+	assert.Equal(t, "host:1+host:3", q.String())
+	assert.Equal(t, 1, strings.Count(told, "made to fail"))
+	assert.Contains(t, told, `halyard: "all" is without a device that cannot be opened: open: backend unavailable: made to fail`)
+	x := halyard.New[float32](q, 9000)
+	addTo(q, x)
+	everyElement(t, x, 1)
+	require.NoError(t, q.Close())
+	assert.NotContains(t, open("host:1", "host:2"), "without")
+	require.ErrorIs(t, q.Err(), hal.ErrUnavailable)
+	require.ErrorIs(t, q.Close(), hal.ErrUnavailable)
+	end()
+	defer halyard.FailToOpen(reason, "host:1", "host:2", "host:3")()
+	assert.Equal(t, 3, strings.Count(open("all"), "made to fail"))
+	require.ErrorContains(t, q.Err(), "made to fail")
+	require.ErrorIs(t, q.Close(), hal.ErrUnavailable)
 }
 
 func TestWrongNamesOfSeveralDevices(t *testing.T) {

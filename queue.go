@@ -91,7 +91,8 @@ type first struct {
 //
 // With several names, or with "all", which is all GPUs, the queue is over all these devices. A launch whose kernel allows it is divided
 // among them, and each has the elements that its threads use: see [kernel.Split]. The results are the same. If no GPU is found, "all" is
-// the devices of the host that HALYARD_HOST_DEVICES makes, and without these the device that [hal.Default] takes.
+// the devices of the host that HALYARD_HOST_DEVICES makes, and without these the device that [hal.Default] takes. A GPU that cannot be opened
+// is left out, unless none can, and one whose compiler is missing takes no part in launches; a terminal and HALYARD_DEBUG=log tell it once.
 func Open(ctx context.Context, device ...string) *Queue {
 	const op = "Open"
 	q := newQueue(ctx, op)

@@ -59,8 +59,9 @@ func (q *Queue) Record(fn func(*Queue)) *Step {
 
 // Run enqueues the launches of the step, and does not wait for them. It copies to the device first what is stale there. Other calls on the
 // buffers come before all of the launches or after them; if one of them fails on the device, everything that the step writes is lost. That
-// does not hold on a queue over several devices, with HALYARD_CHECK, and where the device has no room for all buffers at once: there Run
-// makes the launches one after the other.
+// does not hold with HALYARD_CHECK, and where the device has no room for all buffers at once: there Run makes the launches one after the
+// other. On a queue over several devices the elements that are stale move between the launches, and rarely Run makes them one after the
+// other, to time one: see [kernel.Step].
 func (s *Step) Run() {
 	const op = "Run"
 	if s.begin(op) {

@@ -527,10 +527,7 @@ func (l Leases) Regions(list []hal.Region) []hal.Region {
 	}
 	for i := range l.g.wants {
 		w := &l.g.wants[i]
-		m, all := &l.g.list[w.in], &w.part
-		if w.of != nil {
-			all = w.of
-		}
+		m, all := &l.g.list[w.in], w.region()
 		m.s.mu.Lock()
 		list = append(list, m.x.replica.region(m.x.mem, all.Lo, all.Hi))
 		m.s.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 // These are the functions that package internal/parts calls; they are documented there.
 func init() {
 	slot.OfBuffer = slot.Buffer[Want, Leases, *Buffer[byte], coherence.Mode, hal.Region, watch.Watcher]{
-		Cover: cover, Of: Leases.part, InTurn: inTurn, Key: Leases.key, Mark: Leases.mark, Copied: Leases.copied, Watched: Want.watched}
+		Cover: cover, Of: Leases.part, Sub: Want.sub, Under: Leases.under, InTurn: inTurn, Key: Leases.key, Mark: Leases.mark,
+		Copied: Leases.copied, Watched: Want.watched}
 }
 
 // cover admits accesses as acquireAll does, and ends there: they are of the host, at no place, and never committed.
@@ -55,21 +56,40 @@ func (m *member) cover(ctx context.Context) (err error) {
 }
 
 // part is parts.Of.
-func (l Leases) part(i, lo, hi int, mode coherence.Mode) (w Want) {
+func (l Leases) part(i, lo, hi int, mode coherence.Mode) Want {
+	return l.beneath(i, func(all *Want) Want { return all.cut(&all.part, lo, hi, mode) })
+}
+
+// under is parts.Under.
+func (l Leases) under(i int, w Want) Want { return l.beneath(i, func(*Want) Want { return w }) }
+
+// beneath returns a want as a part of the i-th one.
+func (l Leases) beneath(i int, want func(all *Want) Want) (w Want) {
 	live := false
 	l.live(func() {
 		live = true
 		all := &l.g.wants[i]
-		w = *all
-		n := int((all.part.Hi - all.part.Lo) / uint64(all.elem))
-		lo, hi = min(max(lo, 0), n), min(max(hi, 0), n)
-		w.part = part{Lo: all.part.Lo + uint64(lo)*uint64(all.elem), Hi: all.part.Lo + uint64(max(lo, hi))*uint64(all.elem),
-			Mode: protocol.Action(mode)}
-		w.under, w.of = l.g.list[all.in].x, &all.part
+		w = want(all)
+		w.under = l.g.list[all.in].x
 	})
 	if !live {
 		return NoWant(hal.Errorf("acquire", hal.ErrClosed, "the leases were released before"))
 	}
+	return w
+}
+
+// sub is parts.Sub.
+func (w Want) sub(lo, hi int, mode coherence.Mode) Want {
+	all := w.part
+	return w.cut(&all, lo, hi, mode)
+}
+
+// cut returns the want for the elements from lo to hi of all.
+func (w Want) cut(all *part, lo, hi int, mode coherence.Mode) Want {
+	n := int((all.Hi - all.Lo) / uint64(max(w.elem, 1)))
+	lo, hi = min(max(lo, 0), n), min(max(hi, 0), n)
+	w.part = part{Lo: all.Lo + uint64(lo)*uint64(w.elem), Hi: all.Lo + uint64(max(lo, hi))*uint64(w.elem), Mode: protocol.Action(mode)}
+	w.of = all
 	return w
 }
 
@@ -120,10 +140,11 @@ func inTurn(launches [][]Want) (all []Want, which []int, place []hal.Region) {
 				at = len(all)
 				index[w.s] = at
 				all, sets = append(all, *w), append(sets, nil)
-				all[at].of = &part{Lo: w.part.Lo, Hi: w.part.Hi}
+				of := *w.region()
+				all[at].of = &of
 			}
-			of := all[at].of
-			of.Lo, of.Hi = min(of.Lo, w.part.Lo), max(of.Hi, w.part.Hi)
+			of, r := all[at].of, w.region()
+			of.Lo, of.Hi = min(of.Lo, r.Lo), max(of.Hi, r.Hi)
 			which = append(which, at)
 		}
 		for _, reads := range [...]bool{true, false} {
@@ -146,11 +167,19 @@ func inTurn(launches [][]Want) (all []Want, which []int, place []hal.Region) {
 	}
 	for _, wants := range launches {
 		for i := range wants {
-			p := &wants[i].part
+			p := wants[i].region()
 			place = append(place, hal.Region{Off: p.Lo - all[which[len(place)]].of.Lo, Len: p.Hi - p.Lo})
 		}
 	}
 	return all, which, place
+}
+
+// region returns the elements that Leases.Regions has for the want.
+func (w *Want) region() *part {
+	if w.of != nil {
+		return w.of
+	}
+	return &w.part
 }
 
 // following cuts accesses that come one after the other into parts that do not overlap. A byte is read if the first access reads it. There

@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -9,11 +10,12 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/divided"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // BenchmarkHeatByHand compares steps of heat on the first two devices that compile with the same steps by hand: memory for each device's rows and a
-// halo, a read of each boundary row that waits, writes of them, and launches. Both run some steps and then wait. They take turns; the metric is the
-// least time of ours divided by the least by hand.
+// halo, a read of each boundary row that waits, writes of them, and launches. So does it for recorded steps. All run some steps and then wait. They take
+// turns; the metric is the least time of ours divided by the least by hand.
 func BenchmarkHeatByHand(b *testing.B) {
 	streams := everyStream(b, 0)
 	if len(streams) < 2 {
@@ -35,6 +37,20 @@ func BenchmarkHeatByHand(b *testing.B) {
 				for range steps {
 					must(divided.SpreadOn(ctx, split, grid, int32(n), int32(n), now, next))
 					now, next = next, now
+				}
+				for _, s := range streams {
+					must(s.Sync(ctx))
+				}
+			}
+			step, err := kernel.Record(ctx, split, func(s *kernel.Step) error {
+				return errors.Join(divided.SpreadOn(ctx, s, grid, int32(n), int32(n), now, next),
+					divided.SpreadOn(ctx, s, grid, int32(n), int32(n), next, now))
+			})
+			require.NoError(b, err)
+			defer step.Close()
+			recorded := func() {
+				for range steps / 2 {
+					must(step.Run(ctx))
 				}
 				for _, s := range streams {
 					must(s.Sync(ctx))
@@ -78,9 +94,10 @@ func BenchmarkHeatByHand(b *testing.B) {
 			}
 			ours()
 			hand()
-			least := [2]time.Duration{time.Hour, time.Hour}
+			recorded()
+			least := [3]time.Duration{time.Hour, time.Hour, time.Hour}
 			for b.Loop() {
-				for i, run := range []func(){ours, hand} {
+				for i, run := range []func(){ours, hand, recorded} {
 					start := time.Now()
 					run()
 					least[i] = min(least[i], time.Since(start))
@@ -88,7 +105,9 @@ func BenchmarkHeatByHand(b *testing.B) {
 			}
 			b.ReportMetric(float64(least[0].Nanoseconds())/steps, "ours-ns/step")
 			b.ReportMetric(float64(least[1].Nanoseconds())/steps, "hand-ns/step")
+			b.ReportMetric(float64(least[2].Nanoseconds())/steps, "recorded-ns/step")
 			b.ReportMetric(least[0].Seconds()/least[1].Seconds(), "ratio")
+			b.ReportMetric(least[2].Seconds()/least[1].Seconds(), "recorded-ratio")
 		})
 	}
 }

@@ -30,6 +30,7 @@ type Kernel struct {
 
 // onDevice is a kernel on one device.
 type onDevice struct {
+	p      *Program    // that has the kernel
 	dev    *hal.Device // the device's own handle
 	kernel *hal.Kernel
 	info   hal.KernelInfo
@@ -136,7 +137,7 @@ func (k *Kernel) load(ctx context.Context, dev *hal.Device, round uint64) (*onDe
 	for i, param := range in.Params {
 		calls[i] = k.call + "(" + param + ")"
 	}
-	d := &onDevice{in: in, call: k.call, calls: calls, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round,
+	d := &onDevice{p: k.p, in: in, call: k.call, calls: calls, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round,
 		passes: dev.Info().Compute.SharedByParam}
 	if d.alone = m.each != nil; k.p.src.narrow(dev, d.alone) {
 		d.most = in.Most

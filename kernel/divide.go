@@ -210,24 +210,30 @@ func (d *launch) apart(args []Arg) bool {
 func (p *part) wantSlice(cover buffer.Leases, args []Arg) {
 	for n, i := range buffersOf(args) {
 		p.first = append(p.first, len(p.wants))
-		want := func(lo, hi int, mode coherence.Mode) { p.wants = append(p.wants, parts.Of(cover, n, lo, hi, mode)) }
-		r, w, mode := p.touch[n].Read, p.touch[n].Write, coherence.ReadWrite
-		if args[i].mode == coherence.Read {
-			want(r.Lo, r.Hi, coherence.Read)
-			continue
-		}
-		if p.touch[n].Whole {
-			mode = coherence.Overwrite
-		}
-		want(w.Lo, w.Hi, mode)
-		if w.Hi <= w.Lo {
-			w = buffer.Range{Lo: r.Hi, Hi: r.Hi}
-		}
-		if r.Lo < min(r.Hi, w.Lo) {
-			want(r.Lo, min(r.Hi, w.Lo), coherence.Read)
-		}
-		if max(r.Lo, w.Hi) < r.Hi {
-			want(max(r.Lo, w.Hi), r.Hi, coherence.Read)
-		}
+		p.touch[n].each(args[i].mode, func(lo, hi int, mode coherence.Mode) {
+			p.wants = append(p.wants, parts.Of(cover, n, lo, hi, mode))
+		})
+	}
+}
+
+// each calls want for the spans of an argument that is passed with a mode, at least once.
+func (t *Touch) each(passed coherence.Mode, want func(lo, hi int, mode coherence.Mode)) {
+	r, w, mode := t.Read, t.Write, coherence.ReadWrite
+	if passed == coherence.Read {
+		want(r.Lo, r.Hi, coherence.Read)
+		return
+	}
+	if t.Whole {
+		mode = coherence.Overwrite
+	}
+	want(w.Lo, w.Hi, mode)
+	if w.Hi <= w.Lo {
+		w = buffer.Range{Lo: r.Hi, Hi: r.Hi}
+	}
+	if r.Lo < min(r.Hi, w.Lo) {
+		want(r.Lo, min(r.Hi, w.Lo), coherence.Read)
+	}
+	if max(r.Lo, w.Hi) < r.Hi {
+		want(max(r.Lo, w.Hi), r.Hi, coherence.Read)
 	}
 }

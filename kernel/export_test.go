@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"io"
 	"slices"
 
 	"github.com/go-halyard/halyard/hal"
@@ -64,4 +65,27 @@ var Tell = tell
 func Fits(k *Kernel, dev *hal.Device, grid hal.Grid, args ...Arg) bool {
 	d, err := k.device(context.Background(), dev)
 	return err == nil && d.fits(grid, args)
+}
+
+// Segments returns what stands for how a step of several devices is divided now.
+func Segments(s *Step) any { return s.state.Load().plan }
+
+// LaunchesOfSegments returns how many launches each segment of a step has.
+func LaunchesOfSegments(s *Step) (list []int) {
+	l := s.state.Load()
+	for i := range l.plan.segments {
+		end := len(l.list)
+		if i+1 < len(l.plan.segments) {
+			end = l.plan.segments[i+1].first
+		}
+		list = append(list, end-l.plan.segments[i].first)
+	}
+	return list
+}
+
+// SetListener makes splits tell w what they would tell a user, until the function that it returns is called.
+func SetListener(w io.Writer) (end func()) {
+	before := listener
+	listener = func() io.Writer { return w }
+	return func() { listener = before }
 }

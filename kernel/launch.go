@@ -13,8 +13,8 @@ import (
 
 // A launch goes through these calls, in this order. What it is made on decides which parts it has; from run on all launches are alike.
 //
-//	Kernel.Launch         on a stream: Kernel.launch. On a Split: Split.launch. On a Step: Step.launch, which records it. Among ranks:
-//	                      Kernel.launchAmong
+//	Kernel.Launch         on a stream: Kernel.launch. On a Split: Split.launch. On a Step: Step.launch, which records it; on a Split it is
+//	                      divided then (stepsplit.go). Among ranks: Kernel.launchAmong
 //	  Kernel.within       finds the kernel that was compiled for a device and fits the arguments (device.go, rounds.go)
 //	  launch.divide       makes a part for each device, from the kernel's footprint (divide.go), and
 //	  launch.share        finds this rank's part (ranks.go); on a stream one part has all threads
@@ -72,7 +72,7 @@ func (l *launch) give() {
 	if len(l.on) > 0 {
 		l.division.clear()
 	}
-	l.parts, l.failed, l.team = l.parts[:1], nil, nil
+	l.parts, l.failed, l.team, l.cover = l.parts[:1], nil, nil, buffer.Leases{}
 	pooled.Put(l)
 }
 
@@ -145,6 +145,9 @@ func (l *launch) run(ctx context.Context, args []Arg) (err error) {
 	l.count()
 	for i := 1; i < len(l.parts); i++ { // the launch of the first part checks its arguments itself
 		p := &l.parts[i]
+		if p.step != nil {
+			continue // they are checked
+		}
 		if err = layer.Launch(p.stream, p.on.kernel, p.grid, layer.How{Check: true}, p.args); err != nil {
 			return err
 		}
@@ -182,6 +185,7 @@ func (l *launch) end(ctx context.Context, i int, enqueued bool) (err error) {
 func (p *part) reserve(ctx context.Context, l *launch, args []Arg) (err error) {
 	wants := p.wants
 	switch {
+	case len(wants) > 0: // of a kernel, or of a segment of a step
 	case p.step != nil:
 		wants = p.step.wants
 	case l.divided:

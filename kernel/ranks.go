@@ -65,7 +65,7 @@ func (k *Kernel) launchAmong(ctx context.Context, r parts.Ranks, grid hal.Grid, 
 	if lo == hi {
 		return nil
 	}
-	l.timed = split != nil && split.due(t)
+	l.timed = split != nil && split.due(t, 1)
 	if n := l.most(dim, lo, hi, t); n < 2 || !l.cut(dim, lo, hi, n, t, &in.Footprint, args) {
 		l.cut(dim, lo, hi, 1, t, &in.Footprint, args)
 	}

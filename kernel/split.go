@@ -3,12 +3,14 @@ package kernel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/parts"
 )
@@ -23,7 +25,7 @@ import (
 // "halyard kernels" translated. These launches run on the first device alone: kernels without a footprint or with a [Footprint.Why], small
 // grids, launches that write to overlapping arguments, and all launches with HALYARD_CHECK=kernels (see [EnvCheck]).
 //
-// The first launches have parts of the same size. Then some launches are timed, rarely, and devices that were faster get larger parts; see
+// The first launches have parts of the same size, but devices that are the host's processors have one part together. Then some launches are timed, rarely, and devices that were faster get larger parts; see
 // also [Split.SetShares]. Devices of two backends, or of two OpenCL platforms, cannot wait for each other's work without the host. If
 // each of several launches of a kernel in a row copies elements between such devices, the next one waits until they have done what they were
 // given, which costs less than telling each about the other. If their kernels are so short that this takes longer than is gained, the
@@ -101,11 +103,31 @@ func NewSplit(streams ...*hal.Stream) (*Split, error) {
 				return nil, hal.Errorf(op, hal.ErrInvalidArgument, "two streams of %s", stream.Device().Name())
 			}
 		}
-		t.streams, t.shares = append(t.streams, stream), append(t.shares, 1)
+		t.streams = append(t.streams, stream)
 	}
+	t.shares = firstShares(t.streams)
 	s := &Split{wait: firstWait, costs: make([]float64, len(streams))}
 	s.team.Store(t)
 	return s, nil
+}
+
+// firstShares returns shares for devices that are equally fast. Those that are the processors of the host, as two OpenCL drivers and the host
+// show them, have one share together.
+func firstShares(streams []*hal.Stream) (shares []float64) {
+	processors := func(s *hal.Stream) bool {
+		info := s.Device().Info()
+		return info.Class == hal.ClassCPU && !info.Simulated
+	}
+	for _, s := range streams {
+		same := 1.0
+		for _, other := range streams {
+			if other != s && processors(s) && processors(other) {
+				same++
+			}
+		}
+		shares = append(shares, 1/same)
+	}
+	return shares
 }
 
 // Device returns the device of the first of Streams, nil if no device works.
@@ -181,7 +203,7 @@ func (s *Split) launch(ctx context.Context, k *Kernel, failed func(error), grid 
 	}
 	l := pooled.Get().(*launch)
 	defer l.give()
-	l.failed, l.timed = failed, s.due(t)
+	l.failed, l.timed = failed, s.due(t, 1)
 	if able := s.able(ctx, t, k); able != t {
 		t, l.timed = able, false // measurements are of all devices
 	}
@@ -220,7 +242,7 @@ const crossings = 4
 // launches of the kernel copied elements. The caller then makes these copies at once. Otherwise a stream waits for a gate, which another
 // goroutine opens after it has found out that the other device is done: these wake-ups come late when all processors are busy.
 func (l *launch) await(ctx context.Context) {
-	if len(l.team) < 2 || l.parts[0].on.crossed.Load() < crossings || near(l.team) {
+	if len(l.team) < 2 || l.crossed().Load() < crossings || near(l.team) {
 		return
 	}
 	for _, stream := range l.team {
@@ -233,12 +255,20 @@ func (l *launch) await(ctx context.Context) {
 	}
 }
 
+// crossed returns where the launches in a row that copied elements are counted.
+func (l *launch) crossed() *atomic.Int32 {
+	if step := l.parts[0].step; step != nil {
+		return &step.crossed
+	}
+	return &l.parts[0].on.crossed
+}
+
 // count counts the launches in a row that copied elements, once the leases are taken.
 func (l *launch) count() {
 	if len(l.team) < 2 {
 		return
 	}
-	n := &l.parts[0].on.crossed
+	n := l.crossed()
 	if !slices.ContainsFunc(l.parts, func(p part) bool { return parts.Copied(p.leases) }) {
 		n.Store(0)
 	} else if n.Load() < crossings {
@@ -283,12 +313,31 @@ func (s *Split) can(ctx context.Context, k *Kernel, dev *hal.Device) bool {
 	}
 	_, err := k.device(ctx, dev)
 	if errors.Is(err, hal.ErrUnsupported) || errors.Is(err, hal.ErrUnavailable) || errors.Is(err, hal.ErrBuild) {
-		s.unable.Store(a, err)
+		if _, known := s.unable.LoadOrStore(a, err); !known {
+			s.leftOut(a, dev, err)
+		}
 		s.some.Store(true)
 		return false
 	}
 	return true
 }
+
+// leftOut tells the user that a device cannot run a kernel, and once if it can run none because its compiler is missing.
+func (s *Split) leftOut(a ability, dev *hal.Device, err error) {
+	what := "launches of kernel " + a.name
+	if errors.Is(err, hal.ErrUnavailable) {
+		what = "launches"
+		if _, known := s.unable.LoadOrStore(ability{dev: a.dev}, err); known {
+			return
+		}
+	}
+	if to := listener(); to != nil {
+		fmt.Fprintf(to, "halyard: %s takes no part in %s: %v\n", dev.Name(), what, err)
+	}
+}
+
+// listener returns where users are told what goes on. Tests replace it.
+var listener = debug.Listener
 
 // present returns the devices that work. It is an error if one was lost since the last call.
 func (s *Split) present() (*team, error) {

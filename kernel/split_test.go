@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -501,5 +502,39 @@ func BenchmarkDividedLaunch(b *testing.B) {
 				sync()
 			}
 		})
+	}
+}
+
+// BenchmarkDividedStep is two steps of heat on devices of the machine, launched or recorded; both end before the next two.
+func BenchmarkDividedStep(b *testing.B) {
+	const width, height = 64, 64
+	for _, team := range teams(b) {
+		for _, how := range []string{"launched", "recorded"} {
+			b.Run(names(team)+"/"+how, func(b *testing.B) {
+				split, grid := newSplit(b, team...), hal.Over(width, height).Of(16, 16)
+				now, next := made(b, make([]float32, width*height)...), made(b, make([]float32, width*height)...)
+				both := func(on kernel.Target) error {
+					return errors.Join(divided.SpreadOn(ctx, on, grid, width, height, now, next), divided.SpreadOn(ctx, on, grid, width, height, next, now))
+				}
+				step, err := kernel.Record(ctx, split, func(s *kernel.Step) error { return both(s) })
+				require.NoError(b, err)
+				defer step.Close()
+				run := func() error { return step.Run(ctx) }
+				if how == "launched" {
+					run = func() error { return both(split) }
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := run(); err != nil {
+						b.Fatal(err)
+					}
+					for _, s := range team {
+						if err := s.Sync(ctx); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			})
+		}
 	}
 }

@@ -199,6 +199,8 @@ func TestDevicesThatCannotRunAKernelAreLeftOut(t *testing.T) {
 				return &driver.Error{Op: op, Backend: b.Name(), Device: device, Kind: kind, Detail: "no compiler"}
 			}
 			split := newSplit(t, b.streams(t)...)
+			var told strings.Builder
+			defer kernel.SetListener(&told)()
 			p := kernel.New(kernel.Source{Name: "some", Go: kernel.Functions{"f": kernel.Go(func(b *kernel.Block) {
 				y := kernel.Slice[float32](b, 0)
 				for t := range grid.Threads(b) {
@@ -224,7 +226,38 @@ func TestDevicesThatCannotRunAKernelAreLeftOut(t *testing.T) {
 				require.Len(t, split.Streams(), 3)
 				require.LessOrEqual(t, asked, len(bad), "%v %v", kind, bad)
 			}
+			lines := strings.Split(strings.TrimSpace(told.String()), "\n")
+			require.Len(t, lines, len(bad), "%v %v: each is told once", kind, bad)
+			for i, device := range bad {
+				of := ""
+				if !errors.Is(kind, hal.ErrUnavailable) {
+					of = " of kernel f"
+				}
+				require.Contains(t, lines[i], fmt.Sprintf("halyard: %s:%d takes no part in launches%s: ", b.Name(), device, of))
+				require.Contains(t, lines[i], "no compiler")
+			}
+			if errors.Is(kind, hal.ErrUnavailable) && len(bad) < 3 { // no kernel can be compiled there, which has been told
+				told.Reset()
+				require.NoError(t, divided.SaxpyOn(ctx, split, hal.Over(n).Of(16), 1, y, made(t, ramp(n)...)))
+				require.Empty(t, told.String())
+			}
 			require.NoError(t, p.Close())
 		}
 	}
+}
+
+// Devices that are the host's processors have one share together at first.
+func TestFirstShares(t *testing.T) {
+	b := newFailing(nil)
+	b.Info = func(i driver.Info) driver.Info {
+		i.Class, i.Simulated = driver.ClassCPU, false
+		if i.Ordinal == 2 {
+			i.Class = driver.ClassGPU
+		}
+		return i
+	}
+	split, err := kernel.NewSplit(b.streams(t)...)
+	require.NoError(t, err)
+	assert.Equal(t, []float64{0.25, 0.5, 0.25}, split.Shares())
+	require.NoError(t, split.Close())
 }

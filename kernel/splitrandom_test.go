@@ -104,6 +104,20 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 			run(w, q)
 		}
 	}
+	var step []func(w *world, q queue) // launches that are to be recorded
+	steps := 0                         // how many they are to be
+	launch := func(what string, run func(w *world, q queue)) {
+		if steps == 0 {
+			both(what, run)
+			return
+		}
+		log = append(log, "record "+what)
+		if step = append(step, run); len(step) < steps {
+			return
+		}
+		repeat(t, rng, one, several, step)
+		log, step, steps = append(log, "ran"), nil, 0
+	}
 	compare := func(p piece) {
 		want, got := contents(t, sliced(t, one.floats, p)), contents(t, sliced(t, several.floats, p))
 		require.Equal(t, want, got, "%v, at the end of %q", p, log)
@@ -115,17 +129,20 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 		}
 		n, block := y.to-y.from, 1+rng.IntN(20)
 		over := hal.Over(n + rng.IntN(2)*rng.IntN(100)).Of(block)
+		if steps == 0 && rng.IntN(8) == 0 {
+			steps = 1 + rng.IntN(6)
+		}
 		switch rng.IntN(11) {
 		case 0, 1:
 			if x.to-x.from >= n {
 				a := rng.Float32() - 0.5
-				both(fmt.Sprint("saxpy ", x, y, block), func(w *world, q queue) {
+				launch(fmt.Sprint("saxpy ", x, y, block), func(w *world, q queue) {
 					require.NoError(t, divided.SaxpyOn(ctx, q.on, over, a, sliced(t, w.floats, x), sliced(t, w.floats, y)))
 				})
 			}
 		case 2:
 			if x.to-x.from >= n && x != y {
-				both(fmt.Sprint("laplace ", x, y, block), func(w *world, q queue) {
+				launch(fmt.Sprint("laplace ", x, y, block), func(w *world, q queue) {
 					require.NoError(t, divided.LaplaceOn(ctx, q.on, over, sliced(t, w.floats, x), sliced(t, w.floats, y)))
 				})
 			}
@@ -134,7 +151,7 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 			height := min(n, x.to-x.from) / width
 			if x != y && (x.buffer != y.buffer || x.to <= y.from || y.to <= x.from) {
 				y.to = y.from + width*height // of an Out every element has to be written
-				both(fmt.Sprint("spread ", width, height, x, y), func(w *world, q queue) {
+				launch(fmt.Sprint("spread ", width, height, x, y), func(w *world, q queue) {
 					grid := hal.Over(width, height).Of(1+block%4, 1+block/4)
 					require.NoError(t, divided.SpreadOn(ctx, q.on, grid, int32(width), int32(height), sliced(t, w.floats, x), sliced(t, w.floats, y)))
 				})
@@ -144,7 +161,7 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 			rows := min(n, x.to-x.from) / cols
 			if x != y && (x.buffer != y.buffer || x.to <= y.from || y.to <= x.from) {
 				x.to, y.to = x.from+rows*cols, y.from+rows*cols
-				both(fmt.Sprint("blur ", rows, cols, x, y), func(w *world, q queue) {
+				launch(fmt.Sprint("blur ", rows, cols, x, y), func(w *world, q queue) {
 					grid := hal.Over(cols, rows).Of(1+block%3, 1+block/3)
 					require.NoError(t, divided.BlurOn(ctx, q.on, grid, kernel.InRows(sliced(t, w.floats, x), cols), kernel.InRows(sliced(t, w.floats, y), cols)))
 				})
@@ -152,7 +169,7 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 		case 7:
 			i, k := rng.IntN(buffers), rng.IntN(buffers)
 			if m := one.bodies[k].Len(); i != k && one.bodies[i].Len() >= m {
-				both(fmt.Sprint("pull ", i, k), func(w *world, q queue) {
+				launch(fmt.Sprint("pull ", i, k), func(w *world, q queue) {
 					require.NoError(t, divided.PullOn(ctx, q.on, hal.Over(m).Of(block), 0.01, w.bodies[i], w.bodies[k]))
 				})
 				require.Equal(t, contents(t, one.bodies[k]), contents(t, several.bodies[k]), "%q", log)
@@ -176,5 +193,40 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 	}
 	for i := range buffers {
 		compare(piece{i, 0, one.floats[i].Len()})
+	}
+}
+
+// repeat runs launches several times on one device, and as a step on several. In between elements change, and the shares.
+func repeat(t *testing.T, rng *rand.Rand, one, several *world, launches []func(w *world, q queue)) {
+	split := several.splits[rng.IntN(2)]
+	step, err := kernel.Record(ctx, split, func(s *kernel.Step) error {
+		for _, run := range launches {
+			run(several, queue{t: t, on: s})
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, step.Close()) }()
+	for range 1 + rng.IntN(8) {
+		for _, run := range launches {
+			run(one, queue{t: t, on: one.stream})
+		}
+		require.NoError(t, step.Run(ctx))
+		switch i := rng.IntN(len(one.floats)); rng.IntN(5) {
+		case 0:
+			if n := one.floats[i].Len(); n > 0 {
+				for _, w := range []*world{one, several} {
+					require.NoError(t, w.floats[i].Set(ctx, n/2, 0.25))
+				}
+			}
+		case 1:
+			shares := make([]float64, len(split.Streams()))
+			for j := range shares {
+				shares[j] = 1 + float64(rng.IntN(9))
+			}
+			require.NoError(t, split.SetShares(shares...))
+		case 2:
+			require.Equal(t, contents(t, one.floats[i]), contents(t, several.floats[i]))
+		}
 	}
 }

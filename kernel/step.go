@@ -19,13 +19,18 @@ import (
 // sees what other calls have done to the buffers since, and copies what is stale; and if one of the launches fails, all elements that the
 // step writes are lost.
 //
-// With HALYARD_CHECK, over several devices (see [Split]), and if a device has no room for all buffers of the step at once, Run makes the
-// launches one after the other, as the program would.
+// Over several devices (see [Split]) the launches are divided once, by Record or by the first Run with other devices or shares. Each device
+// then runs its parts of launches in a row as a step, up to a launch that uses what another device has written, or the other way round.
+// There the elements that are stale move. If a part fails, what it writes up to there is lost, and the launches behind it are not made.
+//
+// With HALYARD_CHECK, if a device has no room for all buffers of the step at once, and rarely over several devices, to time a launch, Run
+// makes the launches one after the other, as the program would.
 //
 // Several goroutines may use a Step at once.
 type Step struct {
 	on     Target                   // of Record
 	stream *hal.Stream              // the first of on
+	split  *Split                   // of on, or nil
 	failed func(error)              // parts.OnQueue.Failed
 	state  atomic.Pointer[launches] // nil before Record has returned, and after Close
 
@@ -34,7 +39,7 @@ type Step struct {
 	refused   bool      // a launch of the function was refused
 }
 
-// launches is what a step does.
+// launches is what a step does, or what one device does in a segment of it.
 type launches struct {
 	list  []recorded
 	plain bool          // Run launches each by itself
@@ -46,6 +51,13 @@ type launches struct {
 	run      func() (int, error) // enqueues what was prepared; nil if nothing was
 	end      func() error        // frees it, or nil
 	closed   bool
+	plan     *plan // on a Split
+
+	// Of a segment's part (stepsplit.go):
+	stream  *hal.Stream
+	of      []int        // of each launch: the index in the list of the step
+	under   []int        // of each want: the index in the wants of the step
+	crossed atomic.Int32 // of the first part: as onDevice.crossed
 }
 
 // recorded is a launch of a step.
@@ -53,10 +65,12 @@ type recorded struct {
 	k     *Kernel
 	on    *onDevice // when it was recorded
 	grid  hal.Grid
+	whole hal.Grid // that the program gave, of which grid may be a part
 	args  []Arg
 	wants []buffer.Want // one for each buffer among the arguments
 	which []int         // of these: the index in launches.wants
 	place []hal.Region  // of these: the place in the region of that want
+	uses  []use         // while a plan is made
 
 	// These belong to whom launches.mu belongs to.
 	now   *onDevice // in the last run
@@ -89,7 +103,7 @@ func Record(ctx context.Context, on Target, fn func(*Step) error) (*Step, error)
 		if t.gone != nil {
 			return nil, t.gone
 		}
-		s.stream, l.plain = t.streams[0], true
+		s.stream, s.split = t.streams[0], on
 	}
 	switch {
 	case fn == nil:
@@ -114,6 +128,11 @@ func Record(ctx context.Context, on Target, fn func(*Step) error) (*Step, error)
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "a launch of the function was refused")
 	}
 	l.combine()
+	if s.split != nil && !l.plain {
+		if _, err := l.planned(ctx, s.split); err != nil {
+			return nil, err
+		}
+	}
 	s.state.Store(l)
 	return s, nil
 }
@@ -150,8 +169,11 @@ func (s *Step) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg)
 
 // checked makes the checks of a launch.
 func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) (one recorded, err error) {
-	dev := s.Device()
-	d, err := k.within(ctx, dev, grid, args)
+	stream := s.stream
+	if t := s.split.now(); len(t.streams) > 0 {
+		stream = s.split.able(ctx, t, k).streams[0]
+	}
+	d, err := k.within(ctx, stream.Device(), grid, args)
 	if err != nil {
 		return one, err
 	}
@@ -164,26 +186,35 @@ func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 			return one, d.unleased("launch", err, args, wants)
 		}
 	}
-	// A launch that does nothing checks the rest, with memory of no bytes for each buffer.
-	none, err := dev.Alloc(hal.KindDevice, 0, 0)
-	if err != nil {
-		return one, err
-	}
-	one = recorded{k: k, on: d, now: d, grid: grid, wants: wants}
-	for i := range args {
-		a := args[i]
-		if a.buffer {
-			one.ready = append(one.ready, hal.At(none.All()))
-		} else {
+	one = recorded{k: k, on: d, now: d, grid: grid, whole: grid, wants: wants}
+	for _, a := range args {
+		if !a.buffer {
 			a.arg = layer.Keep(a.arg)
-			one.ready = append(one.ready, a.arg)
 		}
 		one.args = append(one.args, a)
 	}
-	if d.sites != nil {
+	return one, one.check(stream)
+}
+
+// check makes the checks of a launch that the driver makes, by a launch that does nothing, with memory of no bytes for each buffer. more are
+// arguments that the program does not give.
+func (one *recorded) check(stream *hal.Stream, more ...hal.Arg) error {
+	none, err := stream.Device().Alloc(hal.KindDevice, 0, 0)
+	if err != nil {
+		return err
+	}
+	for i := range one.args {
+		if a := &one.args[i]; a.buffer {
+			one.ready = append(one.ready, hal.At(none.All()))
+		} else {
+			one.ready = append(one.ready, a.arg)
+		}
+	}
+	if one.on.sites != nil {
 		one.ready = append(one.ready, hal.At(none.All()))
 	}
-	return one, errors.Join(layer.Launch(s.stream, d.kernel, grid, layer.How{Check: true}, one.ready), none.Close())
+	one.ready = append(one.ready, more...)
+	return errors.Join(layer.Launch(stream, one.on.kernel, one.grid, layer.How{Check: true}, one.ready), none.Close())
 }
 
 // combine makes one want for each buffer. Launches of empty grids are left out.
@@ -221,8 +252,11 @@ func (s *Step) Run(ctx context.Context) (err error) {
 	if ctx == nil {
 		return layer.Ended(op, ctx)
 	}
-	if l.plain {
-		return l.each(ctx, s.on)
+	switch {
+	case l.plain:
+		return l.each(ctx, s.on, 0)
+	case s.split != nil:
+		return s.across(ctx, l)
 	}
 	if err := layer.Err(s.stream); err != nil {
 		return err
@@ -233,14 +267,14 @@ func (s *Step) Run(ctx context.Context) (err error) {
 	p := &all.parts[0]
 	p.stream, p.step = s.stream, l
 	if err = all.run(ctx, nil); len(l.wants) > 0 && p.leases == (buffer.Leases{}) && errors.Is(err, hal.ErrOutOfMemory) {
-		return l.each(ctx, s.on) // there may be room for the buffers of each
+		return l.each(ctx, s.on, 0) // there may be room for the buffers of each
 	}
 	return err
 }
 
-// each makes the launches one after the other.
-func (l *launches) each(ctx context.Context, on Target) error {
-	for i := range l.list {
+// each makes the launches from one on, one after the other.
+func (l *launches) each(ctx context.Context, on Target, from int) error {
+	for i := from; i < len(l.list); i++ {
 		one := &l.list[i]
 		if err := one.k.Launch(ctx, on, one.grid, one.args...); err != nil {
 			return err
@@ -283,8 +317,8 @@ func (l *launches) renew(ctx context.Context, stream *hal.Stream, regions []hal.
 	same = slices.Equal(l.regions, regions)
 	for i := range l.list {
 		one := &l.list[i]
-		if one.now.round != one.k.p.round.Load() {
-			on, err := one.k.device(ctx, stream.Device())
+		if one.now.round != one.now.p.round.Load() {
+			on, err := one.k.within(ctx, stream.Device(), one.whole, one.args)
 			if err != nil {
 				return false, err
 			}
@@ -350,8 +384,12 @@ func (s *Step) Close() error {
 	if l == nil {
 		return nil
 	}
+	return l.close()
+}
+
+func (l *launches) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	return l.forget()
+	return errors.Join(l.forget(), l.plan.close())
 }

@@ -20,8 +20,8 @@ type timing struct {
 	part     float64
 }
 
-// due evaluates the last trial, and reports whether the next launch is to be timed.
-func (s *Split) due(t *team) bool {
+// due evaluates the last trial, and reports whether one of the next n launches is to be timed.
+func (s *Split) due(t *team, n int) bool {
 	if len(t.streams) < 2 {
 		return false
 	}
@@ -32,7 +32,7 @@ func (s *Split) due(t *team) bool {
 		s.learn(last)
 		_ = last.close() // the events have served
 	}
-	if s.count < s.wait || s.trial != nil || s.fixed || s.closed {
+	if s.count+n <= s.wait || s.trial != nil || s.fixed || s.closed {
 		return false
 	}
 	return !slices.ContainsFunc(t.streams, func(s *hal.Stream) bool { return !s.Device().Caps().Has(hal.CapTiming) })

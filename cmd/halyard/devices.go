@@ -111,10 +111,21 @@ func printDevices(ctx context.Context, out io.Writer, reports []hal.Report) {
 }
 
 // sameHardware are the names of the devices of other backends that are the same hardware.
-func sameHardware(reports []hal.Report, info hal.Info) (names []string) {
+func sameHardware(reports []hal.Report, info hal.Info) []string {
+	return named(reports, info.SameHardware)
+}
+
+// sameProcessors are the names of the other devices that are the processors of the host, if info is one.
+func sameProcessors(reports []hal.Report, info hal.Info) []string {
+	return named(reports, func(other hal.Info) bool {
+		return info.Class == hal.ClassCPU && other.Class == hal.ClassCPU && !info.Simulated && !other.Simulated && info.Name() != other.Name()
+	})
+}
+
+func named(reports []hal.Report, which func(hal.Info) bool) (names []string) {
 	for _, r := range reports {
 		for _, other := range r.Devices {
-			if info.SameHardware(other) {
+			if which(other) {
 				names = append(names, other.Name())
 			}
 		}
@@ -125,6 +136,9 @@ func sameHardware(reports []hal.Report, info hal.Info) (names []string) {
 func sharedText(reports []hal.Report, info hal.Info) string {
 	if names := sameHardware(reports, info); len(names) > 0 {
 		return "the same hardware as " + strings.Join(names, " and ")
+	}
+	if names := sameProcessors(reports, info); len(names) > 0 {
+		return "the same processors as " + strings.Join(names, " and ")
 	}
 	return ""
 }
@@ -230,24 +244,25 @@ type errorEntry struct {
 }
 
 type deviceEntry struct {
-	Device       string   `json:"device"`
-	Type         string   `json:"type,omitempty"`
-	Name         string   `json:"name"`
-	Vendor       string   `json:"vendor"`
-	Driver       string   `json:"driver"`
-	Tier         string   `json:"tier,omitempty"`
-	UUID         string   `json:"uuid,omitempty"`
-	PCI          string   `json:"pci,omitempty"`
-	SameHardware []string `json:"same_hardware,omitempty"`
-	TotalMemory  uint64   `json:"total_memory"`
-	MaxAlloc     uint64   `json:"max_alloc"`
-	Alignment    uint64   `json:"alignment"`
-	MaxAlign     uint64   `json:"max_align"`
-	Unified      bool     `json:"unified"`
-	Simulated    bool     `json:"simulated"`
-	Capabilities []string `json:"capabilities"`
-	LowPriority  int      `json:"low_priority"`
-	HighPriority int      `json:"high_priority"`
+	Device         string   `json:"device"`
+	Type           string   `json:"type,omitempty"`
+	Name           string   `json:"name"`
+	Vendor         string   `json:"vendor"`
+	Driver         string   `json:"driver"`
+	Tier           string   `json:"tier,omitempty"`
+	UUID           string   `json:"uuid,omitempty"`
+	PCI            string   `json:"pci,omitempty"`
+	SameHardware   []string `json:"same_hardware,omitempty"`
+	SameProcessors []string `json:"same_processors,omitempty"`
+	TotalMemory    uint64   `json:"total_memory"`
+	MaxAlloc       uint64   `json:"max_alloc"`
+	Alignment      uint64   `json:"alignment"`
+	MaxAlign       uint64   `json:"max_align"`
+	Unified        bool     `json:"unified"`
+	Simulated      bool     `json:"simulated"`
+	Capabilities   []string `json:"capabilities"`
+	LowPriority    int      `json:"low_priority"`
+	HighPriority   int      `json:"high_priority"`
 }
 
 func listingOf(ctx context.Context, reports []hal.Report) listing {
@@ -259,7 +274,7 @@ func listingOf(ctx context.Context, reports []hal.Report) listing {
 		}
 		for _, info := range r.Devices {
 			d := deviceEntryOf(info)
-			d.SameHardware = sameHardware(reports, info)
+			d.SameHardware, d.SameProcessors = sameHardware(reports, info), sameProcessors(reports, info)
 			b.Devices = append(b.Devices, d)
 		}
 		l.Backends = append(l.Backends, b)

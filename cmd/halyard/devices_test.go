@@ -58,6 +58,25 @@ func TestDevicesTellsOfTheSameHardware(t *testing.T) {
 	require.Equal(t, []string{"cuda:1"}, listingOf(t.Context(), reports).Backends[1].Devices[0].SameHardware)
 }
 
+func TestDevicesTellsOfTheSameProcessors(t *testing.T) {
+	cpu := func(backend string, ordinal int) hal.Info {
+		return hal.Info{Backend: backend, Ordinal: ordinal, Class: hal.ClassCPU}
+	}
+	simulated := cpu("host", 1)
+	simulated.Simulated = true
+	reports := []hal.Report{
+		{Backend: "host", Devices: []hal.Info{cpu("host", 0), simulated}},
+		{Backend: "opencl", Devices: []hal.Info{{Backend: "opencl", Class: hal.ClassGPU}, cpu("opencl", 1), cpu("opencl", 2)}},
+	}
+	var out bytes.Buffer
+	printDevices(t.Context(), &out, reports)
+	for _, line := range []string{"opencl:1 and opencl:2", "host:0 and opencl:2", "host:0 and opencl:1"} {
+		require.Contains(t, out.String(), "the same processors as "+line)
+	}
+	require.Equal(t, 3, strings.Count(out.String(), "the same processors"))
+	require.Equal(t, []string{"host:0", "opencl:1"}, listingOf(t.Context(), reports).Backends[1].Devices[2].SameProcessors)
+}
+
 func TestDevicesTellsOfMisspeltTags(t *testing.T) {
 	assert.Equal(t, []string{"tag CUDA: Go's tags are case-sensitive; write -tags cuda"}, misspelt("hip,CUDA,Vulkan", "cuda"))
 	assert.Equal(t, []string{"tag Vulkan: Go's tags are case-sensitive; write -tags vulkan"}, misspelt("hip,CUDA,Vulkan", "vulkan"))

@@ -22,9 +22,17 @@ var Cover = functions.Cover
 // write must not overlap. For [buffer.Leases.Regions] it has the memory of all elements of the cover's want.
 var Of = functions.Of
 
+// Sub returns the want for the elements of w from lo up to but not including hi, with a mode of its own. Elements beyond its end are left out.
+// For [buffer.Leases.Regions] it has the memory of all elements of w.
+var Sub = functions.Sub
+
+// Under returns w as a part of the i-th want of a cover, as those of Of are: all its elements are among those of that want, which is of the
+// same buffer.
+var Under = functions.Under
+
 // InTurn returns one want for each buffer, for launches that come one after the other: elements that one of them overwrites, and neither
 // this launch nor one before reads, are not read. which has the index of the buffer of each access in all, and place where its elements lie
-// in the region of that.
+// in the region of that. For wants of Sub, place has where all elements of the want lie that Sub was given.
 var InTurn = functions.InTurn
 
 // Key returns the key for the launches of leases (layer.How), which are enqueued next. What the leases write is then lost if one of these

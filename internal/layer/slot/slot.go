@@ -19,6 +19,8 @@ type How struct {
 type Buffer[Want, Leases, Bytes, Mode, Region, Watcher any] struct {
 	Cover   func(ctx context.Context, wants []Want) (Leases, error)
 	Of      func(cover Leases, i, lo, hi int, mode Mode) Want
+	Sub     func(w Want, lo, hi int, mode Mode) Want
+	Under   func(cover Leases, i int, w Want) Want
 	InTurn  func(launches [][]Want) (all []Want, which []int, place []Region)
 	Key     func(Leases) uint64
 	Mark    func(Leases)

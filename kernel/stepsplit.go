@@ -1,0 +1,271 @@
+package kernel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/parts"
+)
+
+// This file runs steps on a Split. Record divides the launches, once. Where a device uses what another one has written, or writes what
+// another one has used, a segment ends. So within a segment no device waits for another, and each has launches of its own, which it runs as
+// a step on one device. Between segments the elements move that are stale.
+
+// plan is how a step runs on the devices of a Split.
+type plan struct {
+	team     *team // for which it was made
+	segments []segment
+	timed    int  // launches that may be timed: those divided among the whole team
+	runs     int  // since one was timed; guarded by launches.mu
+	plain    bool // a kernel reports what is wrong, and its launch waits for that
+}
+
+// segment is launches in a row.
+type segment struct {
+	first int         // index in launches.list of its first launch
+	parts []*launches // of one device each
+}
+
+// use is elements that a launch uses.
+type use struct {
+	arg    int // among the buffers
+	want   buffer.Want
+	writes bool
+}
+
+const (
+	mostInSegment = 128 // launches: each is compared with those of the other devices
+	untimed       = 8   // there are so many runs at least before one is made launch by launch, to time a launch
+)
+
+// planned returns how the step runs on the split now. It is made again when the devices or their shares have changed.
+func (l *launches) planned(ctx context.Context, s *Split) (*plan, error) {
+	t, err := s.present()
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	p := l.plan
+	l.mu.Unlock()
+	if p != nil && p.team == t {
+		return p, nil
+	}
+	p = &plan{team: t}
+	for i := range l.list {
+		if err := p.add(ctx, s, l, i); err != nil {
+			return nil, err
+		}
+	}
+	for i := range p.segments {
+		p.segments[i].complete(l)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.plan
+	l.plan = p
+	if l.closed {
+		old = p
+	}
+	return p, old.close()
+}
+
+// add divides the i-th launch.
+func (p *plan) add(ctx context.Context, s *Split, l *launches, i int) error {
+	one := &l.list[i]
+	t := s.able(ctx, p.team, one.k)
+	d := pooled.Get().(*launch)
+	defer d.give()
+	divided, err := d.divide(ctx, t, one.k, one.grid, one.args)
+	if err != nil {
+		return err
+	}
+	if divided && t == p.team {
+		p.timed++
+	}
+	if !divided {
+		d.parts = d.parts[:1]
+		at := &d.parts[0]
+		at.stream, at.grid, at.touch = t.streams[0], one.grid, resized(at.touch, len(one.wants))
+		for n, i := range buffersOf(one.args) {
+			all := buffer.Range{Hi: math.MaxInt}
+			at.touch[n] = Touch{Read: all, Write: all, Whole: one.args[i].mode == coherence.Overwrite}
+		}
+		if at.on, err = one.k.within(ctx, at.stream.Device(), one.grid, one.args); err != nil {
+			return err
+		}
+	}
+	mine := make([]recorded, len(d.parts))
+	for j := range d.parts {
+		at, k, more := &d.parts[j], one.k, []hal.Arg(nil)
+		if divided {
+			k, more = one.k.parts(), []hal.Arg{layer.Keep(hal.Struct(&at.origin))}
+		}
+		mine[j] = recorded{k: k, on: at.on, now: at.on, grid: at.grid, whole: one.grid, args: one.args, wants: one.wants, uses: at.uses(one)}
+		if err := mine[j].check(at.stream, more...); err != nil {
+			return err
+		}
+		p.plain = p.plain || at.on.sites != nil
+	}
+	last := len(p.segments) - 1
+	if last < 0 || i-p.segments[last].first >= mostInSegment || p.segments[last].crosses(d.parts, mine) {
+		p.segments = append(p.segments, segment{first: i})
+		last++
+	}
+	seg := &p.segments[last]
+	for j := range d.parts {
+		stream := d.parts[j].stream
+		at := slices.IndexFunc(seg.parts, func(l *launches) bool { return l.stream == stream })
+		if at < 0 {
+			at = len(seg.parts)
+			seg.parts = append(seg.parts, &launches{stream: stream})
+		}
+		own := seg.parts[at]
+		own.list, own.of = append(own.list, mine[j]), append(own.of, i)
+	}
+	return nil
+}
+
+// uses returns what a part of a launch uses, in the order of its arguments, with one at least of each.
+func (p *part) uses(one *recorded) (list []use) {
+	for n, i := range buffersOf(one.args) {
+		p.touch[n].each(one.args[i].mode, func(lo, hi int, mode coherence.Mode) {
+			list = append(list, use{n, parts.Sub(one.wants[n], lo, hi, mode), mode != coherence.Read})
+		})
+	}
+	return list
+}
+
+// crosses reports whether a part of a launch uses what another device writes in the segment, or writes what another one uses.
+func (s *segment) crosses(list []part, mine []recorded) bool {
+	for _, l := range s.parts {
+		for j := range list {
+			for i := 0; i < len(l.list) && list[j].stream != l.stream; i++ {
+				for _, a := range l.list[i].uses {
+					if slices.ContainsFunc(mine[j].uses, func(b use) bool { return (a.writes || b.writes) && a.want.Overlap(b.want) > 0 }) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// complete makes one want for each buffer of each part. The segment is one of the step l.
+func (s *segment) complete(l *launches) {
+	for _, p := range s.parts {
+		var all [][]buffer.Want
+		for i := range p.list {
+			all = append(all, nil)
+			for _, u := range p.list[i].uses {
+				all[i] = append(all[i], u.want)
+			}
+		}
+		wants, which, place := parts.InTurn(all)
+		p.wants, p.under = wants, make([]int, len(wants))
+		at := 0
+		for i := range p.list {
+			one := &p.list[i]
+			for _, u := range one.uses {
+				if u.arg == len(one.which) { // the first of the argument
+					one.which, one.place = append(one.which, which[at]), append(one.place, place[at])
+					p.under[which[at]] = l.list[p.of[i]].which[u.arg]
+				}
+				at++
+			}
+			one.uses = nil
+		}
+	}
+}
+
+// across runs the step on its split.
+func (s *Step) across(ctx context.Context, l *launches) error {
+	p, err := l.planned(ctx, s.split)
+	if err != nil {
+		return err
+	}
+	from := 0
+	if !p.plain && !l.due(s.split, p) {
+		if from, err = p.run(ctx, s.failed, l); !errors.Is(err, errNoRoom) {
+			if err != nil {
+				_, _ = s.split.present() // as in Split.launch
+			}
+			return err
+		}
+	}
+	return l.each(ctx, s.on, from) // there may be room for the buffers of each
+}
+
+// due reports whether the next run is to be made launch by launch, because one of them is to be timed.
+func (l *launches) due(s *Split, p *plan) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.runs++; p.timed > 0 && p.runs >= untimed && s.due(p.team, p.timed) {
+		p.runs = 0
+		return true
+	}
+	s.mu.Lock()
+	s.count += p.timed
+	s.mu.Unlock()
+	return false
+}
+
+// errNoRoom is the error of a run that a device has no room for, before the launches of a segment were enqueued.
+var errNoRoom = errors.New("no room")
+
+// run runs the segments. next is the first launch that was not enqueued if the error is errNoRoom.
+func (p *plan) run(ctx context.Context, failed func(error), l *launches) (next int, err error) {
+	var cover buffer.Leases
+	if len(l.wants) > 0 {
+		if cover, err = parts.Cover(ctx, l.wants); err != nil {
+			return 0, l.unleased(err)
+		}
+		defer func() { err = cmp.Or(err, cover.Release()) }()
+	}
+	for i := range p.segments {
+		if err := p.segments[i].run(ctx, p.team, cover, failed); err != nil {
+			return p.segments[i].first, err
+		}
+	}
+	return 0, nil
+}
+
+// run runs a segment of a step whose buffers cover covers.
+func (s *segment) run(ctx context.Context, t *team, cover buffer.Leases, failed func(error)) error {
+	all := pooled.Get().(*launch)
+	defer all.give()
+	all.failed, all.team, all.cover = failed, t.streams, cover
+	all.parts = resized(all.parts, len(s.parts))
+	for i, own := range s.parts {
+		p := &all.parts[i]
+		p.stream, p.step = own.stream, own
+		for j, of := range own.under {
+			p.wants = append(p.wants, parts.Under(cover, of, own.wants[j]))
+		}
+	}
+	err := all.run(ctx, nil)
+	if errors.Is(err, hal.ErrOutOfMemory) && !slices.ContainsFunc(all.parts, func(p part) bool { return p.enqueued > 0 || p.err != nil }) {
+		return errNoRoom
+	}
+	return err
+}
+
+// close frees what was prepared for the devices.
+func (p *plan) close() (err error) {
+	if p == nil {
+		return nil
+	}
+	for i := range p.segments {
+		for _, l := range p.segments[i].parts {
+			err = errors.Join(err, l.close())
+		}
+	}
+	return err
+}
