@@ -71,7 +71,7 @@ func cg() error {
 		Dot(q.Grid(hal.Blocks(blocks).Of(group)), a, b, sums)
 		Dot(q.Grid(hal.Blocks(1).Of(group)), sums, ones, to)
 	}
-	right := read(q)
+	right := read[float32](q)
 	timed(func() {
 		x.Fill(0)
 		r.SetValues(right)

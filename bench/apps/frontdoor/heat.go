@@ -23,7 +23,7 @@ func spread(t grid.Thread, n int, from []float32, to grid.Out[float32]) {
 
 func heat() error {
 	q := open()
-	now, next, plate := halyard.New[float32](q, (n+2)*n), halyard.New[float32](q, (n+2)*n), read(q)
+	now, next, plate := halyard.New[float32](q, (n+2)*n), halyard.New[float32](q, (n+2)*n), read[float32](q)
 	timed(func() {
 		now.Slice(n, (n+1)*n).SetValues(plate)
 		for range steps {

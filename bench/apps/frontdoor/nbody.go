@@ -28,7 +28,7 @@ func move(t grid.Thread, dt float32, old, v []float32, now grid.Out[float32]) {
 
 func nbody() error {
 	q := halyard.Open(ctx, devices...)
-	now, next, v, bodies := halyard.New[float32](q, 4*n), halyard.New[float32](q, 4*n), halyard.New[float32](q, 3*n), read(q)
+	now, next, v, bodies := halyard.New[float32](q, 4*n), halyard.New[float32](q, 4*n), halyard.New[float32](q, 3*n), read[float32](q)
 	timed(func() {
 		now.SetValues(bodies)
 		v.Fill(0)
