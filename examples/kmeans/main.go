@@ -14,7 +14,10 @@ import (
 
 func main() {
 	q := halyard.Open(context.Background())
-	fmt.Println(q, lloyd.Cluster(q, lloyd.Cloud(1_000_000), 20)[0])
+	data := lloyd.Cloud(1_000_000)
+	points, centres := halyard.From(q, data), halyard.From(q, data[:lloyd.K])
+	lloyd.Cluster(q, points, centres, halyard.New[[lloyd.K][9]float32](q, 1024), 20)
+	fmt.Println(q, centres.At(0))
 	if err := q.Close(); err != nil {
 		log.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package algo has algorithms that are ready to call: sums, least and largest elements, scans, sorts and histograms. They are kernels in
-// Go, so they run on the host and on every device:
+// Package algo has algorithms that are ready to call: sums, dot products, least and largest elements, scans, sorts, histograms, and what a
+// filter keeps. They are kernels in Go, so they run on the host and on every device:
 //
 //	x, sum := halyard.From(q, numbers), halyard.New[float32](q, 1)
 //	algo.Sum(q, x, sum)        // does not wait
@@ -40,6 +40,24 @@ func Sum[T grid.Number](q kernel.Queue, x, sum kernel.Vector[T]) {
 	start(q, "Sum", func(w *work) {
 		w.check(kernel.Len(sum) == 1, "sum has %d elements, and the result is one; pass a slice", kernel.Len(sum))
 		total(w, x, sum)
+	})
+}
+
+// Dot writes the sum of the products of the elements of x and y into sum, which has one element and may be one of x or y. The sum is 0 if
+// they have none. Each product is rounded before it is added; the sum is that of [Sum] of the products. x and y have equally many elements,
+// and may be the same. Integers wrap around.
+func Dot[T grid.Number](q kernel.Queue, x, y, sum kernel.Vector[T]) {
+	start(q, "Dot", func(w *work) {
+		n := kernel.Len(x)
+		w.check(kernel.Len(y) == n, "y has %d elements, and x has %d", kernel.Len(y), n)
+		w.check(kernel.Len(sum) == 1, "sum has %d elements, and the result is one; pass a slice", kernel.Len(sum))
+		if n <= chunk {
+			w.launch(1, func(g hal.Grid) error { return chunks.DotOn(w.ctx, w.stream, g, x, y, sum) })
+			return
+		}
+		sums := temporary[T](w, count(n))
+		w.launch(n, func(g hal.Grid) error { return chunks.DotOn(w.ctx, w.stream, g, x, y, sums) })
+		total(w, sums, sum)
 	})
 }
 
@@ -137,28 +155,36 @@ func sorted[T grid.Number](w *work, keys kernel.Vector[T], values kernel.Vector[
 	}
 	switch any(T(0)).(type) {
 	case float32:
-		sortWords(w, words[T, uint32]{keys}, values, 1<<31, 1<<32-1)
+		sortWords(w, words[T, uint32]{keys}, values, 1<<31, 1<<32-1, 4)
 	case float64:
-		sortWords(w, words[T, uint64]{keys}, values, 1<<63, 1<<64-1)
+		sortWords(w, words[T, uint64]{keys}, values, 1<<63, 1<<64-1, 8)
 	case int32:
-		sortWords(w, words[T, uint32]{keys}, values, 1<<31, 1<<31)
+		sortWords(w, words[T, uint32]{keys}, values, 1<<31, 1<<31, 4)
 	case int64:
-		sortWords(w, words[T, uint64]{keys}, values, 1<<63, 1<<63)
+		sortWords(w, words[T, uint64]{keys}, values, 1<<63, 1<<63, 8)
 	case uint32:
-		sortWords(w, words[T, uint32]{keys}, values, 0, 0)
+		sortWords(w, words[T, uint32]{keys}, values, 0, 0, 4)
 	case uint64:
-		sortWords(w, words[T, uint64]{keys}, values, 0, 0)
+		sortWords(w, words[T, uint64]{keys}, values, 0, 0, 8)
 	}
 }
 
 // words are the bits of the elements of a vector.
 type words[T any, W chunks.Word] struct{ kernel.Vector[T] }
 
+// Len returns how many words there are.
+func (x words[T, W]) Len() int {
+	var t T
+	var w W
+	return kernel.Len(x.Vector) * int(unsafe.Sizeof(t)/unsafe.Sizeof(w))
+}
+
 // Element returns 0.
 func (words[T, W]) Element() W { return 0 }
 
-// sortWords sorts by one digit after the other, the lowest first, to and fro between the keys and a copy of them. The kernels say what sign and negative are.
-func sortWords[W chunks.Word](w *work, keys kernel.Vector[W], values kernel.Vector[uint32], sign, negative W) {
+// sortWords sorts by one digit after the other of the lowest bytes, the lowest first, to and fro between the keys and a copy of them. The
+// kernels say what sign and negative are.
+func sortWords[W chunks.Word](w *work, keys kernel.Vector[W], values kernel.Vector[uint32], sign, negative W, bytes int) {
 	n := kernel.Len(keys)
 	other := temporary[W](w, n)
 	otherValues := temporary[uint32](w, kernel.Len(values))
@@ -166,7 +192,7 @@ func sortWords[W chunks.Word](w *work, keys kernel.Vector[W], values kernel.Vect
 		values = temporary[uint32](w, 0)
 	}
 	starts := temporary[uint32](w, digits*count(n))
-	for shift := uint32(0); shift < 8*uint32(unsafe.Sizeof(sign)); shift += bits {
+	for shift := uint32(0); shift < 8*uint32(bytes); shift += bits {
 		w.launch(n, func(g hal.Grid) error { return chunks.CountOn(w.ctx, w.stream, g, shift, sign, negative, keys, starts) })
 		scan(w, 1, starts, starts)
 		w.launch(n, func(g hal.Grid) error {

@@ -49,8 +49,9 @@ func Example() {
 
 // lengths are no and one element, primes, numbers of elements around those of a chunk and, for one type, many chunks, and more chunks than
 // a chunk has elements.
-func lengths[T grid.Number](q *halyard.Queue) []int {
-	_, one := any(T(0)).(float32)
+func lengths[T any](q *halyard.Queue) []int {
+	var zero T
+	_, one := any(zero).(float32)
 	info := q.Device().Info()
 	switch {
 	case racing: // each thread of a block is a goroutine
@@ -106,6 +107,27 @@ func sum[T grid.Number](t *testing.T, q *halyard.Queue) {
 			return
 		}
 		require.Equal(t, sumOf(xs), is, "of %d elements", n)
+	}
+}
+
+func TestDot(t *testing.T) {
+	on(t, dot[float32], dot[float64], dot[int32], dot[int64], dot[uint32], dot[uint64])
+}
+
+func dot[T grid.Number](t *testing.T, q *halyard.Queue) {
+	for _, n := range lengths[T](q) {
+		xs, products := numbers[T](2*n), make([]T, n)
+		for i := range products {
+			products[i] = xs[i] * xs[n+i]
+		}
+		x, got := halyard.From(q, xs), halyard.New[T](q, 1)
+		algo.Dot(q, x.Slice(0, n), x.Slice(n, 2*n), got)
+		is := got.At(0)
+		x.Close()
+		if q.Err() != nil {
+			return
+		}
+		require.Equal(t, sumOf(products), is, "of %d elements", n)
 	}
 }
 
@@ -265,6 +287,156 @@ func TestSortOfSpecialFloats(t *testing.T) {
 	})
 }
 
+type point struct {
+	X float64
+	N uint8
+}
+
+func TestCompact(t *testing.T) {
+	on(t, compacts[float32], compacts[float64], compacts[[3]int32], compacts[int64], compacts[uint32], compacts[point])
+}
+
+func compacts[T comparable](t *testing.T, q *halyard.Queue) {
+	for _, n := range lengths[T](q) {
+		r := rand.New(rand.NewPCG(uint64(n), 2))
+		for _, part := range []int{0, 1, 2, 50} { // one of so many is kept, or none
+			xs, flags, want := make([]T, n), make([]bool, n), make([]T, n)
+			kept := 0
+			for i := range xs {
+				switch v := any(&xs[i]).(type) {
+				case *[3]int32:
+					*v = [3]int32{int32(i), r.Int32(), r.Int32()}
+				case *point:
+					*v = point{r.Float64(), uint8(i)}
+				case *float32:
+					*v = r.Float32()
+				case *float64:
+					*v = r.Float64()
+				case *int64:
+					*v = r.Int64()
+				case *uint32:
+					*v = r.Uint32()
+				}
+				want[i] = xs[0] // what is behind stays
+				if flags[i] = part > 0 && r.IntN(part) == 0; flags[i] {
+					want[kept] = xs[i]
+					kept++
+				}
+			}
+			for i := kept; i < n; i++ {
+				want[i] = xs[0]
+			}
+			few := min(kept, 5)
+			x, keep, number := halyard.From(q, xs), halyard.From(q, flags), halyard.New[int64](q, 2)
+			all, first := halyard.New[T](q, n), halyard.New[T](q, few)
+			if n > 0 {
+				all.Fill(xs[0])
+			}
+			algo.Compact(q, x, keep, all, number.Slice(0, 1))
+			algo.Compact(q, x, keep, first, number.Slice(1, 2))
+			got, gotFirst, numbers := all.Values(), first.Values(), number.Values()
+			for _, b := range []interface{ Close() }{x, keep, number, all, first} {
+				b.Close()
+			}
+			if q.Err() != nil {
+				return
+			}
+			require.Equal(t, []int64{int64(kept), int64(kept)}, numbers, "of %d elements", n)
+			require.True(t, slices.Equal(want, got), "one in %d of %d elements", part, n)
+			require.True(t, slices.Equal(want[:few], gotFirst), "the first %d of %d elements", few, n)
+		}
+	}
+}
+
+func TestTopK(t *testing.T) {
+	on(t, tops[float32], tops[float64], tops[int32], tops[int64], tops[uint32], tops[uint64])
+}
+
+func tops[T grid.Number](t *testing.T, q *halyard.Queue) {
+	for _, n := range lengths[T](q) {
+		if n > 1_000_000 {
+			continue
+		}
+		xs := numbers[T](n)
+		few := make([]T, n)
+		for i := range xs {
+			few[i] = T(int(int32(xs[i])) % 10)
+			if T(0)-1 < 0 && T(1)/2 != 0 && few[i] == 0 && i%2 == 0 {
+				few[i] *= T(0) - 1 // -0
+			}
+		}
+		for _, xs := range [][]T{xs, few} {
+			order := make([]int64, n)
+			for i := range order {
+				order[i] = int64(i)
+			}
+			slices.SortStableFunc(order, func(a, b int64) int { return cmp.Compare(xs[b], xs[a]) })
+			x := halyard.From(q, xs)
+			for _, k := range []int{0, 1, 10, n / 3, n} {
+				if k > n || k == n && racing {
+					continue
+				}
+				values, at, alone := halyard.New[T](q, k), halyard.New[int64](q, k), halyard.New[T](q, k)
+				algo.TopK(q, x, values, at)
+				algo.TopK(q, x, alone, nil)
+				gotValues, gotAt, gotAlone := values.Values(), at.Values(), alone.Values()
+				values.Close()
+				at.Close()
+				alone.Close()
+				if q.Err() != nil {
+					return
+				}
+				require.True(t, slices.Equal(order[:k], gotAt), "%d of %d elements", k, n)
+				for j, i := range order[:k] {
+					require.Equal(t, fmt.Sprint(xs[i]), fmt.Sprint(gotValues[j]), "-0 stays -0")
+				}
+				require.True(t, slices.Equal(gotValues, gotAlone), "without indexes")
+			}
+			x.Close()
+		}
+	}
+}
+
+// NaNs come before numbers, in the order of their indexes, as Max has them, and keep their bits.
+func TestTopKOfSpecialFloats(t *testing.T) {
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		nan, inf, negative := float32(math.NaN()), float32(math.Inf(1)), float32(math.Copysign(0, -1))
+		x := halyard.From(q, []float32{1, negative, -nan, 0, inf, nan, -inf, -1, math.Float32frombits(0xffc00001)})
+		values, at := halyard.New[float32](q, 9), halyard.New[int64](q, 9)
+		algo.TopK(q, x, values, at)
+		got, where := values.Values(), at.Values()
+		if q.Err() == nil {
+			assert.Equal(t, []int64{2, 5, 8, 4, 0, 1, 3, 7, 6}, where)
+			assert.Equal(t, "[NaN NaN NaN +Inf 1 -0 0 -1 -Inf]", fmt.Sprint(got))
+			assert.Equal(t, uint32(0xffc00001), math.Float32bits(got[2]))
+		}
+	})
+}
+
+func ExampleCompact() {
+	q := halyard.Open(context.Background(), "host")
+	x, keep := halyard.From(q, []float32{3, -1, 4, -1, 5}), halyard.From(q, []bool{true, false, true, false, true}) // mostly by a kernel
+	kept, number := halyard.New[float32](q, 5), halyard.New[int64](q, 1)
+	algo.Compact(q, x, keep, kept, number)
+	fmt.Println(kept.Slice(0, int(number.At(0))))
+	if err := q.Close(); err != nil {
+		fmt.Println(err)
+	}
+	// Output: [3 4 5]
+}
+
+func ExampleTopK() {
+	q := halyard.Open(context.Background(), "host")
+	x := halyard.From(q, []float32{3, 1, 4, 1, 5, 9, 2, 6, 5})
+	values, indexes := halyard.New[float32](q, 4), halyard.New[int64](q, 4)
+	algo.TopK(q, x, values, indexes)
+	fmt.Println(values, indexes)
+	if err := q.Close(); err != nil {
+		fmt.Println(err)
+	}
+	// Output: [9 6 5 5] [5 7 4 8]
+}
+
 func TestHistogram(t *testing.T) {
 	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
 		histogram[uint8](t, q)
@@ -313,6 +485,21 @@ func TestRefusals(t *testing.T) {
 		"SortPairs: invalid argument: there are 1 values, and 3 keys": func(q *halyard.Queue, x, _ numbers, _ *halyard.Buffer[int64]) {
 			algo.SortPairs(q, x, halyard.New[uint32](q, 1))
 		},
+		"Dot: invalid argument: y has 0 elements, and x has 3": func(q *halyard.Queue, x, none numbers, _ *halyard.Buffer[int64]) {
+			algo.Dot(q, x, none, x.Slice(0, 1))
+		},
+		"TopK: invalid argument: values has 5 elements, and x has 3": func(q *halyard.Queue, x, _ numbers, _ *halyard.Buffer[int64]) {
+			algo.TopK(q, x, halyard.New[int32](q, 5), nil)
+		},
+		"TopK: invalid argument: indexes has 1 elements, and values has 2": func(q *halyard.Queue, x, _ numbers, at *halyard.Buffer[int64]) {
+			algo.TopK(q, x, halyard.New[int32](q, 2), at)
+		},
+		"Compact: invalid argument: keep has 2 elements, and x has 3": func(q *halyard.Queue, x, none numbers, at *halyard.Buffer[int64]) {
+			algo.Compact(q, x, halyard.New[bool](q, 2), none, at)
+		},
+		"Compact: invalid argument: elements of type uint8 have no number of 32 or 64 bits": func(q *halyard.Queue, _, _ numbers, at *halyard.Buffer[int64]) {
+			algo.Compact(q, halyard.New[uint8](q, 2), halyard.New[bool](q, 2), halyard.New[uint8](q, 2), at)
+		},
 	} {
 		q := halyard.Open(t.Context(), "host")
 		x := halyard.From(q, []int32{3, 2, 1})
@@ -346,6 +533,10 @@ func TestResultsThatOverlap(t *testing.T) {
 				"Histogram: source and destination overlap: counts and x share": func(q *halyard.Queue, x *halyard.Buffer[int32]) {
 					algo.Histogram(q, x, halyard.As[uint32](x.Slice(3, 6)))
 				},
+				"Compact: source and destination overlap: kept and x share": func(q *halyard.Queue, x *halyard.Buffer[int32]) {
+					algo.Compact(q, x, halyard.New[bool](q, n), x.Slice(1, 3), halyard.New[int64](q, 1))
+				},
+				"TopK: source and destination overlap: values and x share": func(q *halyard.Queue, x *halyard.Buffer[int32]) { algo.TopK(q, x, x.Slice(0, 2), nil) },
 				"Min: source and destination overlap: index and x share 8 bytes": func(q *halyard.Queue, x *halyard.Buffer[int32]) {
 					algo.Min(q, x, halyard.New[int32](q, 1), halyard.As[int64](x.Slice(2, 4)))
 				},

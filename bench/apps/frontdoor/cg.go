@@ -6,58 +6,41 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-const (
-	group = 64 // threads of a block that adds up
-	few   = 8  // of these threads add up what the others have
-)
+const group = 64 // threads of a block that adds up
 
 // laplace multiplies p by the matrix: each point of a square four times, less its neighbours.
 //
 //halyard:kernel
 func laplace(t grid.Thread, n int, p []float32, q grid.Out[float32]) {
-	j, i := t.Global(0), t.Global(1)
-	if j >= n || i >= n {
-		return
+	if j, i := t.Global(0), t.Global(1); j < n && i < n {
+		at, around := i*n+j, float32(0)
+		if i > 0 {
+			around += p[at-n]
+		}
+		if i < n-1 {
+			around += p[at+n]
+		}
+		if j > 0 {
+			around += p[at-1]
+		}
+		if j < n-1 {
+			around += p[at+1]
+		}
+		q[at] = 4*p[at] - around
 	}
-	at, around := i*n+j, float32(0)
-	if i > 0 {
-		around += p[at-n]
-	}
-	if i < n-1 {
-		around += p[at+n]
-	}
-	if j > 0 {
-		around += p[at-1]
-	}
-	if j < n-1 {
-		around += p[at+1]
-	}
-	q[at] = 4*p[at] - around
 }
 
 // dot adds up the products of a and b. Each block writes the sum of its part.
 //
 //halyard:kernel
 func dot(t grid.Thread, a, b []float32, sums grid.Out[float32]) {
-	part := grid.Shared[[group]float32](t)
-	me, end, mine := t.Local(0), (t.Block(0)+1)*len(a)/t.Blocks(0), float32(0)
-	for i := t.Block(0)*len(a)/t.Blocks(0) + me; i < end; i += group {
+	end, mine := (t.Block(0)+1)*len(a)/t.Blocks(0), float32(0)
+	for i := t.Block(0)*len(a)/t.Blocks(0) + t.Local(0); i < end; i += group {
 		mine += a[i] * b[i]
 	}
-	part[me] = mine
-	t.Barrier()
-	if me < few {
-		for k := me + few; k < group; k += few {
-			mine += part[k]
-		}
-		part[me] = mine
-	}
-	t.Barrier()
-	if me == 0 {
-		for k := 1; k < few; k++ {
-			mine += part[k]
-		}
-		sums[t.Block(0)] = mine
+	all := grid.BlockSum(t, mine)
+	if t.Local(0) == 0 {
+		sums[t.Block(0)] = all
 	}
 }
 
@@ -88,7 +71,7 @@ func cg() error {
 		Dot(q.Grid(hal.Blocks(blocks).Of(group)), a, b, sums)
 		Dot(q.Grid(hal.Blocks(1).Of(group)), sums, ones, to)
 	}
-	right := read(q)
+	right := read[float32](q)
 	timed(func() {
 		x.Fill(0)
 		r.SetValues(right)

@@ -27,7 +27,7 @@ func cgRecorded() error {
 			rr, next = next, rr
 		}
 	})
-	right := read(q)
+	right := read[float32](q)
 	timed(func() {
 		x.Fill(0)
 		r.SetValues(right)

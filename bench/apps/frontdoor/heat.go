@@ -9,24 +9,21 @@ import (
 //
 //halyard:kernel
 func spread(t grid.Thread, n int, from []float32, to grid.Out[float32]) {
-	j, i := t.Global(0), t.Global(1)
-	if j >= n || i >= n {
-		return
+	if j, i := t.Global(0), t.Global(1); j < n && i < n {
+		at, left, right := (i+1)*n+j, float32(0), float32(0)
+		if j > 0 {
+			left = from[at-1]
+		}
+		if j < n-1 {
+			right = from[at+1]
+		}
+		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
 	}
-	at, left, right := (i+1)*n+j, float32(0), float32(0)
-	if j > 0 {
-		left = from[at-1]
-	}
-	if j < n-1 {
-		right = from[at+1]
-	}
-	to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
 }
 
 func heat() error {
 	q := open()
-	now, next := halyard.New[float32](q, (n+2)*n), halyard.New[float32](q, (n+2)*n)
-	plate := read(q)
+	now, next, plate := halyard.New[float32](q, (n+2)*n), halyard.New[float32](q, (n+2)*n), read[float32](q)
 	timed(func() {
 		now.Slice(n, (n+1)*n).SetValues(plate)
 		for range steps {

@@ -7,7 +7,7 @@ func heatRecorded() error {
 	q := open()
 	now, next := halyard.New[float32](q, (n+2)*n), halyard.New[float32](q, (n+2)*n)
 	inner := now.Slice(n, (n+1)*n)
-	plate := read(q)
+	plate := read[float32](q)
 	twice := q.Record(func(q *halyard.Queue) {
 		Spread(q, n, now, next.Slice(n, (n+1)*n))
 		Spread(q, n, next, inner)

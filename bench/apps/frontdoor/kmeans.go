@@ -8,18 +8,13 @@ import (
 // kmeans divides n points into clusters, with kernels of an example.
 func kmeans() error {
 	q := halyard.Open(ctx, devices...)
-	points, centres := halyard.New[float32](q, 8*n), halyard.New[float32](q, 8*lloyd.K)
-	sums := halyard.New[[lloyd.K][9]float32](q, 1024)
-	data := read(q)
+	points, centres, sums := halyard.New[[8]float32](q, n), halyard.New[[8]float32](q, lloyd.K), halyard.New[[lloyd.K][9]float32](q, 1024)
+	data := read[[8]float32](q)
 	timed(func() {
 		points.SetValues(data)
-		centres.SetValues(data[:8*lloyd.K])
-		for range steps {
-			sums.Fill([lloyd.K][9]float32{})
-			lloyd.Add(q, halyard.As[[8]float32](points), halyard.As[[8]float32](centres), sums)
-			lloyd.Move(q, sums, halyard.As[[8]float32](centres))
-		}
-		centres.View(func([]float32) {}) // the host has the result
+		centres.SetValues(data[:lloyd.K])
+		lloyd.Cluster(q, points, centres, sums, steps)
+		centres.View(func([][8]float32) {}) // the host has the result
 	})
 	write(q, centres.Values())
 	return q.Close()

@@ -118,10 +118,10 @@ func clock(name string, measured bool, fn func()) {
 }
 
 // read returns the input.
-func read(q *halyard.Queue) (data []float32) {
+func read[T any](q *halyard.Queue) (data []T) {
 	text, err := os.ReadFile(in)
 	q.Fail(err)
-	data = make([]float32, len(text)/4)
+	data = make([]T, len(text)/binary.Size(*new(T)))
 	_, err = binary.Decode(text, binary.NativeEndian, data)
 	q.Fail(err)
 	return data

@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"laplace": kernel.Bounded([]uint32{68}, func(blk *kernel.Block) {
+	"laplace": kernel.Bounded([]uint32{67}, func(blk *kernel.Block) {
 		n_ := int(kernel.Number[int64](blk, 0))
 		p := kernel.Slice[float32](blk, 1)
 		q_ := kernel.Slice[float32](blk, 3)
@@ -83,7 +83,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			direct(t, p, r, now, before)
 		}
 	}),
-	"spread": kernel.Bounded([]uint32{74}, func(blk *kernel.Block) {
+	"spread": kernel.Bounded([]uint32{73}, func(blk *kernel.Block) {
 		n_ := int(kernel.Number[int64](blk, 0))
 		from := kernel.Slice[float32](blk, 1)
 		to := kernel.Slice[float32](blk, 3)
@@ -121,7 +121,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			escape(t, n_, limit, out_)
 		}
 	}),
-	"move": kernel.Bounded([]uint32{144, 0, 0, 63}, func(blk *kernel.Block) {
+	"move": kernel.Bounded([]uint32{143, 0, 0, 63}, func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
 		old := kernel.Slice[float32](blk, 1)
 		v := kernel.Slice[float32](blk, 3)
@@ -244,10 +244,10 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
-}, Indexes: []string{"cg.go:24", "cg.go:27", "cg.go:30", "cg.go:33", "cg.go:35", "cg.go:43", "cg.go:44", "cg.go:45", "cg.go:47", "cg.go:51", "cg.go:53", "cg.go:58", "cg.go:60", "cg.go:67", "cg.go:68", "cg.go:75", "heat.go:18", "heat.go:21", "heat.go:23", "mandelbrot.go:22", "nbody.go:20", "nbody.go:22", "nbody.go:24", "nbody.go:27", "nbody.go:28", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44", "stream.go:53", "stream.go:54", "stream.go:55", "stream.go:57", "stream.go:61", "stream.go:63"}, Kernels: map[string]kernel.Written{
-	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "cg.go:18",
+}, Indexes: []string{"cg.go:18", "cg.go:21", "cg.go:24", "cg.go:27", "cg.go:29", "cg.go:37", "cg.go:38", "cg.go:39", "cg.go:41", "cg.go:43", "cg.go:50", "cg.go:51", "cg.go:58", "heat.go:15", "heat.go:18", "heat.go:20", "mandelbrot.go:22", "nbody.go:17", "nbody.go:19", "nbody.go:21", "nbody.go:24", "nbody.go:25", "stream.go:17", "stream.go:24", "stream.go:31", "stream.go:38", "stream.go:45", "stream.go:53", "stream.go:54", "stream.go:55", "stream.go:57", "stream.go:59"}, Kernels: map[string]kernel.Written{
+	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "cg.go:15",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
-	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "cg.go:44",
+	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "cg.go:38", Threads: 1024,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}, {11}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
@@ -257,7 +257,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
 	"escape": {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{3}}, Dims: 2, DimsAt: "mandelbrot.go:12", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:18",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: escapeFootprint}},
-	"move": {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1}, {2, 2}}, RoundsAt: "nbody.go:21",
+	"move": {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1}, {2, 2}}, RoundsAt: "nbody.go:18",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: moveFootprint}},
 	"copies": {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiesFootprint}},
@@ -269,90 +269,78 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: triadFootprint}},
 	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: nstreamFootprint}},
-	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "stream.go:54",
+	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "stream.go:54", Threads: 1024,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: innerFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16 main",
 	"cg.go advance c805f5dae3148dfe",
 	"cg.go direct 2b2f03619e067301",
-	"cg.go dot ce238d5d32f84a2d",
-	"cg.go few 868ae9fc4eebbca0",
-	"cg.go group 868ae9fc4eebbca0",
-	"cg.go laplace d6ad4e6455de050c",
-	"heat.go spread a82e18b77e2cf05f",
+	"cg.go dot 28e08a26f1efe9e6",
+	"cg.go group 2964cdde43b89220",
+	"cg.go laplace 320ef7f794a9518d",
+	"heat.go spread c7dcc4c3332af058",
 	"mandelbrot.go escape ccf385ea5cfdbde7",
-	"nbody.go move ac851aa952cceac9",
+	"nbody.go move 807de4992101d39d",
 	"nbody.go root f977bfa997e0a5d4",
 	"stream.go add 7d3d294013c862d6",
 	"stream.go copies 1236abfb2ef1c642",
-	"stream.go inner 8f7735f686d85ba2",
+	"stream.go inner 6a5cf4d887406e7a",
 	"stream.go mul d7b8c97935934ac2",
 	"stream.go nstream 03a7a5f730e66c12",
 	"stream.go scalar 542436a922cb58fe",
 	"stream.go triad e3311b6d5377ab09",
-}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
+}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
 #ifdef HALYARD_FLOAT64
-typedef struct { f64 a[64]; } T_64_f64;
+typedef struct { f64 a[1024]; } T_1024_f64;
 #endif
 FUNCTION i64 go_div_i64(i64 x, i64 y) { i64 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i64)((u64)0 - (u64)x) : y == 0 ? 0 : q; }
+FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 
 KERNEL void k_laplace(i64 h_n, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
 	GO_INT h_j = (GO_INT)INDEX(0);
 	GO_INT h_i = (GO_INT)INDEX(1);
-	if (h_j >= (GO_INT)h_n || h_i >= (GO_INT)h_n) {
-		return;
+	if (h_j < (GO_INT)h_n && h_i < (GO_INT)h_n) {
+		GO_INT h_at = (GO_INT)((GO_UINT)h_i * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j);
+		f32 h_around = 0.0f;
+		if (h_i > 0) {
+			h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at - (GO_UINT)(GO_INT)h_n), h_p_n, 0)];
+		}
+		if (h_i < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+			h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)(GO_INT)h_n), h_p_n, 1)];
+		}
+		if (h_j > 0) {
+			h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at - 1), h_p_n, 2)];
+		}
+		if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+			h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_p_n, 3)];
+		}
+		h_q[GO_AT(h_at, h_q_n, 4)] = 4.0f * h_p[GO_AT(h_at, h_p_n, 4)] - h_around;
 	}
-	GO_INT h_at = (GO_INT)((GO_UINT)h_i * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j);
-	f32 h_around = 0.0f;
-	if (h_i > 0) {
-		h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at - (GO_UINT)(GO_INT)h_n), h_p_n, 0)];
-	}
-	if (h_i < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
-		h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)(GO_INT)h_n), h_p_n, 1)];
-	}
-	if (h_j > 0) {
-		h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at - 1), h_p_n, 2)];
-	}
-	if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
-		h_around = h_around + h_p[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_p_n, 3)];
-	}
-	h_q[GO_AT(h_at, h_q_n, 4)] = 4.0f * h_p[GO_AT(h_at, h_p_n, 4)] - h_around;
 }
 
 KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_64_f32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 64) {
-			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
+	LOCAL T_1024_f32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	i64 h_end = go_div_i64((i64)((u64)((GO_INT)BLOCK(0) + 1) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 5));
 	f32 h_mine = 0.0f;
 	if (GO_EACH) {
-		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 6)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
+		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 6)) + THREAD(0)); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
 			h_mine = h_mine + h_a[GO_AT(((GO_INT)h_i), h_a_n, 7)] * h_b[GO_AT(((GO_INT)h_i), h_b_n, 7)];
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = h_mine;
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 8)]) = h_mine;
 	BARRIER();
-	if (h_me < 8) {
-		GO_ORDERED for (GO_INT h_k = h_me + 8; h_k < 64; h_k += 8) {
-			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 9)]);
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 8)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 8)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 8)]);
 		}
-		GO_ONCE(h_part.a[GO_AT(h_me, 64, 10)]) = h_mine;
+		BARRIER();
 	}
-	BARRIER();
-	if (h_me == 0) {
-		GO_ORDERED for (GO_INT h_k_1 = 1; h_k_1 < 8; h_k_1++) {
-			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k_1, 64, 11)]);
-		}
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 12)] = h_mine;
+	f32 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 9)] = h_all;
 	}
 	GO_LOOPED
 }
@@ -360,13 +348,13 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_x_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
-		h_x[GO_AT(h_i, h_x_n, 13)] = h_x[GO_AT(h_i, h_x_n, 13)] + h_rr[GO_AT(0, h_rr_n, 13)] / h_pq[GO_AT(0, h_pq_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
-		h_r[GO_AT(h_i, h_r_n, 14)] = h_r[GO_AT(h_i, h_r_n, 14)] - h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)] * h_q[GO_AT(h_i, h_q_n, 14)];
+		h_x[GO_AT(h_i, h_x_n, 10)] = h_x[GO_AT(h_i, h_x_n, 10)] + h_rr[GO_AT(0, h_rr_n, 10)] / h_pq[GO_AT(0, h_pq_n, 10)] * h_p[GO_AT(h_i, h_p_n, 10)];
+		h_r[GO_AT(h_i, h_r_n, 11)] = h_r[GO_AT(h_i, h_r_n, 11)] - h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)] * h_q[GO_AT(h_i, h_q_n, 11)];
 	} else {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		if (h_i < (GO_INT)h_x_n) {
-			h_x[GO_AT(h_i, h_x_n, 13)] = h_x[GO_AT(h_i, h_x_n, 13)] + h_rr[GO_AT(0, h_rr_n, 13)] / h_pq[GO_AT(0, h_pq_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
-			h_r[GO_AT(h_i, h_r_n, 14)] = h_r[GO_AT(h_i, h_r_n, 14)] - h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)] * h_q[GO_AT(h_i, h_q_n, 14)];
+			h_x[GO_AT(h_i, h_x_n, 10)] = h_x[GO_AT(h_i, h_x_n, 10)] + h_rr[GO_AT(0, h_rr_n, 10)] / h_pq[GO_AT(0, h_pq_n, 10)] * h_p[GO_AT(h_i, h_p_n, 10)];
+			h_r[GO_AT(h_i, h_r_n, 11)] = h_r[GO_AT(h_i, h_r_n, 11)] - h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)] * h_q[GO_AT(h_i, h_q_n, 11)];
 		}
 	}
 }
@@ -374,11 +362,11 @@ KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, co
 KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_p_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
-		h_p[GO_AT(h_i, h_p_n, 15)] = h_r[GO_AT(h_i, h_r_n, 15)] + h_now[GO_AT(0, h_now_n, 15)] / h_before[GO_AT(0, h_before_n, 15)] * h_p[GO_AT(h_i, h_p_n, 15)];
+		h_p[GO_AT(h_i, h_p_n, 12)] = h_r[GO_AT(h_i, h_r_n, 12)] + h_now[GO_AT(0, h_now_n, 12)] / h_before[GO_AT(0, h_before_n, 12)] * h_p[GO_AT(h_i, h_p_n, 12)];
 	} else {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		if (h_i < (GO_INT)h_p_n) {
-			h_p[GO_AT(h_i, h_p_n, 15)] = h_r[GO_AT(h_i, h_r_n, 15)] + h_now[GO_AT(0, h_now_n, 15)] / h_before[GO_AT(0, h_before_n, 15)] * h_p[GO_AT(h_i, h_p_n, 15)];
+			h_p[GO_AT(h_i, h_p_n, 12)] = h_r[GO_AT(h_i, h_r_n, 12)] + h_now[GO_AT(0, h_now_n, 12)] / h_before[GO_AT(0, h_before_n, 12)] * h_p[GO_AT(h_i, h_p_n, 12)];
 		}
 	}
 }
@@ -386,19 +374,18 @@ KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_
 KERNEL void k_spread(i64 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
 	GO_INT h_j = (GO_INT)INDEX(0);
 	GO_INT h_i = (GO_INT)INDEX(1);
-	if (h_j >= (GO_INT)h_n || h_i >= (GO_INT)h_n) {
-		return;
+	if (h_j < (GO_INT)h_n && h_i < (GO_INT)h_n) {
+		GO_INT h_at = (GO_INT)(((GO_UINT)h_i + 1) * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j);
+		f32 h_left = 0.0f;
+		f32 h_right = 0.0f;
+		if (h_j > 0) {
+			h_left = h_from[GO_AT((GO_INT)((GO_UINT)h_at - 1), h_from_n, 13)];
+		}
+		if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+			h_right = h_from[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_from_n, 14)];
+		}
+		h_to[GO_AT((GO_INT)((GO_UINT)h_i * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j), h_to_n, 15)] = h_from[GO_AT(h_at, h_from_n, 15)] + 0.1f * (h_from[GO_AT((GO_INT)((GO_UINT)h_at - (GO_UINT)(GO_INT)h_n), h_from_n, 15)] + h_from[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)(GO_INT)h_n), h_from_n, 15)] + h_left + h_right - 4.0f * h_from[GO_AT(h_at, h_from_n, 15)]);
 	}
-	GO_INT h_at = (GO_INT)(((GO_UINT)h_i + 1) * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j);
-	f32 h_left = 0.0f;
-	f32 h_right = 0.0f;
-	if (h_j > 0) {
-		h_left = h_from[GO_AT((GO_INT)((GO_UINT)h_at - 1), h_from_n, 16)];
-	}
-	if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
-		h_right = h_from[GO_AT((GO_INT)((GO_UINT)h_at + 1), h_from_n, 17)];
-	}
-	h_to[GO_AT((GO_INT)((GO_UINT)h_i * (GO_UINT)(GO_INT)h_n + (GO_UINT)h_j), h_to_n, 18)] = h_from[GO_AT(h_at, h_from_n, 18)] + 0.1f * (h_from[GO_AT((GO_INT)((GO_UINT)h_at - (GO_UINT)(GO_INT)h_n), h_from_n, 18)] + h_from[GO_AT((GO_INT)((GO_UINT)h_at + (GO_UINT)(GO_INT)h_n), h_from_n, 18)] + h_left + h_right - 4.0f * h_from[GO_AT(h_at, h_from_n, 18)]);
 }
 
 KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
@@ -418,7 +405,7 @@ KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAU
 		h_y = v_3;
 		h_count = (i32)((u32)h_count + 1);
 	}
-	h_out[GO_AT((GO_INT)((GO_UINT)INDEX(1) * (GO_UINT)(GO_INT)h_n + (GO_UINT)INDEX(0)), h_out_n, 19)] = (u16)h_count;
+	h_out[GO_AT((GO_INT)((GO_UINT)INDEX(1) * (GO_UINT)(GO_INT)h_n + (GO_UINT)INDEX(0)), h_out_n, 16)] = (u16)h_count;
 	GO_LOOPED
 }
 
@@ -428,50 +415,49 @@ FUNCTION f32 f_root(f32 h_x) {
 
 KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS) {
 	GO_INT h_i = (GO_INT)INDEX(0);
-	if (h_i >= (GO_INT)h_now_n / 4) {
-		return;
+	if (h_i < (GO_INT)h_now_n / 4) {
+		f32 h_x = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i), h_old_n, 17)];
+		f32 h_y = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 1), h_old_n, 17)];
+		f32 h_z = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 2), h_old_n, 17)];
+		f32 h_ax = 0.0f;
+		f32 h_ay = 0.0f;
+		f32 h_az = 0.0f;
+		GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_old_n; h_k += 4) {
+			f32 h_dx = h_old[GO_AT(h_k, h_old_n, 18)] - h_x;
+			f32 h_dy = h_old[GO_AT(h_k + 1, h_old_n, 18)] - h_y;
+			f32 h_dz = h_old[GO_AT(h_k + 2, h_old_n, 18)] - h_z;
+			f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
+			f32 v_2 = f_root(h_d);
+			f32 h_pull = h_old[GO_AT(h_k + 3, h_old_n, 19)] / (h_d * v_2);
+			f32 v_3 = h_ax + h_dx * h_pull;
+			f32 v_4 = h_ay + h_dy * h_pull;
+			f32 v_5 = h_az + h_dz * h_pull;
+			h_ax = v_3;
+			h_ay = v_4;
+			h_az = v_5;
+		}
+		GO_INT v_6 = (GO_INT)(3 * (GO_UINT)h_i);
+		GO_INT v_7 = (GO_INT)(3 * (GO_UINT)h_i + 1);
+		GO_INT v_8 = (GO_INT)(3 * (GO_UINT)h_i + 2);
+		f32 v_9 = h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i), h_v_n, 20)] + h_ax * h_dt;
+		f32 v_10 = h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 1), h_v_n, 20)] + h_ay * h_dt;
+		f32 v_11 = h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 2), h_v_n, 20)] + h_az * h_dt;
+		GO_ONCE(h_v[GO_AT(v_6, h_v_n, 20)]) = v_9;
+		GO_ONCE(h_v[GO_AT(v_7, h_v_n, 20)]) = v_10;
+		GO_ONCE(h_v[GO_AT(v_8, h_v_n, 20)]) = v_11;
+		GO_INT v_12 = (GO_INT)(4 * (GO_UINT)h_i);
+		GO_INT v_13 = (GO_INT)(4 * (GO_UINT)h_i + 1);
+		GO_INT v_14 = (GO_INT)(4 * (GO_UINT)h_i + 2);
+		GO_INT v_15 = (GO_INT)(4 * (GO_UINT)h_i + 3);
+		f32 v_16 = h_x + h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i), h_v_n, 21)] * h_dt;
+		f32 v_17 = h_y + h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 1), h_v_n, 21)] * h_dt;
+		f32 v_18 = h_z + h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 2), h_v_n, 21)] * h_dt;
+		f32 v_19 = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 3), h_old_n, 21)];
+		GO_ONCE(h_now[GO_AT(v_12, h_now_n, 21)]) = v_16;
+		GO_ONCE(h_now[GO_AT(v_13, h_now_n, 21)]) = v_17;
+		GO_ONCE(h_now[GO_AT(v_14, h_now_n, 21)]) = v_18;
+		GO_ONCE(h_now[GO_AT(v_15, h_now_n, 21)]) = v_19;
 	}
-	f32 h_x = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i), h_old_n, 20)];
-	f32 h_y = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 1), h_old_n, 20)];
-	f32 h_z = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 2), h_old_n, 20)];
-	f32 h_ax = 0.0f;
-	f32 h_ay = 0.0f;
-	f32 h_az = 0.0f;
-	GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_old_n; h_k += 4) {
-		f32 h_dx = h_old[GO_AT(h_k, h_old_n, 21)] - h_x;
-		f32 h_dy = h_old[GO_AT(h_k + 1, h_old_n, 21)] - h_y;
-		f32 h_dz = h_old[GO_AT(h_k + 2, h_old_n, 21)] - h_z;
-		f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
-		f32 v_2 = f_root(h_d);
-		f32 h_pull = h_old[GO_AT(h_k + 3, h_old_n, 22)] / (h_d * v_2);
-		f32 v_3 = h_ax + h_dx * h_pull;
-		f32 v_4 = h_ay + h_dy * h_pull;
-		f32 v_5 = h_az + h_dz * h_pull;
-		h_ax = v_3;
-		h_ay = v_4;
-		h_az = v_5;
-	}
-	GO_INT v_6 = (GO_INT)(3 * (GO_UINT)h_i);
-	GO_INT v_7 = (GO_INT)(3 * (GO_UINT)h_i + 1);
-	GO_INT v_8 = (GO_INT)(3 * (GO_UINT)h_i + 2);
-	f32 v_9 = h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i), h_v_n, 23)] + h_ax * h_dt;
-	f32 v_10 = h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 1), h_v_n, 23)] + h_ay * h_dt;
-	f32 v_11 = h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 2), h_v_n, 23)] + h_az * h_dt;
-	GO_ONCE(h_v[GO_AT(v_6, h_v_n, 23)]) = v_9;
-	GO_ONCE(h_v[GO_AT(v_7, h_v_n, 23)]) = v_10;
-	GO_ONCE(h_v[GO_AT(v_8, h_v_n, 23)]) = v_11;
-	GO_INT v_12 = (GO_INT)(4 * (GO_UINT)h_i);
-	GO_INT v_13 = (GO_INT)(4 * (GO_UINT)h_i + 1);
-	GO_INT v_14 = (GO_INT)(4 * (GO_UINT)h_i + 2);
-	GO_INT v_15 = (GO_INT)(4 * (GO_UINT)h_i + 3);
-	f32 v_16 = h_x + h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i), h_v_n, 24)] * h_dt;
-	f32 v_17 = h_y + h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 1), h_v_n, 24)] * h_dt;
-	f32 v_18 = h_z + h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 2), h_v_n, 24)] * h_dt;
-	f32 v_19 = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 3), h_old_n, 24)];
-	GO_ONCE(h_now[GO_AT(v_12, h_now_n, 24)]) = v_16;
-	GO_ONCE(h_now[GO_AT(v_13, h_now_n, 24)]) = v_17;
-	GO_ONCE(h_now[GO_AT(v_14, h_now_n, 24)]) = v_18;
-	GO_ONCE(h_now[GO_AT(v_15, h_now_n, 24)]) = v_19;
 	GO_LOOPED
 }
 #ifdef HALYARD_FLOAT64
@@ -479,11 +465,11 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 KERNEL void k_copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_c_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
-		h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)];
+		h_c[GO_AT(h_i, h_c_n, 22)] = h_a[GO_AT(h_i, h_a_n, 22)];
 	} else {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		if (h_i < (GO_INT)h_c_n) {
-			h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)];
+			h_c[GO_AT(h_i, h_c_n, 22)] = h_a[GO_AT(h_i, h_a_n, 22)];
 		}
 	}
 }
@@ -491,11 +477,11 @@ KERNEL void k_copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_
 KERNEL void k_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_b_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
-		h_b[GO_AT(h_i, h_b_n, 26)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
+		h_b[GO_AT(h_i, h_b_n, 23)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 23)];
 	} else {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		if (h_i < (GO_INT)h_b_n) {
-			h_b[GO_AT(h_i, h_b_n, 26)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
+			h_b[GO_AT(h_i, h_b_n, 23)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 23)];
 		}
 	}
 }
@@ -503,11 +489,11 @@ KERNEL void k_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n G
 KERNEL void k_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_c_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
-		h_c[GO_AT(h_i, h_c_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + h_b[GO_AT(h_i, h_b_n, 27)];
+		h_c[GO_AT(h_i, h_c_n, 24)] = h_a[GO_AT(h_i, h_a_n, 24)] + h_b[GO_AT(h_i, h_b_n, 24)];
 	} else {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		if (h_i < (GO_INT)h_c_n) {
-			h_c[GO_AT(h_i, h_c_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + h_b[GO_AT(h_i, h_b_n, 27)];
+			h_c[GO_AT(h_i, h_c_n, 24)] = h_a[GO_AT(h_i, h_a_n, 24)] + h_b[GO_AT(h_i, h_b_n, 24)];
 		}
 	}
 }
@@ -515,11 +501,11 @@ KERNEL void k_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h
 KERNEL void k_triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_a_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
-		h_a[GO_AT(h_i, h_a_n, 28)] = h_b[GO_AT(h_i, h_b_n, 28)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 28)];
+		h_a[GO_AT(h_i, h_a_n, 25)] = h_b[GO_AT(h_i, h_b_n, 25)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 25)];
 	} else {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		if (h_i < (GO_INT)h_a_n) {
-			h_a[GO_AT(h_i, h_a_n, 28)] = h_b[GO_AT(h_i, h_b_n, 28)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 28)];
+			h_a[GO_AT(h_i, h_a_n, 25)] = h_b[GO_AT(h_i, h_b_n, 25)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 25)];
 		}
 	}
 }
@@ -527,42 +513,38 @@ KERNEL void k_triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n
 KERNEL void k_nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_a_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
-		h_a[GO_AT(h_i, h_a_n, 29)] = h_a[GO_AT(h_i, h_a_n, 29)] + (h_b[GO_AT(h_i, h_b_n, 29)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 29)]);
+		h_a[GO_AT(h_i, h_a_n, 26)] = h_a[GO_AT(h_i, h_a_n, 26)] + (h_b[GO_AT(h_i, h_b_n, 26)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 26)]);
 	} else {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		if (h_i < (GO_INT)h_a_n) {
-			h_a[GO_AT(h_i, h_a_n, 29)] = h_a[GO_AT(h_i, h_a_n, 29)] + (h_b[GO_AT(h_i, h_b_n, 29)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 29)]);
+			h_a[GO_AT(h_i, h_a_n, 26)] = h_a[GO_AT(h_i, h_a_n, 26)] + (h_b[GO_AT(h_i, h_b_n, 26)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 26)]);
 		}
 	}
 }
 
 KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_64_f64 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 64) {
-			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-				f64 v_zero = (f64)0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_end = go_div_i64((i64)((u64)((GO_INT)BLOCK(0) + 1) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 30));
+	LOCAL T_1024_f64 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_end = go_div_i64((i64)((u64)((GO_INT)BLOCK(0) + 1) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 27));
 	f64 h_mine = 0.0;
 	if (GO_EACH) {
-		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 31)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
-			h_mine = h_mine + h_a[GO_AT(((GO_INT)h_i), h_a_n, 32)] * h_b[GO_AT(((GO_INT)h_i), h_b_n, 32)];
+		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 28)) + THREAD(0)); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
+			h_mine = h_mine + h_a[GO_AT(((GO_INT)h_i), h_a_n, 29)] * h_b[GO_AT(((GO_INT)h_i), h_b_n, 29)];
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 33)]) = h_mine;
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 30)]) = h_mine;
 	BARRIER();
-	if (h_me == 0) {
-		GO_ORDERED for (GO_INT h_k = 1; h_k < 64; h_k++) {
-			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 34)]);
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 30)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 30)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 30)]);
 		}
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 35)] = h_mine;
+		BARRIER();
+	}
+	f64 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 31)] = h_all;
 	}
 	GO_LOOPED
 }
@@ -786,16 +768,16 @@ func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 
 // dotFootprint is the Footprint.Of of dot.
 func dotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
-	at := grid.Only(v[1])
-	at1 := grid.Blocks(box, 0)
-	at2 := at.Times(at1)
-	i := me.Plus(at2.Over(grid.Between(1, 2147483647))).Steps(grid.Only(64), at2.Plus(at).Over(grid.Between(1, 2147483647)))
-	at3 := at1.When(me.And(grid.Only(0)))
-	span := at3.Span(v[5])
+	at := grid.Locals(box, 0)
+	at1 := grid.Only(v[1])
+	at2 := grid.Blocks(box, 0)
+	at3 := at1.Times(at2)
+	i := at.Plus(at3.Over(grid.Between(1, 2147483647))).Steps(grid.Only(64), at3.Plus(at1).Over(grid.Between(1, 2147483647)))
+	at4 := at2.When(at.And(grid.Only(0)))
+	span := at4.Span(v[5])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
 	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at4)}
 }
 
 // advanceFootprint is the Footprint.Of of advance.
@@ -912,16 +894,16 @@ func nstreamFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 
 // innerFootprint is the Footprint.Of of inner.
 func innerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
-	at := grid.Only(v[1])
-	at1 := grid.Blocks(box, 0)
-	at2 := at.Times(at1)
-	i := me.Plus(at2.Over(grid.Between(1, 2147483647))).Steps(grid.Only(64), at2.Plus(at).Over(grid.Between(1, 2147483647)))
-	at3 := at1.When(me.And(grid.Only(0)))
-	span := at3.Span(v[5])
+	at := grid.Locals(box, 0)
+	at1 := grid.Only(v[1])
+	at2 := grid.Blocks(box, 0)
+	at3 := at1.Times(at2)
+	i := at.Plus(at3.Over(grid.Between(1, 2147483647))).Steps(grid.Only(64), at3.Plus(at1).Over(grid.Between(1, 2147483647)))
+	at4 := at2.When(at.And(grid.Only(0)))
+	span := at4.Span(v[5])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
 	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at4)}
 }
 
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -942,7 +924,6 @@ func laplaceRow(r grid.Row, n int, p []float32, q grid.Out[float32]) {
 	if from >= to {
 		from = end // none
 	}
-threads:
 	for x := r.First(); x < end; x++ {
 		if x == from {
 			count := to - from
@@ -952,54 +933,49 @@ threads:
 			p3 := p[from+n*r.Y+1:][:count]
 			q4 := q[from+n*r.Y:][:count]
 			p5 := p[from+n*r.Y:][:count]
-		within:
 			for at_ := range count {
 				x := from + at_
 				_ = x
-//line cg.go:18
-				j, i := x, r.Y
-				if (false && j >= n) || (false && i >= n) {
-					continue within
+//line cg.go:15
+				if j, i := x, r.Y; (true || j < n) && (true || i < n) {
+					at, around := i*n+j, float32(0)
+					if i > 0 {
+						around += p0[grid.At(at_, at-n)]
+					}
+					if i < n-1 {
+						around += p1[grid.At(at_, at+n)]
+					}
+					if j > 0 {
+						around += p2[grid.At(at_, at-1)]
+					}
+					if j < n-1 {
+						around += p3[grid.At(at_, at+1)]
+					}
+					q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
 				}
-				at, around := i*n+j, float32(0)
-				if i > 0 {
-					around += p0[grid.At(at_, at-n)]
-				}
-				if i < n-1 {
-					around += p1[grid.At(at_, at+n)]
-				}
-				if j > 0 {
-					around += p2[grid.At(at_, at-1)]
-				}
-				if j < n-1 {
-					around += p3[grid.At(at_, at+1)]
-				}
-				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:979
+//line main_kernels.go:957
 			}
 			x = to - 1
 			continue
 		}
-//line cg.go:18
-		j, i := x, r.Y
-		if j >= n || i >= n {
-			continue threads
+//line cg.go:15
+		if j, i := x, r.Y; j < n && i < n {
+			at, around := i*n+j, float32(0)
+			if i > 0 {
+				around += p[at-n]
+			}
+			if i < n-1 {
+				around += p[at+n]
+			}
+			if j > 0 {
+				around += p[at-1]
+			}
+			if j < n-1 {
+				around += p[at+1]
+			}
+			q[at] = 4*p[at] - around
 		}
-		at, around := i*n+j, float32(0)
-		if i > 0 {
-			around += p[at-n]
-		}
-		if i < n-1 {
-			around += p[at+n]
-		}
-		if j > 0 {
-			around += p[at-1]
-		}
-		if j < n-1 {
-			around += p[at+1]
-		}
-		q[at] = 4*p[at] - around
-//line main_kernels.go:1003
+//line main_kernels.go:979
 	}
 }
 
@@ -1014,14 +990,16 @@ var dotPhasesPool grid.Pool[dotPhasesKept]
 //
 //go:noinline
 func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32]) {
-	var part_ [64]float32
-	part := &part_
+	var values_ [1024]float32
+	values := &values_
 	held := dotPhasesPool.Take(1)
 	kept := &(*held)[0]
-	threads_ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
-	if len(kept.mine) < threads_ {
-		kept.mine = make([]float32, threads_)
+	threads__ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	if len(kept.mine) < threads__ {
+		kept.mine = make([]float32, threads__)
 	}
+	threads := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	_ = threads
 	end := (int(b_.Index[0]) + 1) * len(a) / int(b_.Grid[0])
 	_ = end
 	for tz := range int(b_.Size[2]) {
@@ -1031,9 +1009,9 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 			if dotPhase1Vectors == nil || !dotPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
-//line cg.go:43
-					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1037
+//line cg.go:37
+					_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
+//line main_kernels.go:1015
 					mines[tx] = mine
 				}
 			}
@@ -1042,8 +1020,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 	{
 		tx, ty, tz := 0, 0, 0 // of the first thread
 		_, _, _ = tx, ty, tz
-		me := tx
-		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+me, end, int(64)
+		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+tx, end, int(64)
 		from, to := round, stop
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
@@ -1064,10 +1041,10 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 							mine := mines[tx]
 							_ = mine
 							{
-//line cg.go:45
+//line cg.go:39
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1071
+//line main_kernels.go:1048
 							mines[tx] = mine
 						}
 					}
@@ -1080,14 +1057,13 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
 					for tx := range count__ {
 						_, _, _ = tx, ty, tz
-						me := tx
 						mine := mines[tx]
 						_ = mine
-//line cg.go:44
-						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
+//line cg.go:38
+						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + tx; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1091
+//line main_kernels.go:1067
 						mines[tx] = mine
 					}
 				}
@@ -1098,57 +1074,38 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if dotPhase3Vectors == nil || !dotPhase3Vectors(grid.Lent(part[:]), mines, count___) {
+			if dotPhase3Vectors == nil || !dotPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), grid.Lent(values[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
-					me := tx
+					rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
 					mine := mines[tx]
 					_ = mine
-//line cg.go:47
-					part[me] = mine
-//line main_kernels.go:1110
+//line cg.go:41
+					values[rank] = mine
+//line main_kernels.go:1086
 				}
 			}
 		}
 	}
-	for tz := range int(b_.Size[2]) {
-		for ty := range int(b_.Size[1]) {
-			count____ := min(int(b_.Size[0]), max((few)-0, 0))
-			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count____]
-			for tx := range count____ {
-				_, _, _ = tx, ty, tz
-				me := tx
-				mine := mines[tx]
-				_ = mine
-				{
-//line cg.go:50
-					for k := me + few; k < group; k += few {
-						mine += part[k]
-					}
-					part[me] = mine
-				}
-//line main_kernels.go:1131
-				mines[tx] = mine
-			}
+	for n2 := threads; n2 > 1; n2 -= n2 / 2 {
+		for i2 := 0; i2 < n2/2; i2++ {
+			values[i2] = values[2*i2] + values[2*i2+1]
+		}
+		if n2&1 != 0 {
+			values[n2/2] = values[n2-1]
 		}
 	}
+	all := values[0]
+	_ = all
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			count_____ := min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0))
-			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_____]
-			for tx := range count_____ {
+			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
-				me := tx
-				mine := mines[tx]
-				_ = mine
-//line cg.go:56
-				if me == 0 {
-					for k := 1; k < few; k++ {
-						mine += part[k]
-					}
-					sums[int(b_.Index[0])] = mine
+//line cg.go:42
+				if tx == 0 {
+					sums[int(b_.Index[0])] = all
 				}
-//line main_kernels.go:1152
+//line main_kernels.go:1109
 			}
 		}
 	}
@@ -1178,22 +1135,22 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			for at := range count {
 				x_ := from + at
 				_ = x_
-//line cg.go:66
+//line cg.go:49
 				if i := x_; true || i < len(x) {
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1187
+//line main_kernels.go:1144
 			}
 			x_ = to - 1
 			continue
 		}
-//line cg.go:66
+//line cg.go:49
 		if i := x_; i < len(x) {
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1197
+//line main_kernels.go:1154
 	}
 }
 
@@ -1218,40 +1175,40 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				{
 					x := from + at
 					_ = x
-//line cg.go:74
+//line cg.go:57
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1226
+//line main_kernels.go:1183
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line cg.go:74
+//line cg.go:57
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1236
+//line main_kernels.go:1193
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line cg.go:74
+//line cg.go:57
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1246
+//line main_kernels.go:1203
 			}
 			x = to - 1
 			continue
 		}
-//line cg.go:74
+//line cg.go:57
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1255
+//line main_kernels.go:1212
 	}
 }
 
@@ -1273,7 +1230,6 @@ func spreadRow(r grid.Row, n int, from []float32, to grid.Out[float32]) {
 	if from_ >= to_ {
 		from_ = end // none
 	}
-threads:
 	for x := r.First(); x < end; x++ {
 		if x == from_ {
 			count := to_ - from_
@@ -1283,42 +1239,37 @@ threads:
 			from3 := from[from_+n*r.Y+n:][:count]
 			from4 := from[from_+n*r.Y:][:count]
 			from5 := from[from_+n*r.Y+2*n:][:count]
-		within:
 			for at_ := range count {
 				x := from_ + at_
 				_ = x
 //line heat.go:12
-				j, i := x, r.Y
-				if (false && j >= n) || (false && i >= n) {
-					continue within
+				if j, i := x, r.Y; (true || j < n) && (true || i < n) {
+					at, left, right := (i+1)*n+j, float32(0), float32(0)
+					if j > 0 {
+						left = from0[grid.At(at_, at-1)]
+					}
+					if j < n-1 {
+						right = from1[grid.At(at_, at+1)]
+					}
+					to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
 				}
-				at, left, right := (i+1)*n+j, float32(0), float32(0)
-				if j > 0 {
-					left = from0[grid.At(at_, at-1)]
-				}
-				if j < n-1 {
-					right = from1[grid.At(at_, at+1)]
-				}
-				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1304
+//line main_kernels.go:1257
 			}
 			x = to_ - 1
 			continue
 		}
 //line heat.go:12
-		j, i := x, r.Y
-		if j >= n || i >= n {
-			continue threads
+		if j, i := x, r.Y; j < n && i < n {
+			at, left, right := (i+1)*n+j, float32(0), float32(0)
+			if j > 0 {
+				left = from[at-1]
+			}
+			if j < n-1 {
+				right = from[at+1]
+			}
+			to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
 		}
-		at, left, right := (i+1)*n+j, float32(0), float32(0)
-		if j > 0 {
-			left = from[at-1]
-		}
-		if j < n-1 {
-			right = from[at+1]
-		}
-		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1322
+//line main_kernels.go:1273
 	}
 }
 
@@ -1344,7 +1295,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1348
+//line main_kernels.go:1299
 	}
 }
 
@@ -1353,23 +1304,20 @@ threads:
 //go:noinline
 func moveRow(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[float32]) {
 	end := min(r.End, (len(now) / int(4)))
-threads:
 	for x_ := r.First(); x_ < end; x_++ {
 //line nbody.go:16
-		i := x_
-		if i >= len(now)/4 {
-			continue threads
+		if i := x_; i < len(now)/4 {
+			x, y, z, ax, ay, az := old[4*i], old[4*i+1], old[4*i+2], float32(0), float32(0), float32(0)
+			for k := 0; k < len(old); k += 4 {
+				dx, dy, dz := old[k]-x, old[k+1]-y, old[k+2]-z
+				d := dx*dx + dy*dy + dz*dz + 0.01
+				pull := old[k+3] / (d * root(d))
+				ax, ay, az = ax+dx*pull, ay+dy*pull, az+dz*pull
+			}
+			v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
+			now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
 		}
-		x, y, z, ax, ay, az := old[4*i], old[4*i+1], old[4*i+2], float32(0), float32(0), float32(0)
-		for k := 0; k < len(old); k += 4 {
-			dx, dy, dz := old[k]-x, old[k+1]-y, old[k+2]-z
-			d := dx*dx + dy*dy + dz*dz + 0.01
-			pull := old[k+3] / (d * root(d))
-			ax, ay, az = ax+dx*pull, ay+dy*pull, az+dz*pull
-		}
-		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
-		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1373
+//line main_kernels.go:1321
 	}
 }
 
@@ -1394,40 +1342,40 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				{
 					x := from + at
 					_ = x
-//line stream.go:15
+//line stream.go:16
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1402
+//line main_kernels.go:1350
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line stream.go:15
+//line stream.go:16
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1412
+//line main_kernels.go:1360
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line stream.go:15
+//line stream.go:16
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1422
+//line main_kernels.go:1370
 			}
 			x = to - 1
 			continue
 		}
-//line stream.go:15
+//line stream.go:16
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1431
+//line main_kernels.go:1379
 	}
 }
 
@@ -1452,40 +1400,40 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				{
 					x := from + at
 					_ = x
-//line stream.go:22
+//line stream.go:23
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1460
+//line main_kernels.go:1408
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line stream.go:22
+//line stream.go:23
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1470
+//line main_kernels.go:1418
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line stream.go:22
+//line stream.go:23
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1480
+//line main_kernels.go:1428
 			}
 			x = to - 1
 			continue
 		}
-//line stream.go:22
+//line stream.go:23
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1489
+//line main_kernels.go:1437
 	}
 }
 
@@ -1512,40 +1460,40 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				{
 					x := from + at
 					_ = x
-//line stream.go:29
+//line stream.go:30
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1520
+//line main_kernels.go:1468
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line stream.go:29
+//line stream.go:30
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1530
+//line main_kernels.go:1478
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line stream.go:29
+//line stream.go:30
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1540
+//line main_kernels.go:1488
 			}
 			x = to - 1
 			continue
 		}
-//line stream.go:29
+//line stream.go:30
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1549
+//line main_kernels.go:1497
 	}
 }
 
@@ -1572,40 +1520,40 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				{
 					x := from + at
 					_ = x
-//line stream.go:36
+//line stream.go:37
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1580
+//line main_kernels.go:1528
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line stream.go:36
+//line stream.go:37
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1590
+//line main_kernels.go:1538
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line stream.go:36
+//line stream.go:37
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1600
+//line main_kernels.go:1548
 			}
 			x = to - 1
 			continue
 		}
-//line stream.go:36
+//line stream.go:37
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1609
+//line main_kernels.go:1557
 	}
 }
 
@@ -1632,40 +1580,40 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				{
 					x := from + at
 					_ = x
-//line stream.go:43
+//line stream.go:44
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1640
+//line main_kernels.go:1588
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line stream.go:43
+//line stream.go:44
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1650
+//line main_kernels.go:1598
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line stream.go:43
+//line stream.go:44
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1660
+//line main_kernels.go:1608
 			}
 			x = to - 1
 			continue
 		}
-//line stream.go:43
+//line stream.go:44
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1669
+//line main_kernels.go:1617
 	}
 }
 
@@ -1680,14 +1628,16 @@ var innerPhasesPool grid.Pool[innerPhasesKept]
 //
 //go:noinline
 func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float64]) {
-	var part_ [64]float64
-	part := &part_
+	var values_ [1024]float64
+	values := &values_
 	held := innerPhasesPool.Take(1)
 	kept := &(*held)[0]
-	threads_ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
-	if len(kept.mine) < threads_ {
-		kept.mine = make([]float64, threads_)
+	threads__ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	if len(kept.mine) < threads__ {
+		kept.mine = make([]float64, threads__)
 	}
+	threads := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	_ = threads
 	end := (int(b_.Index[0]) + 1) * len(a) / int(b_.Grid[0])
 	_ = end
 	for tz := range int(b_.Size[2]) {
@@ -1698,8 +1648,8 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 //line stream.go:53
-					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1703
+					_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
+//line main_kernels.go:1653
 					mines[tx] = mine
 				}
 			}
@@ -1708,8 +1658,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 	{
 		tx, ty, tz := 0, 0, 0 // of the first thread
 		_, _, _ = tx, ty, tz
-		me := tx
-		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+me, end, int(64)
+		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+tx, end, int(64)
 		from, to := round, stop
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
@@ -1733,7 +1682,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1737
+//line main_kernels.go:1686
 							mines[tx] = mine
 						}
 					}
@@ -1746,14 +1695,13 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
 					for tx := range count__ {
 						_, _, _ = tx, ty, tz
-						me := tx
 						mine := mines[tx]
 						_ = mine
 //line stream.go:54
-						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
+						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + tx; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1757
+//line main_kernels.go:1705
 						mines[tx] = mine
 					}
 				}
@@ -1764,36 +1712,38 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if innerPhase3Vectors == nil || !innerPhase3Vectors(grid.Lent(part[:]), mines, count___) {
+			if innerPhase3Vectors == nil || !innerPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), grid.Lent(values[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
-					me := tx
+					rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
 					mine := mines[tx]
 					_ = mine
 //line stream.go:57
-					part[me] = mine
-//line main_kernels.go:1776
+					values[rank] = mine
+//line main_kernels.go:1724
 				}
 			}
 		}
 	}
+	for n2 := threads; n2 > 1; n2 -= n2 / 2 {
+		for i2 := 0; i2 < n2/2; i2++ {
+			values[i2] = values[2*i2] + values[2*i2+1]
+		}
+		if n2&1 != 0 {
+			values[n2/2] = values[n2-1]
+		}
+	}
+	all := values[0]
+	_ = all
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			count____ := min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0))
-			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count____]
-			for tx := range count____ {
+			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
-				me := tx
-				mine := mines[tx]
-				_ = mine
-//line stream.go:59
-				if me == 0 {
-					for k := 1; k < group; k++ {
-						mine += part[k]
-					}
-					sums[int(b_.Index[0])] = mine
+//line stream.go:58
+				if tx == 0 {
+					sums[int(b_.Index[0])] = all
 				}
-//line main_kernels.go:1797
+//line main_kernels.go:1747
 			}
 		}
 	}
@@ -1815,8 +1765,8 @@ var (
 	nstreamVectors     func(grid.Row, []float64, []float64, []float64) grid.Row
 	dotPhase1Vectors   func(int, int, int, []float32, []float32, int) bool
 	dotPhase2Vectors   func(int, []float32, []float32, []float32, int, int, int) int
-	dotPhase3Vectors   func([]float32, []float32, int) bool
+	dotPhase3Vectors   func(int, int, int, int, []float32, []float32, int) bool
 	innerPhase1Vectors func(int, int, int, []float64, []float64, int) bool
 	innerPhase2Vectors func(int, []float64, []float64, []float64, int, int, int) int
-	innerPhase3Vectors func([]float64, []float64, int) bool
+	innerPhase3Vectors func(int, int, int, int, []float64, []float64, int) bool
 )

@@ -71,7 +71,7 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line cg.go:22
+//line cg.go:16
 			around := c1
 			if i > 0 {
 				around = around.Add(lanes.Load[simd.Float32s](&p0[at]))
@@ -79,11 +79,11 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 			if i < (n - 1) {
 				around = around.Add(lanes.Load[simd.Float32s](&p1[at]))
 			}
-//line cg.go:30
+//line cg.go:24
 			around = around.Add(lanes.Load[simd.Float32s](&p2[at]))
-//line cg.go:33
+//line cg.go:27
 			around = around.Add(lanes.Load[simd.Float32s](&p3[at]))
-//line cg.go:35
+//line cg.go:29
 			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p4[at])).Sub(around), &q5[at])
 //line main_kernels_simd.go:89
 		}
@@ -120,7 +120,7 @@ func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float
 	all0 := simd.BroadcastFloat32s((rr[0] / pq[0]))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line cg.go:67
+//line cg.go:50
 		lanes.Store(lanes.Load[simd.Float32s](&x0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &x0[at])
 		lanes.Store(lanes.Load[simd.Float32s](&r2[at]).Sub(all0.Mul(lanes.Load[simd.Float32s](&q3[at]))), &r2[at])
 //line main_kernels_simd.go:127
@@ -149,7 +149,7 @@ func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before [
 	all0 := simd.BroadcastFloat32s((now[0] / before[0]))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line cg.go:75
+//line cg.go:58
 		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
 //line main_kernels_simd.go:155
 	}
@@ -193,15 +193,15 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line heat.go:16
+//line heat.go:13
 			left := c1
-//line heat.go:16
+//line heat.go:13
 			right := c1
-//line heat.go:18
+//line heat.go:15
 			left = lanes.Load[simd.Float32s](&from0[at])
-//line heat.go:21
+//line heat.go:18
 			right = lanes.Load[simd.Float32s](&from1[at])
-//line heat.go:23
+//line heat.go:20
 			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
 //line main_kernels_simd.go:207
 		}
@@ -317,86 +317,86 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line nbody.go:20
+//line nbody.go:17
 		x_2 := lanes.GatherFloat32s(old, 4*x+0, 4)
-//line nbody.go:20
+//line nbody.go:17
 		y := lanes.GatherFloat32s(old, 4*x+1, 4)
-//line nbody.go:20
+//line nbody.go:17
 		z := lanes.GatherFloat32s(old, 4*x+2, 4)
-//line nbody.go:20
+//line nbody.go:17
 		ax := c0
-//line nbody.go:20
+//line nbody.go:17
 		ay := c0
-//line nbody.go:20
+//line nbody.go:17
 		az := c0
 		for k := 0; k < len(old); k += 4 {
 			dx := simd.BroadcastFloat32s(old[k]).Sub(x_2)
-//line nbody.go:22
+//line nbody.go:19
 			i := (k + 1)
-//line nbody.go:22
+//line nbody.go:19
 			if uint(i) >= uint(len(old)) {
-//line nbody.go:22
+//line nbody.go:19
 				return r.From(from + at) // the row's loop tells
 			}
-//line nbody.go:22
+//line nbody.go:19
 			dy := simd.BroadcastFloat32s(old[i]).Sub(y)
-//line nbody.go:22
+//line nbody.go:19
 			i_2 := (k + 2)
-//line nbody.go:22
+//line nbody.go:19
 			if uint(i_2) >= uint(len(old)) {
-//line nbody.go:22
+//line nbody.go:19
 				return r.From(from + at) // the row's loop tells
 			}
-//line nbody.go:22
+//line nbody.go:19
 			dz := simd.BroadcastFloat32s(old[i_2]).Sub(z)
 			d := dx.Mul(dx).Add(dy.Mul(dy)).Add(dz.Mul(dz)).Add(c1)
 			v_2 := d.Sqrt()
-//line nbody.go:24
+//line nbody.go:21
 			i_3 := (k + 3)
-//line nbody.go:24
+//line nbody.go:21
 			if uint(i_3) >= uint(len(old)) {
-//line nbody.go:24
+//line nbody.go:21
 				return r.From(from + at) // the row's loop tells
 			}
-//line nbody.go:24
+//line nbody.go:21
 			pull := simd.BroadcastFloat32s(old[i_3]).Div(d.Mul(v_2))
 			v_3 := ax.Add(dx.Mul(pull))
-//line nbody.go:25
+//line nbody.go:22
 			v_4 := ay.Add(dy.Mul(pull))
-//line nbody.go:25
+//line nbody.go:22
 			v_5 := az.Add(dz.Mul(pull))
-//line nbody.go:25
+//line nbody.go:22
 			ax = v_3
-//line nbody.go:25
+//line nbody.go:22
 			ay = v_4
-//line nbody.go:25
+//line nbody.go:22
 			az = v_5
 		}
 		v_9 := lanes.GatherFloat32s(v, 3*x+0, 3).Add(ax.Mul(all2))
-//line nbody.go:27
+//line nbody.go:24
 		v_10 := lanes.GatherFloat32s(v, 3*x+1, 3).Add(ay.Mul(all2))
-//line nbody.go:27
+//line nbody.go:24
 		v_11 := lanes.GatherFloat32s(v, 3*x+2, 3).Add(az.Mul(all2))
-//line nbody.go:27
+//line nbody.go:24
 		lanes.ScatterFloat32s(v_9, lanes.All32(), v, 3*x+0, 3)
-//line nbody.go:27
+//line nbody.go:24
 		lanes.ScatterFloat32s(v_10, lanes.All32(), v, 3*x+1, 3)
-//line nbody.go:27
+//line nbody.go:24
 		lanes.ScatterFloat32s(v_11, lanes.All32(), v, 3*x+2, 3)
 		v_16 := x_2.Add(lanes.GatherFloat32s(v, 3*x+0, 3).Mul(all2))
-//line nbody.go:28
+//line nbody.go:25
 		v_17 := y.Add(lanes.GatherFloat32s(v, 3*x+1, 3).Mul(all2))
-//line nbody.go:28
+//line nbody.go:25
 		v_18 := z.Add(lanes.GatherFloat32s(v, 3*x+2, 3).Mul(all2))
-//line nbody.go:28
+//line nbody.go:25
 		v_19 := lanes.GatherFloat32s(old, 4*x+3, 4)
-//line nbody.go:28
+//line nbody.go:25
 		lanes.ScatterFloat32s(v_16, lanes.All32(), now, 4*x+0, 4)
-//line nbody.go:28
+//line nbody.go:25
 		lanes.ScatterFloat32s(v_17, lanes.All32(), now, 4*x+1, 4)
-//line nbody.go:28
+//line nbody.go:25
 		lanes.ScatterFloat32s(v_18, lanes.All32(), now, 4*x+2, 4)
-//line nbody.go:28
+//line nbody.go:25
 		lanes.ScatterFloat32s(v_19, lanes.All32(), now, 4*x+3, 4)
 //line main_kernels_simd.go:402
 	}
@@ -424,7 +424,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:16
+//line stream.go:17
 			lanes.Store(lanes.Load[simd.Float64s](&a0[at]), &c1[at])
 //line main_kernels_simd.go:430
 		}
@@ -458,7 +458,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:23
+//line stream.go:24
 			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](&c0[at])), &b1[at])
 //line main_kernels_simd.go:464
 		}
@@ -493,7 +493,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:30
+//line stream.go:31
 			lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at])), &c2[at])
 //line main_kernels_simd.go:499
 		}
@@ -529,7 +529,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:37
+//line stream.go:38
 			lanes.Store(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at]))), &a2[at])
 //line main_kernels_simd.go:535
 		}
@@ -564,7 +564,7 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	c0 := simd.BroadcastFloat64s(0.4)
 	at := 0
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:44
+//line stream.go:45
 		lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c2[at])))), &a0[at])
 //line main_kernels_simd.go:570
 	}
@@ -583,7 +583,7 @@ func dotPhase1Lanes(indexX int, gridX int, end int, a []float32, mines []float32
 	mines0 := mines[0:][:to]
 	c2 := simd.BroadcastFloat32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line cg.go:43
+//line cg.go:37
 		lanes.Store(c2, &mines0[at])
 //line main_kernels_simd.go:589
 	}
@@ -601,11 +601,11 @@ func dotPhase2Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 		a1 := a[round:][:to]
 		b2 := b[round:][:to]
 		for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line cg.go:45
+//line cg.go:39
 			mine := lanes.Load[simd.Float32s](&mines0[at])
-//line cg.go:45
+//line cg.go:39
 			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
-//line cg.go:45
+//line cg.go:39
 			lanes.Store(mine, &mines0[at])
 //line main_kernels_simd.go:611
 		}
@@ -615,21 +615,21 @@ func dotPhase2Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 }
 
 // dotPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func dotPhase3Lanes(part []float32, mines []float32, count int) bool {
+func dotPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mines []float32, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(mines))
-	from, to = grid.Within(from, to, 0, len(part))
+	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
 	mines0 := mines[0:][:to]
-	part1 := part[0:][:to]
+	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line cg.go:47
+//line cg.go:41
 		mine := lanes.Load[simd.Float32s](&mines0[at])
-//line cg.go:47
-		lanes.Store(mine, &part1[at])
+//line cg.go:41
+		lanes.Store(mine, &values1[at])
 //line main_kernels_simd.go:634
 	}
 	lanes.ClearUpper()
@@ -679,21 +679,21 @@ func innerPhase2Lanes(round int, a []float64, b []float64, mines []float64, stop
 }
 
 // innerPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func innerPhase3Lanes(part []float64, mines []float64, count int) bool {
+func innerPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float64, mines []float64, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(mines))
-	from, to = grid.Within(from, to, 0, len(part))
+	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
 	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
 		return false
 	}
 	mines0 := mines[0:][:to]
-	part1 := part[0:][:to]
+	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:57
 		mine := lanes.Load[simd.Float64s](&mines0[at])
 //line stream.go:57
-		lanes.Store(mine, &part1[at])
+		lanes.Store(mine, &values1[at])
 //line main_kernels_simd.go:698
 	}
 	lanes.ClearUpper()

@@ -8,7 +8,7 @@ import (
 // pathtracer draws a picture of n×n points, with the kernel of an example. A step is a ray of each point.
 func pathtracer() error {
 	q := halyard.Open(ctx, devices...)
-	data := read(q)
+	data := read[float32](q)
 	scene, picture := halyard.New[float32](q, len(data)), halyard.New[uint8](q, 4*n*n)
 	timed(func() {
 		scene.SetValues(data)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel/algo"
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
@@ -49,24 +50,19 @@ func nstream(t grid.Thread, a, b, c []float64) {
 //
 //halyard:kernel
 func inner(t grid.Thread, a, b []float64, sums grid.Out[float64]) {
-	part := grid.Shared[[group]float64](t)
-	me, end, mine := t.Local(0), (t.Block(0)+1)*len(a)/t.Blocks(0), 0.0
-	for i := t.Block(0)*len(a)/t.Blocks(0) + me; i < end; i += group {
+	end, mine := (t.Block(0)+1)*len(a)/t.Blocks(0), 0.0
+	for i := t.Block(0)*len(a)/t.Blocks(0) + t.Local(0); i < end; i += group {
 		mine += a[i] * b[i]
 	}
-	part[me] = mine
-	t.Barrier()
-	if me == 0 {
-		for k := 1; k < group; k++ {
-			mine += part[k]
-		}
-		sums[t.Block(0)] = mine
+	all := grid.BlockSum(t, mine)
+	if t.Local(0) == 0 {
+		sums[t.Block(0)] = all
 	}
 }
 
 func stream() error {
 	q := halyard.Open(ctx, devices...)
-	a, b, c, sums, total := halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, group), 0.0
+	a, b, c, sums, total := halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, group), halyard.New[float64](q, 1)
 	a.Fill(0.1)
 	b.Fill(0.2)
 	for step := range steps {
@@ -75,14 +71,8 @@ func stream() error {
 		clock("add", step > 0, func() { Add(q, a, b, c); q.Sync() })
 		clock("triad", step > 0, func() { Triad(q, a, b, c); q.Sync() })
 		clock("nstream", step > 0, func() { Nstream(q, a, b, c); q.Sync() })
-		clock("dot", step > 0, func() {
-			Inner(q.Grid(hal.Blocks(group).Of(group)), a, b, sums)
-			total = 0
-			for _, v := range sums.Values() {
-				total += v
-			}
-		})
+		clock("dot", step > 0, func() { Inner(q.Grid(hal.Blocks(group).Of(group)), a, b, sums); algo.Sum(q, sums, total); q.Sync() })
 	}
-	write(q, slices.Concat(a.Values(), b.Values(), c.Values(), []float64{total}))
+	write(q, slices.Concat(a.Values(), b.Values(), c.Values(), total.Values()))
 	return q.Close()
 }

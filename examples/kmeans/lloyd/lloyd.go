@@ -50,13 +50,11 @@ func move(t grid.Thread, sums [][K][9]float32, centres [][8]float32) {
 	}
 }
 
-// Cluster returns the centres after some steps, which begin with the first points as centres.
-func Cluster(q *halyard.Queue, data [][8]float32, steps int) [][8]float32 {
-	points, centres, sums := halyard.From(q, data), halyard.From(q, data[:K]), halyard.New[[K][9]float32](q, 1024)
+// Cluster moves the centres by some steps. sums may have any values, and as many elements as threads are to add up: 1024 are enough.
+func Cluster(q *halyard.Queue, points, centres *halyard.Buffer[[8]float32], sums *halyard.Buffer[[K][9]float32], steps int) {
 	for range steps {
 		sums.Fill([K][9]float32{})
 		Add(q, points, centres, sums)
 		Move(q, sums, centres)
 	}
-	return centres.Values()
 }

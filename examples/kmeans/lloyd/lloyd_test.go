@@ -46,7 +46,9 @@ func TestCluster(t *testing.T) {
 	}
 	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		q := halyard.On(t.Context(), stream)
-		got := Cluster(q, data, steps)
+		points, centres := halyard.From(q, data), halyard.From(q, data[:K])
+		Cluster(q, points, centres, halyard.New[[K][9]float32](q, 1024), steps)
+		got := centres.Values()
 		if err := q.Close(); err != nil {
 			return err
 		}

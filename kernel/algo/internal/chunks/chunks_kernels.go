@@ -66,6 +66,66 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total[uint64](t, x, sums) })
 	}),
+	"dot[float32]": kernel.Go(func(blk *kernel.Block) {
+		x := kernel.Slice[float32](blk, 0)
+		y := kernel.Slice[float32](blk, 2)
+		sums := kernel.Slice[float32](blk, 4)
+		if grid.InPhases() {
+			dotPhases[float32](blk, &dot_float32Pool, x, y, sums)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { dot[float32](t, x, y, sums) })
+	}),
+	"dot[float64]": kernel.Go(func(blk *kernel.Block) {
+		x := kernel.Slice[float64](blk, 0)
+		y := kernel.Slice[float64](blk, 2)
+		sums := kernel.Slice[float64](blk, 4)
+		if grid.InPhases() {
+			dotPhases[float64](blk, &dot_float64Pool, x, y, sums)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { dot[float64](t, x, y, sums) })
+	}),
+	"dot[int32]": kernel.Go(func(blk *kernel.Block) {
+		x := kernel.Slice[int32](blk, 0)
+		y := kernel.Slice[int32](blk, 2)
+		sums := kernel.Slice[int32](blk, 4)
+		if grid.InPhases() {
+			dotPhases[int32](blk, &dot_int32Pool, x, y, sums)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { dot[int32](t, x, y, sums) })
+	}),
+	"dot[int64]": kernel.Go(func(blk *kernel.Block) {
+		x := kernel.Slice[int64](blk, 0)
+		y := kernel.Slice[int64](blk, 2)
+		sums := kernel.Slice[int64](blk, 4)
+		if grid.InPhases() {
+			dotPhases[int64](blk, &dot_int64Pool, x, y, sums)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { dot[int64](t, x, y, sums) })
+	}),
+	"dot[uint32]": kernel.Go(func(blk *kernel.Block) {
+		x := kernel.Slice[uint32](blk, 0)
+		y := kernel.Slice[uint32](blk, 2)
+		sums := kernel.Slice[uint32](blk, 4)
+		if grid.InPhases() {
+			dotPhases[uint32](blk, &dot_uint32Pool, x, y, sums)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { dot[uint32](t, x, y, sums) })
+	}),
+	"dot[uint64]": kernel.Go(func(blk *kernel.Block) {
+		x := kernel.Slice[uint64](blk, 0)
+		y := kernel.Slice[uint64](blk, 2)
+		sums := kernel.Slice[uint64](blk, 4)
+		if grid.InPhases() {
+			dotPhases[uint64](blk, &dot_uint64Pool, x, y, sums)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { dot[uint64](t, x, y, sums) })
+	}),
 	"extreme[float32]": kernel.Go(func(blk *kernel.Block) {
 		most := kernel.Number[int32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
@@ -262,7 +322,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 			scatter[uint64](t, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 		})
 	}),
-}, Indexes: []string{"kernels.go:26", "kernels.go:28", "kernels.go:32", "kernels.go:36", "kernels.go:49", "kernels.go:51", "kernels.go:57", "kernels.go:60", "kernels.go:61", "kernels.go:65", "kernels.go:94", "kernels.go:99", "kernels.go:101", "kernels.go:106", "kernels.go:109", "kernels.go:114", "kernels.go:117", "kernels.go:120", "kernels.go:122", "kernels.go:126", "kernels.go:131", "kernels.go:142", "kernels.go:146", "kernels.go:170", "kernels.go:175", "kernels.go:177", "kernels.go:182", "kernels.go:185", "kernels.go:188", "kernels.go:190", "kernels.go:191", "kernels.go:196", "kernels.go:200", "kernels.go:201", "kernels.go:202", "kernels.go:203", "kernels.go:205"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:26", "kernels.go:28", "kernels.go:32", "kernels.go:36", "kernels.go:48", "kernels.go:50", "kernels.go:54", "kernels.go:58", "kernels.go:71", "kernels.go:73", "kernels.go:79", "kernels.go:82", "kernels.go:83", "kernels.go:87", "kernels.go:116", "kernels.go:121", "kernels.go:123", "kernels.go:128", "kernels.go:131", "kernels.go:136", "kernels.go:139", "kernels.go:142", "kernels.go:144", "kernels.go:148", "kernels.go:153", "kernels.go:164", "kernels.go:168", "kernels.go:192", "kernels.go:197", "kernels.go:199", "kernels.go:204", "kernels.go:207", "kernels.go:210", "kernels.go:212", "kernels.go:213", "kernels.go:218", "kernels.go:222", "kernels.go:223", "kernels.go:224", "kernels.go:225", "kernels.go:227"}, Kernels: map[string]kernel.Written{
 	"total[float32]": {Code: "k_total_float32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[float64]": {Code: "k_total_float64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 2,
@@ -275,6 +335,18 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[uint64]": {Code: "k_total_uint64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
+	"dot[float32]": {Code: "k_dot_float32", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 1,
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
+	"dot[float64]": {Code: "k_dot_float64", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 2,
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
+	"dot[int32]": {Code: "k_dot_int32", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 3,
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
+	"dot[int64]": {Code: "k_dot_int64", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 4,
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
+	"dot[uint32]": {Code: "k_dot_uint32", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 5,
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
+	"dot[uint64]": {Code: "k_dot_uint64", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 6,
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
 	"extreme[float32]": {Code: "k_extreme_float32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
 	"extreme[float64]": {Code: "k_extreme_float64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 2,
@@ -300,13 +372,13 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 	"scan[uint64]": {Code: "k_scan_uint64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
 	"count[uint32]": {Code: "k_count_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 5,
-		Footprint: kernel.Footprint{Why: "kernels.go:146: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
+		Footprint: kernel.Footprint{Why: "kernels.go:168: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
 	"count[uint64]": {Code: "k_count_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 6,
-		Footprint: kernel.Footprint{Why: "kernels.go:146: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
-	"scatter[uint32]": {Code: "k_scatter_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:169", Types: 5,
-		Footprint: kernel.Footprint{Why: "kernels.go:203: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
-	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:169", Types: 6,
-		Footprint: kernel.Footprint{Why: "kernels.go:203: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
+		Footprint: kernel.Footprint{Why: "kernels.go:168: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
+	"scatter[uint32]": {Code: "k_scatter_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:191", Types: 5,
+		Footprint: kernel.Footprint{Why: "kernels.go:225: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
+	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:191", Types: 6,
+		Footprint: kernel.Footprint{Why: "kernels.go:225: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,int,int32,int64,len,min,uint32,uint64 chunks",
 	"kernels.go Word c2f6674ea91e4562",
@@ -314,6 +386,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 	"kernels.go count 594a9f9bd997e6d8",
 	"kernels.go digit 2abe4d75c2fd1259",
 	"kernels.go digits 65423b11e2d52175",
+	"kernels.go dot 081456238b8b54eb",
 	"kernels.go each 65423b11e2d52175",
 	"kernels.go extreme c50553b731b5eab5",
 	"kernels.go scan 701279073d1eb49c",
@@ -556,6 +629,230 @@ KERNEL void k_total_uint64(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums,
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 1
+KERNEL void k_dot_float32(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h_y_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_256_f32 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
+	GO_INT h_me = (GO_INT)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 2048);
+	f32 h_sum = 0.0f;
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	if (GO_EACH) {
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 4)];
+		}
+	}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]);
+		}
+	}
+	if (h_me == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	}
+	GO_LOOPED
+}
+#endif
+#ifdef HALYARD_FLOAT64
+
+#if !defined(GO_TYPES) || GO_TYPES == 2
+KERNEL void k_dot_float64(const GLOBAL f64 *h_x, i64 h_x_n, const GLOBAL f64 *h_y, i64 h_y_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_256_f64 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				f64 v_zero = (f64)0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
+	GO_INT h_me = (GO_INT)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 2048);
+	f64 h_sum = 0.0;
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	if (GO_EACH) {
+		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 4)];
+		}
+	}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]);
+		}
+	}
+	if (h_me == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	}
+	GO_LOOPED
+}
+#endif
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 3
+KERNEL void k_dot_int32(const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL i32 *h_y, i64 h_y_n, GLOBAL i32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_256_i32 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				i32 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
+	GO_INT h_me = (GO_INT)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 2048);
+	i32 h_sum = 0;
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	if (GO_EACH) {
+		for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = (i32)((u32)h_sum + (u32)h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * (u32)h_y[GO_AT((GO_INT)h_i, h_y_n, 4)]);
+		}
+	}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + (u32)GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]));
+		}
+	}
+	if (h_me == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	}
+	GO_LOOPED
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 4
+KERNEL void k_dot_int64(const GLOBAL i64 *h_x, i64 h_x_n, const GLOBAL i64 *h_y, i64 h_y_n, GLOBAL i64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_256_i64 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				i64 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
+	GO_INT h_me = (GO_INT)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 2048);
+	i64 h_sum = 0;
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	if (GO_EACH) {
+		for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = (i64)((u64)h_sum + (u64)h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * (u64)h_y[GO_AT((GO_INT)h_i, h_y_n, 4)]);
+		}
+	}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + (u64)GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]));
+		}
+	}
+	if (h_me == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	}
+	GO_LOOPED
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 5
+KERNEL void k_dot_uint32(const GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_y, i64 h_y_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_256_u32 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				u32 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
+	GO_INT h_me = (GO_INT)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 2048);
+	u32 h_sum = 0;
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	if (GO_EACH) {
+		for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 4)];
+		}
+	}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]);
+		}
+	}
+	if (h_me == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	}
+	GO_LOOPED
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 6
+KERNEL void k_dot_uint64(const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL u64 *h_y, i64 h_y_n, GLOBAL u64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_256_u64 h_part;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				u64 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
+			}
+		}
+	}
+	GO_INT h_me = (GO_INT)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 2048);
+	u64 h_sum = 0;
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	if (GO_EACH) {
+		for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 4)];
+		}
+	}
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
+	GO_INT h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]);
+		}
+	}
+	if (h_me == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	}
+	GO_LOOPED
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 1
 FUNCTION u8 f_wins(u8 h_most, f32 h_v, i64 h_i, f32 h_w, i64 h_j) {
 	{
 		i32 v_2 = 4;
@@ -618,10 +915,10 @@ KERNEL void k_extreme_float32(i32 h_most, const GLOBAL f32 *h_x, i64 h_x_n, cons
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			f32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			f32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
 			}
 			u8 v_2 = f_wins(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -633,28 +930,28 @@ KERNEL void k_extreme_float32(i32 h_most, const GLOBAL f32 *h_x, i64 h_x_n, cons
 	}
 	f32 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			f32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
+			f32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		f32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -724,10 +1021,10 @@ KERNEL void k_extreme_float64(i32 h_most, const GLOBAL f64 *h_x, i64 h_x_n, cons
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			f64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			f64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
 			}
 			u8 v_2 = f_wins_1(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -739,28 +1036,28 @@ KERNEL void k_extreme_float64(i32 h_most, const GLOBAL f64 *h_x, i64 h_x_n, cons
 	}
 	f64 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_1(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins_1(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			f64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
+			f64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		f64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -830,10 +1127,10 @@ KERNEL void k_extreme_int32(i32 h_most, const GLOBAL i32 *h_x, i64 h_x_n, const 
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			i32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			i32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
 			}
 			u8 v_2 = f_wins_2(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -845,28 +1142,28 @@ KERNEL void k_extreme_int32(i32 h_most, const GLOBAL i32 *h_x, i64 h_x_n, const 
 	}
 	i32 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_2(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins_2(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			i32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
+			i32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		i32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -935,10 +1232,10 @@ KERNEL void k_extreme_int64(i32 h_most, const GLOBAL i64 *h_x, i64 h_x_n, const 
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			i64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			i64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
 			}
 			u8 v_2 = f_wins_3(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -950,28 +1247,28 @@ KERNEL void k_extreme_int64(i32 h_most, const GLOBAL i64 *h_x, i64 h_x_n, const 
 	}
 	i64 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_3(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins_3(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			i64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
+			i64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		i64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1040,10 +1337,10 @@ KERNEL void k_extreme_uint32(i32 h_most, const GLOBAL u32 *h_x, i64 h_x_n, const
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			u32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			u32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
 			}
 			u8 v_2 = f_wins_4(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -1055,28 +1352,28 @@ KERNEL void k_extreme_uint32(i32 h_most, const GLOBAL u32 *h_x, i64 h_x_n, const
 	}
 	u32 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_4(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins_4(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			u32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
+			u32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		u32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1145,10 +1442,10 @@ KERNEL void k_extreme_uint64(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			u64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 4)];
+			u64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 5)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
 			}
 			u8 v_2 = f_wins_5(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -1160,28 +1457,28 @@ KERNEL void k_extreme_uint64(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const
 	}
 	u64 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_5(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			u8 v_8 = f_wins_5(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			u64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 8)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 8)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
+			u64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		u64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 9)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 9)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1210,48 +1507,48 @@ KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, co
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
 	}
 	BARRIER();
 	f32 h_own = 0.0f;
 	GO_INT v_3 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		f32 h_more = 0.0f;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + h_more;
 	}
 	BARRIER();
 	f32 h_sum = 0.0f;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+		f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
 	}
 	GO_LOOPED
 }
@@ -1281,48 +1578,48 @@ KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, co
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
 	}
 	BARRIER();
 	f64 h_own = 0.0;
 	GO_INT v_3 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		f64 h_more = 0.0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + h_more;
 	}
 	BARRIER();
 	f64 h_sum = 0.0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+		f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
 	}
 	GO_LOOPED
 }
@@ -1352,48 +1649,48 @@ KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, cons
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
 	}
 	BARRIER();
 	i32 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = (i32)((u32)h_own + (u32)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]));
+		h_own = (i32)((u32)h_own + (u32)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]));
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		i32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + (u32)h_more);
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + (u32)h_more);
 	}
 	BARRIER();
 	i32 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = (i32)((u32)h_sum + (u32)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)]);
+		h_sum = (i32)((u32)h_sum + (u32)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)]);
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		i32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+		i32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
 		}
 		h_sum = (i32)((u32)h_sum + (u32)h_v);
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
 	}
 	GO_LOOPED
 }
@@ -1422,48 +1719,48 @@ KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, cons
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
 	}
 	BARRIER();
 	i64 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = (i64)((u64)h_own + (u64)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]));
+		h_own = (i64)((u64)h_own + (u64)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]));
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		i64 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + (u64)h_more);
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + (u64)h_more);
 	}
 	BARRIER();
 	i64 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = (i64)((u64)h_sum + (u64)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)]);
+		h_sum = (i64)((u64)h_sum + (u64)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)]);
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+		i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
 		}
 		h_sum = (i64)((u64)h_sum + (u64)h_v);
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
 	}
 	GO_LOOPED
 }
@@ -1492,48 +1789,48 @@ KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, con
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
 	}
 	BARRIER();
 	u32 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + h_more;
 	}
 	BARRIER();
 	u32 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		u32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+		u32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
 	}
 	GO_LOOPED
 }
@@ -1562,48 +1859,48 @@ KERNEL void k_scan_uint64(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, con
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 10)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
 	}
 	BARRIER();
 	u64 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u64 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 13)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + h_more;
 	}
 	BARRIER();
 	u64 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 15)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 16)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+		u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
 	}
 	GO_LOOPED
 }
@@ -1636,13 +1933,13 @@ KERNEL void k_count_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOBAL
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_keys_n); h_i += 256) {
-			GO_INT v_2 = f_digit(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 21)], h_shift, h_sign, h_negative);
-			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
+			GO_INT v_2 = f_digit(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 25)], h_shift, h_sign, h_negative);
+			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 25)], 1);
 		}
 	}
 	BARRIER();
 	if (h_me < 16) {
-		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 22)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 22)]);
+		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 26)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 26)]);
 	}
 	GO_LOOPED
 }
@@ -1675,13 +1972,13 @@ KERNEL void k_count_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOBAL
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_keys_n); h_i += 256) {
-			GO_INT v_2 = f_digit_1(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 21)], h_shift, h_sign, h_negative);
-			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
+			GO_INT v_2 = f_digit_1(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 25)], h_shift, h_sign, h_negative);
+			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 25)], 1);
 		}
 	}
 	BARRIER();
 	if (h_me < 16) {
-		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 22)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 22)]);
+		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 26)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 26)]);
 	}
 	GO_LOOPED
 }
@@ -1717,50 +2014,50 @@ KERNEL void k_scatter_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOB
 	GO_INT h_end = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8) + 8), (GO_INT)h_keys_n);
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i = h_begin; h_i < h_end; h_i++) {
-			GO_INT v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
+			GO_INT v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 27)], h_shift, h_sign, h_negative);
 			GO_INT v_3 = v_2 * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) + 1;
+			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 27)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 27)]) + 1;
 		}
 	}
 	BARRIER();
 	u32 h_own = 0;
 	GO_INT v_5 = h_me * 16 + 16;
 	for (GO_INT h_i_1 = h_me * 16; h_i_1 < v_5; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 28)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 26)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 30)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 31)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 31)]) + h_more;
 	}
 	BARRIER();
-	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
+	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 32)]) - h_own;
 	GO_INT v_8 = h_me * 16 + 16;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_8; h_i_2++) {
-		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
-		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 33)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 34)]) = h_sum;
 		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
-		GO_ONCE(h_first.a[GO_AT(h_me, 16, 31)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 31)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 31)];
+		GO_ONCE(h_first.a[GO_AT(h_me, 16, 35)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 35)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 35)];
 	}
 	BARRIER();
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
-			GO_INT h_d = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift, h_sign, h_negative);
-			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]);
+			GO_INT h_d = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 36)], h_shift, h_sign, h_negative);
+			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 37)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 37)]);
 			GO_INT v_10 = h_d * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) + 1;
-			h_sorted[GO_AT(h_at, h_sorted_n, 35)] = h_keys[GO_AT(h_i_3, h_keys_n, 35)];
+			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 38)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 38)]) + 1;
+			h_sorted[GO_AT(h_at, h_sorted_n, 39)] = h_keys[GO_AT(h_i_3, h_keys_n, 39)];
 			if ((GO_INT)h_values_n > 0) {
-				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 36)] = h_values[GO_AT(h_i_3, h_values_n, 36)];
+				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 40)] = h_values[GO_AT(h_i_3, h_values_n, 40)];
 			}
 		}
 	}
@@ -1798,50 +2095,50 @@ KERNEL void k_scatter_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOB
 	GO_INT h_end = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8) + 8), (GO_INT)h_keys_n);
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i = h_begin; h_i < h_end; h_i++) {
-			GO_INT v_2 = f_digit_1(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
+			GO_INT v_2 = f_digit_1(h_keys[GO_AT(h_i, h_keys_n, 27)], h_shift, h_sign, h_negative);
 			GO_INT v_3 = v_2 * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) + 1;
+			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 27)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 27)]) + 1;
 		}
 	}
 	BARRIER();
 	u32 h_own = 0;
 	GO_INT v_5 = h_me * 16 + 16;
 	for (GO_INT h_i_1 = h_me * 16; h_i_1 < v_5; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 28)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 26)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 30)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 31)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 31)]) + h_more;
 	}
 	BARRIER();
-	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
+	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 32)]) - h_own;
 	GO_INT v_8 = h_me * 16 + 16;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_8; h_i_2++) {
-		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
-		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 33)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 34)]) = h_sum;
 		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
-		GO_ONCE(h_first.a[GO_AT(h_me, 16, 31)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 31)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 31)];
+		GO_ONCE(h_first.a[GO_AT(h_me, 16, 35)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 35)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 35)];
 	}
 	BARRIER();
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
-			GO_INT h_d = f_digit_1(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift, h_sign, h_negative);
-			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]);
+			GO_INT h_d = f_digit_1(h_keys[GO_AT(h_i_3, h_keys_n, 36)], h_shift, h_sign, h_negative);
+			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 37)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 37)]);
 			GO_INT v_10 = h_d * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) + 1;
-			h_sorted[GO_AT(h_at, h_sorted_n, 35)] = h_keys[GO_AT(h_i_3, h_keys_n, 35)];
+			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 38)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 38)]) + 1;
+			h_sorted[GO_AT(h_at, h_sorted_n, 39)] = h_keys[GO_AT(h_i_3, h_keys_n, 39)];
 			if ((GO_INT)h_values_n > 0) {
-				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 36)] = h_values[GO_AT(h_i_3, h_values_n, 36)];
+				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 40)] = h_values[GO_AT(h_i_3, h_values_n, 40)];
 			}
 		}
 	}
@@ -1857,6 +2154,12 @@ var (
 	total_int64Kernel     = kernels.Kernel("total[int64]")
 	total_uint32Kernel    = kernels.Kernel("total[uint32]")
 	total_uint64Kernel    = kernels.Kernel("total[uint64]")
+	dot_float32Kernel     = kernels.Kernel("dot[float32]")
+	dot_float64Kernel     = kernels.Kernel("dot[float64]")
+	dot_int32Kernel       = kernels.Kernel("dot[int32]")
+	dot_int64Kernel       = kernels.Kernel("dot[int64]")
+	dot_uint32Kernel      = kernels.Kernel("dot[uint32]")
+	dot_uint64Kernel      = kernels.Kernel("dot[uint64]")
 	extreme_float32Kernel = kernels.Kernel("extreme[float32]")
 	extreme_float64Kernel = kernels.Kernel("extreme[float64]")
 	extreme_int32Kernel   = kernels.Kernel("extreme[int32]")
@@ -1879,6 +2182,12 @@ var (
 	total_int64Pool       grid.Pool[totalPhasesKept[int64]]
 	total_uint32Pool      grid.Pool[totalPhasesKept[uint32]]
 	total_uint64Pool      grid.Pool[totalPhasesKept[uint64]]
+	dot_float32Pool       grid.Pool[dotPhasesKept[float32]]
+	dot_float64Pool       grid.Pool[dotPhasesKept[float64]]
+	dot_int32Pool         grid.Pool[dotPhasesKept[int32]]
+	dot_int64Pool         grid.Pool[dotPhasesKept[int64]]
+	dot_uint32Pool        grid.Pool[dotPhasesKept[uint32]]
+	dot_uint64Pool        grid.Pool[dotPhasesKept[uint64]]
 	scan_float32Pool      grid.Pool[scanPhasesKept[float32]]
 	scan_float64Pool      grid.Pool[scanPhasesKept[float64]]
 	scan_int32Pool        grid.Pool[scanPhasesKept[int32]]
@@ -1920,6 +2229,37 @@ func TotalOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid
 	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
+// Dot launches dot on a queue, on the grid of q.Over or q.Grid.
+func Dot[T grid.Number](q kernel.Queue, x kernel.Vector[T], y kernel.Vector[T], sums kernel.Vector[T]) {
+	if ctx, _, over, ok := q.Launching("dot", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = DotOn[T](ctx, q.On(), over, x, y, sums)
+	}
+}
+
+// DotOn launches dot on a stream, a Split or a Step.
+func DotOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[T], y kernel.Vector[T], sums kernel.Vector[T]) error {
+	var chosen *kernel.Kernel
+	switch any((*T)(nil)).(type) {
+	case *float32:
+		chosen = dot_float32Kernel
+	case *float64:
+		chosen = dot_float64Kernel
+	case *int32:
+		chosen = dot_int32Kernel
+	case *int64:
+		chosen = dot_int64Kernel
+	case *uint32:
+		chosen = dot_uint32Kernel
+	case *uint64:
+		chosen = dot_uint64Kernel
+	default:
+		return hal.Errorf("dot", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:43 lists float32 float64 int32 int64 uint32 uint64", *new(T))
+	}
+	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(y), kernel.Value(int64(kernel.Len(y))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+}
+
 // Extreme launches extreme on a queue, on the grid of q.Over or q.Grid.
 func Extreme[T grid.Number](q kernel.Queue, most int32, x kernel.Vector[T], indexes kernel.Vector[int64], values kernel.Vector[T], at kernel.Vector[int64]) {
 	if ctx, _, over, ok := q.Launching("extreme", hal.Grid{}); ok {
@@ -1946,7 +2286,7 @@ func ExtremeOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Gr
 	case *uint64:
 		chosen = extreme_uint64Kernel
 	default:
-		return hal.Errorf("extreme", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:43 lists float32 float64 int32 int64 uint32 uint64", *new(T))
+		return hal.Errorf("extreme", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:65 lists float32 float64 int32 int64 uint32 uint64", *new(T))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(most), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(indexes), kernel.Value(int64(kernel.Len(indexes))), kernel.Out(values), kernel.Value(int64(kernel.Len(values))), kernel.Out(at), kernel.Value(int64(kernel.Len(at))))
 }
@@ -1977,7 +2317,7 @@ func ScanOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid,
 	case *uint64:
 		chosen = scan_uint64Kernel
 	default:
-		return hal.Errorf("scan", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:89 lists float32 float64 int32 int64 uint32 uint64", *new(T))
+		return hal.Errorf("scan", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:111 lists float32 float64 int32 int64 uint32 uint64", *new(T))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(exclusive), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(before), kernel.Value(int64(kernel.Len(before))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
@@ -2000,7 +2340,7 @@ func CountOn[W Word](ctx context.Context, on kernel.Target, over hal.Grid, shift
 	case *uint64:
 		chosen = count_uint64Kernel
 	default:
-		return hal.Errorf("count", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:138 lists uint32 uint64", *new(W))
+		return hal.Errorf("count", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:160 lists uint32 uint64", *new(W))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
 }
@@ -2023,7 +2363,7 @@ func ScatterOn[W Word](ctx context.Context, on kernel.Target, over hal.Grid, shi
 	case *uint64:
 		chosen = scatter_uint64Kernel
 	default:
-		return hal.Errorf("scatter", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:163 lists uint32 uint64", *new(W))
+		return hal.Errorf("scatter", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:185 lists uint32 uint64", *new(W))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(values), kernel.Value(int64(kernel.Len(values))), kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))), kernel.Out(sortedValues), kernel.Value(int64(kernel.Len(sortedValues))))
 }
@@ -2039,6 +2379,21 @@ func total_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	span := at3.Span(v[3])
 	touch[0] = kernel.Touch{Read: i.When(at2.Above(i)).Span(v[1])}
 	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
+}
+
+// dot_float32Footprint is the Footprint.Of of dot_float32.
+func dot_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0)
+	at1 := at.Times(grid.Only(2048))
+	at2 := at1.Add(2048).Min(grid.Only(v[1]))
+	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
+	i1 := i.When(at2.Above(i))
+	at3 := at.When(me.And(grid.Only(0)))
+	span := at3.Span(v[5])
+	touch[0] = kernel.Touch{Read: i1.Span(v[1])}
+	touch[1] = kernel.Touch{Read: i1.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
 }
 
 // extreme_float32Footprint is the Footprint.Of of extreme_float32.
@@ -2124,7 +2479,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 				_, _, _ = tx, ty, tz
 //line kernels.go:24
 				sum := T(0)
-//line chunks_kernels.go:2128
+//line chunks_kernels.go:2483
 				sums_[tx] = sum
 			}
 		}
@@ -2153,7 +2508,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 //line kernels.go:26
 								sum += x[i]
 							}
-//line chunks_kernels.go:2157
+//line chunks_kernels.go:2512
 							sums_[tx] = sum
 						}
 					}
@@ -2173,7 +2528,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 						for i := from + me; i < min(from+chunk, len(x)); i += threads {
 							sum += x[i]
 						}
-//line chunks_kernels.go:2177
+//line chunks_kernels.go:2532
 						sums_[tx] = sum
 					}
 				}
@@ -2191,13 +2546,13 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 				_ = sum
 //line kernels.go:28
 				part[me] = sum
-//line chunks_kernels.go:2195
+//line chunks_kernels.go:2550
 			}
 		}
 	}
 //line kernels.go:29
 	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2201
+//line chunks_kernels.go:2556
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -2207,12 +2562,12 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 //line kernels.go:32
 						part[me] += part[me+half]
 					}
-//line chunks_kernels.go:2211
+//line chunks_kernels.go:2566
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2216
+//line chunks_kernels.go:2571
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -2222,11 +2577,144 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line chunks_kernels.go:2226
+//line chunks_kernels.go:2581
 			}
 		}
 	}
 	totalPhasesPool.Give(held)
+}
+
+// dotPhasesKept holds what the threads of a block of dot keep for later phases, a slice for each variable.
+type dotPhasesKept[T grid.Number] struct {
+	sum []T
+}
+
+// dotPhases runs dot for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhasesKept[T]], x []T, y []T, sums grid.Out[T]) {
+	var part_ [256]T
+	part := &part_
+	held := dotPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.sum) < threads__ {
+		kept.sum = make([]T, threads__)
+	}
+	from := int(b.Index[0]) * chunk
+	_ = from
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count := int(b.Size[0])
+			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			for tx := range count {
+				_, _, _ = tx, ty, tz
+//line kernels.go:46
+				sum := T(0)
+//line chunks_kernels.go:2615
+				sums_[tx] = sum
+			}
+		}
+	}
+	{
+		tx, ty, tz := 0, 0, 0 // of the first thread
+		_, _, _ = tx, ty, tz
+		me := tx
+		round, stop, step := from+me, min(from+chunk, len(x)), int(256)
+		from_, to := round, stop
+		from_, to = grid.Within(from_, to, 0, len(x))
+		from_, to = grid.Within(from_, to, 0, len(y))
+		if from_ == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b.Size[0] >= 16 && b.Size[0] <= 4096 {
+			for ; round < stop; round += step {
+				left := stop - round
+				for tz := range int(b.Size[2]) {
+					for ty := range int(b.Size[1]) {
+						count_ := min(int(b.Size[0]), left)
+						sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+						for tx := range count_ {
+							_, _, _ = tx, ty, tz
+							i := round + tx
+							_ = i
+							sum := sums_[tx]
+							_ = sum
+							{
+//line kernels.go:48
+								sum += T(x[i] * y[i])
+							}
+//line chunks_kernels.go:2645
+							sums_[tx] = sum
+						}
+					}
+				}
+			}
+		} else {
+			for tz := range int(b.Size[2]) {
+				for ty := range int(b.Size[1]) {
+					count__ := int(b.Size[0])
+					sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						sum := sums_[tx]
+						_ = sum
+//line kernels.go:47
+						for i := from + me; i < min(from+chunk, len(x)); i += threads {
+							sum += T(x[i] * y[i])
+						}
+//line chunks_kernels.go:2665
+						sums_[tx] = sum
+					}
+				}
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count___ := int(b.Size[0])
+			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				sum := sums_[tx]
+				_ = sum
+//line kernels.go:50
+				part[me] = sum
+//line chunks_kernels.go:2683
+			}
+		}
+	}
+//line kernels.go:51
+	for half := threads / 2; half > 0; half /= 2 {
+//line chunks_kernels.go:2689
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
+					_, _, _ = tx, ty, tz
+					me := tx
+					{
+//line kernels.go:54
+						part[me] += part[me+half]
+					}
+//line chunks_kernels.go:2699
+				}
+			}
+		}
+	}
+//line chunks_kernels.go:2704
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
+				_, _, _ = tx, ty, tz
+				me := tx
+//line kernels.go:57
+				if me == 0 {
+					sums[int(b.Index[0])] = part[0]
+				}
+//line chunks_kernels.go:2714
+			}
+		}
+	}
+	dotPhasesPool.Give(held)
 }
 
 // extremePhases runs extreme for a block: the code between two barriers runs for one thread after the other.
@@ -2244,7 +2732,7 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:47
+//line kernels.go:69
 				v, index := T(0), int64(-1)
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					w, other := x[i], int64(i)
@@ -2256,38 +2744,38 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					}
 				}
 				best[me], where[me] = v, index
-//line chunks_kernels.go:2260
+//line chunks_kernels.go:2748
 			}
 		}
 	}
-//line kernels.go:58
+//line kernels.go:80
 	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2266
+//line chunks_kernels.go:2754
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line kernels.go:60
+//line kernels.go:82
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line chunks_kernels.go:2276
+//line chunks_kernels.go:2764
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2281
+//line chunks_kernels.go:2769
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:64
+//line kernels.go:86
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line chunks_kernels.go:2291
+//line chunks_kernels.go:2779
 			}
 		}
 	}
@@ -2319,11 +2807,11 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:93
+//line kernels.go:115
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line chunks_kernels.go:2327
+//line chunks_kernels.go:2815
 			}
 		}
 	}
@@ -2332,19 +2820,19 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:97
+//line kernels.go:119
 				own := T(0)
 				for i := me * each; i < me*each+each; i++ {
 					own += tile[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2342
+//line chunks_kernels.go:2830
 			}
 		}
 	}
-//line kernels.go:102
+//line kernels.go:124
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2348
+//line chunks_kernels.go:2836
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -2352,12 +2840,12 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line kernels.go:104
+//line kernels.go:126
 					more := T(0)
 					if me >= step {
 						more = part[me-step]
 					}
-//line chunks_kernels.go:2361
+//line chunks_kernels.go:2849
 					mores[tx] = more
 				}
 			}
@@ -2371,20 +2859,20 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 					me := tx
 					more := mores[tx]
 					_ = more
-//line kernels.go:109
+//line kernels.go:131
 					part[me] += more
-//line chunks_kernels.go:2377
+//line chunks_kernels.go:2865
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2382
+//line chunks_kernels.go:2870
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:112
+//line kernels.go:134
 				sum := T(0)
 				if me > 0 {
 					sum = part[me-1]
@@ -2402,7 +2890,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 						tile[i] = sum
 					}
 				}
-//line chunks_kernels.go:2406
+//line chunks_kernels.go:2894
 			}
 		}
 	}
@@ -2411,11 +2899,11 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:130
+//line kernels.go:152
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line chunks_kernels.go:2419
+//line chunks_kernels.go:2907
 			}
 		}
 	}
@@ -2435,11 +2923,11 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:141
+//line kernels.go:163
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift, sign, negative)], 1)
 				}
-//line chunks_kernels.go:2443
+//line chunks_kernels.go:2931
 			}
 		}
 	}
@@ -2449,10 +2937,10 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 				_, _, _ = tx, ty, tz
 				me := tx
 				{
-//line kernels.go:146
+//line kernels.go:168
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line chunks_kernels.go:2456
+//line chunks_kernels.go:2944
 			}
 		}
 	}
@@ -2492,11 +2980,11 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 				me := tx
 				begin := min(from+me*each, len(keys))
 				end := min(from+me*each+each, len(keys))
-//line kernels.go:169
+//line kernels.go:191
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift, sign, negative)*threads+me]++
 				}
-//line chunks_kernels.go:2500
+//line chunks_kernels.go:2988
 			}
 		}
 	}
@@ -2507,20 +2995,20 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 			for tx := range count {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:173
+//line kernels.go:195
 				own := uint32(0)
 				for i := me * digits; i < me*digits+digits; i++ {
 					own += table[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2517
+//line chunks_kernels.go:3005
 				owns[tx] = own
 			}
 		}
 	}
-//line kernels.go:178
+//line kernels.go:200
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2524
+//line chunks_kernels.go:3012
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -2529,12 +3017,12 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						me := tx
-//line kernels.go:180
+//line kernels.go:202
 						more := uint32(0)
 						if me >= step {
 							more = part[me-step]
 						}
-//line chunks_kernels.go:2538
+//line chunks_kernels.go:3026
 						mores[tx] = more
 					}
 				}
@@ -2550,15 +3038,15 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 						me := tx
 						more := mores[tx]
 						_ = more
-//line kernels.go:185
+//line kernels.go:207
 						part[me] += more
-//line chunks_kernels.go:2556
+//line chunks_kernels.go:3044
 					}
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2562
+//line chunks_kernels.go:3050
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -2568,14 +3056,14 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 				me := tx
 				own := owns[tx]
 				_ = own
-//line kernels.go:188
+//line kernels.go:210
 				sum := part[me] - own
 				for i := me * digits; i < me*digits+digits; i++ {
 					n := table[i]
 					table[i] = sum
 					sum += n
 				}
-//line chunks_kernels.go:2579
+//line chunks_kernels.go:3067
 			}
 		}
 	}
@@ -2585,10 +3073,10 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 				_, _, _ = tx, ty, tz
 				me := tx
 				{
-//line kernels.go:196
+//line kernels.go:218
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line chunks_kernels.go:2592
+//line chunks_kernels.go:3080
 			}
 		}
 	}
@@ -2599,7 +3087,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 				me := tx
 				begin := min(from+me*each, len(keys))
 				end := min(from+me*each+each, len(keys))
-//line kernels.go:199
+//line kernels.go:221
 				for i := begin; i < end; i++ {
 					d := digit(keys[i], shift, sign, negative)
 					at := table[d*threads+me] - first[d]
@@ -2609,7 +3097,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 						sortedValues[at] = values[i]
 					}
 				}
-//line chunks_kernels.go:2613
+//line chunks_kernels.go:3101
 			}
 		}
 	}

@@ -37,6 +37,28 @@ func total[T grid.Number](t grid.Thread, x []T, sums grid.Out[T]) {
 	}
 }
 
+// dot writes the sum of the products of each chunk.
+//
+//halyard:kernel float32 float64 int32 int64 uint32 uint64
+func dot[T grid.Number](t grid.Thread, x, y []T, sums grid.Out[T]) {
+	part := grid.Shared[[threads]T](t)
+	me, from := t.Local(0), t.Block(0)*chunk
+	sum := T(0)
+	for i := from + me; i < min(from+chunk, len(x)); i += threads {
+		sum += T(x[i] * y[i])
+	}
+	part[me] = sum
+	for half := threads / 2; half > 0; half /= 2 {
+		t.Barrier()
+		if me < half {
+			part[me] += part[me+half]
+		}
+	}
+	if me == 0 {
+		sums[t.Block(0)] = part[0]
+	}
+}
+
 // extreme writes the least or the most of each chunk, and its index. The index of x[i] is indexes[i], or i if there are no indexes.
 //
 //halyard:kernel float32 float64 int32 int64 uint32 uint64
