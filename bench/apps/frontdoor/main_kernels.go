@@ -426,7 +426,20 @@ FUNCTION f32 f_root(f32 h_x) {
 	return sqrt(h_x);
 }
 
+#ifdef GO_ALIGNED
+GO_BODY void b_k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS);
 KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS) {
+	if ((((u64)h_old) & 15) == 0) {
+		b_k_move(h_dt, (const GLOBAL f32 *)GO_ALIGNED(h_old), h_old_n, h_v, h_v_n, h_now, h_now_n GO_PASS);
+	} else {
+		b_k_move(h_dt, h_old, h_old_n, h_v, h_v_n, h_now, h_now_n GO_PASS);
+	}
+}
+GO_BODY void b_k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS)
+#else
+KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS)
+#endif
+{
 	GO_INT h_i = (GO_INT)INDEX(0);
 	if (h_i >= (GO_INT)h_now_n / 4) {
 		return;
@@ -975,7 +988,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:979
+//line main_kernels.go:992
 			}
 			x = to - 1
 			continue
@@ -999,7 +1012,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:1003
+//line main_kernels.go:1016
 	}
 }
 
@@ -1033,7 +1046,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_, _, _ = tx, ty, tz
 //line cg.go:43
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1037
+//line main_kernels.go:1050
 					mines[tx] = mine
 				}
 			}
@@ -1067,7 +1080,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:45
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1071
+//line main_kernels.go:1084
 							mines[tx] = mine
 						}
 					}
@@ -1087,7 +1100,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1091
+//line main_kernels.go:1104
 						mines[tx] = mine
 					}
 				}
@@ -1106,7 +1119,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:47
 					part[me] = mine
-//line main_kernels.go:1110
+//line main_kernels.go:1123
 				}
 			}
 		}
@@ -1127,7 +1140,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					part[me] = mine
 				}
-//line main_kernels.go:1131
+//line main_kernels.go:1144
 				mines[tx] = mine
 			}
 		}
@@ -1148,7 +1161,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1152
+//line main_kernels.go:1165
 			}
 		}
 	}
@@ -1183,7 +1196,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1187
+//line main_kernels.go:1200
 			}
 			x_ = to - 1
 			continue
@@ -1193,7 +1206,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1197
+//line main_kernels.go:1210
 	}
 }
 
@@ -1222,7 +1235,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1226
+//line main_kernels.go:1239
 				}
 				{
 					at := at + 1
@@ -1232,7 +1245,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1236
+//line main_kernels.go:1249
 				}
 			}
 			if at < count {
@@ -1242,7 +1255,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1246
+//line main_kernels.go:1259
 			}
 			x = to - 1
 			continue
@@ -1251,7 +1264,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1255
+//line main_kernels.go:1268
 	}
 }
 
@@ -1300,7 +1313,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1304
+//line main_kernels.go:1317
 			}
 			x = to_ - 1
 			continue
@@ -1318,7 +1331,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1322
+//line main_kernels.go:1335
 	}
 }
 
@@ -1344,7 +1357,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1348
+//line main_kernels.go:1361
 	}
 }
 
@@ -1369,7 +1382,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1373
+//line main_kernels.go:1386
 	}
 }
 
@@ -1398,7 +1411,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1402
+//line main_kernels.go:1415
 				}
 				{
 					at := at + 1
@@ -1408,7 +1421,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1412
+//line main_kernels.go:1425
 				}
 			}
 			if at < count {
@@ -1418,7 +1431,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1422
+//line main_kernels.go:1435
 			}
 			x = to - 1
 			continue
@@ -1427,7 +1440,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1431
+//line main_kernels.go:1444
 	}
 }
 
@@ -1456,7 +1469,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1460
+//line main_kernels.go:1473
 				}
 				{
 					at := at + 1
@@ -1466,7 +1479,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1470
+//line main_kernels.go:1483
 				}
 			}
 			if at < count {
@@ -1476,7 +1489,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1480
+//line main_kernels.go:1493
 			}
 			x = to - 1
 			continue
@@ -1485,7 +1498,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1489
+//line main_kernels.go:1502
 	}
 }
 
@@ -1516,7 +1529,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1520
+//line main_kernels.go:1533
 				}
 				{
 					at := at + 1
@@ -1526,7 +1539,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1530
+//line main_kernels.go:1543
 				}
 			}
 			if at < count {
@@ -1536,7 +1549,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1540
+//line main_kernels.go:1553
 			}
 			x = to - 1
 			continue
@@ -1545,7 +1558,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1549
+//line main_kernels.go:1562
 	}
 }
 
@@ -1576,7 +1589,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1580
+//line main_kernels.go:1593
 				}
 				{
 					at := at + 1
@@ -1586,7 +1599,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1590
+//line main_kernels.go:1603
 				}
 			}
 			if at < count {
@@ -1596,7 +1609,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1600
+//line main_kernels.go:1613
 			}
 			x = to - 1
 			continue
@@ -1605,7 +1618,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1609
+//line main_kernels.go:1622
 	}
 }
 
@@ -1636,7 +1649,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1640
+//line main_kernels.go:1653
 				}
 				{
 					at := at + 1
@@ -1646,7 +1659,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1650
+//line main_kernels.go:1663
 				}
 			}
 			if at < count {
@@ -1656,7 +1669,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1660
+//line main_kernels.go:1673
 			}
 			x = to - 1
 			continue
@@ -1665,7 +1678,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1669
+//line main_kernels.go:1682
 	}
 }
 
@@ -1699,7 +1712,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_, _, _ = tx, ty, tz
 //line stream.go:53
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1703
+//line main_kernels.go:1716
 					mines[tx] = mine
 				}
 			}
@@ -1733,7 +1746,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1737
+//line main_kernels.go:1750
 							mines[tx] = mine
 						}
 					}
@@ -1753,7 +1766,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1757
+//line main_kernels.go:1770
 						mines[tx] = mine
 					}
 				}
@@ -1772,7 +1785,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1776
+//line main_kernels.go:1789
 				}
 			}
 		}
@@ -1793,7 +1806,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1797
+//line main_kernels.go:1810
 			}
 		}
 	}

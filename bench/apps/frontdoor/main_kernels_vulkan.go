@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("4638acc0f5aa7157", map[string]kernel.Code{
+	kernels.Compiled("89b929c3347cfca5", map[string]kernel.Code{
 		"add": {Words: `
 KUERAgERAuMpEQILEQIKDgPkKQEPCAUI676FowZkDywwEAYIEQEBAQUEBxNnRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhI
 BQ0EIyBIBQ0FIyhHAw0CRwQRBghHAxICSAUSACMARwQsCxpHBDALG0cDPyoVBAEgADIEAQIBMgQBAwQFJQQBFwQFAQMzBgUGAgMEEwIHIQMKByAEC+UpARUE
