@@ -626,7 +626,20 @@ FUNCTION u32 f_word(T_16_u8 h_s, GO_INT h_at GO_FAULTS) {
 	return (u32)((u32)(u32)h_s.a[GO_AT(h_at, 16, 36)] << 24) | (u32)((u32)(u32)h_s.a[GO_AT(h_at + 1, 16, 36)] << 16) | (u32)((u32)(u32)h_s.a[GO_AT(h_at + 2, 16, 36)] << 8) | (u32)h_s.a[GO_AT(h_at + 3, 16, 36)];
 }
 
+#ifdef GO_ALIGNED
+GO_BODY void b_k_aes(const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL T_256_u32 *h_tables, i64 h_tables_n, const GLOBAL T_256_u8 *h_last, i64 h_last_n, const GLOBAL T_16_u8 *h_in, i64 h_in_n, GLOBAL T_16_u8 *h_out, i64 h_out_n GO_FAULTS);
 KERNEL void k_aes(const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL T_256_u32 *h_tables, i64 h_tables_n, const GLOBAL T_256_u8 *h_last, i64 h_last_n, const GLOBAL T_16_u8 *h_in, i64 h_in_n, GLOBAL T_16_u8 *h_out, i64 h_out_n GO_FAULTS) {
+	if ((((u64)h_keys) & 15) == 0) {
+		b_k_aes((const GLOBAL u32 *)GO_ALIGNED(h_keys), h_keys_n, h_tables, h_tables_n, h_last, h_last_n, h_in, h_in_n, h_out, h_out_n GO_PASS);
+	} else {
+		b_k_aes(h_keys, h_keys_n, h_tables, h_tables_n, h_last, h_last_n, h_in, h_in_n, h_out, h_out_n GO_PASS);
+	}
+}
+GO_BODY void b_k_aes(const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL T_256_u32 *h_tables, i64 h_tables_n, const GLOBAL T_256_u8 *h_last, i64 h_last_n, const GLOBAL T_16_u8 *h_in, i64 h_in_n, GLOBAL T_16_u8 *h_out, i64 h_out_n GO_FAULTS)
+#else
+KERNEL void k_aes(const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL T_256_u32 *h_tables, i64 h_tables_n, const GLOBAL T_256_u8 *h_last, i64 h_last_n, const GLOBAL T_16_u8 *h_in, i64 h_in_n, GLOBAL T_16_u8 *h_out, i64 h_out_n GO_FAULTS)
+#endif
+{
 	if (GO_WHOLE((GO_INT)h_in_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		u32 v_1 = f_word(h_in[GO_AT(h_i, h_in_n, 37)], 0 GO_PASS);
@@ -1527,13 +1540,13 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 				for k := range tile {
 					part[me][k] = a.At(at+me, at+k)
 				}
-//line main_kernels.go:1531
+//line main_kernels.go:1544
 			}
 		}
 	}
 //line kernels.go:23
 	for k_ := range tile - 1 {
-//line main_kernels.go:1537
+//line main_kernels.go:1550
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -1547,12 +1560,12 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 							part[me][j] -= float32(l * part[k_][j])
 						}
 					}
-//line main_kernels.go:1551
+//line main_kernels.go:1564
 				}
 			}
 		}
 	}
-//line main_kernels.go:1556
+//line main_kernels.go:1569
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -1562,7 +1575,7 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 				for k := range tile {
 					a.Set(at+me, at+k, part[me][k])
 				}
-//line main_kernels.go:1566
+//line main_kernels.go:1579
 			}
 		}
 	}
@@ -1586,7 +1599,7 @@ threads:
 			}
 			a.Set(at+i, x, v)
 		}
-//line main_kernels.go:1590
+//line main_kernels.go:1603
 	}
 }
 
@@ -1608,7 +1621,7 @@ threads:
 			}
 			a.Set(y, at+j, v/a.At(at+j, at+j))
 		}
-//line main_kernels.go:1612
+//line main_kernels.go:1625
 	}
 }
 
@@ -1635,7 +1648,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 //line kernels.go:80
 					left[y][x] = a.At(i, at+x)
 					above[y][x] = a.At(at+y, j)
-//line main_kernels.go:1639
+//line main_kernels.go:1652
 				}
 			}
 		}
@@ -1656,7 +1669,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 						v -= float32(left[y][k] * above[k][x])
 					}
 					a.Set(i, j, v)
-//line main_kernels.go:1660
+//line main_kernels.go:1673
 				}
 			}
 		}
@@ -1706,7 +1719,7 @@ threads:
 				yr4[grid.At(at, o)], yi5[grid.At(at, o)] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
 				yr6[grid.At(at, o+s)] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
 				yi7[grid.At(at, o+s)] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1710
+//line main_kernels.go:1723
 			}
 			x = to - 1
 			continue
@@ -1721,7 +1734,7 @@ threads:
 		yr[o], yi[o] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[o+s] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
 		yi[o+s] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1725
+//line main_kernels.go:1738
 	}
 }
 
@@ -1760,7 +1773,7 @@ threads:
 				yr[i+first], yi[i+first] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
 				yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 				yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1764
+//line main_kernels.go:1777
 			}
 			x = to - 1
 			continue
@@ -1775,7 +1788,7 @@ threads:
 		yr[i+first], yi[i+first] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 		yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1779
+//line main_kernels.go:1792
 	}
 }
 
@@ -1789,7 +1802,7 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 	_, _ = line, row
 //line kernels.go:131
 	for k := range 2*strip - 1 {
-//line main_kernels.go:1793
+//line main_kernels.go:1806
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -1807,13 +1820,13 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 							}
 							score[d*line+i] = max(score[(d-2)*line+i-1]+same, score[(d-1)*line+i-1]-1, score[(d-1)*line+i]-1)
 						}
-//line main_kernels.go:1811
+//line main_kernels.go:1824
 					}
 				}
 			}
 		}
 	}
-//line main_kernels.go:1817
+//line main_kernels.go:1830
 }
 
 // dctPhases runs dct for a block: the code between two barriers runs for one thread after the other.
@@ -1836,7 +1849,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 					y := ty
 //line kernels.go:151
 					part[y][x] = in.At((firstY + ty), (firstX + tx))
-//line main_kernels.go:1840
+//line main_kernels.go:1853
 				}
 			}
 		}
@@ -1855,7 +1868,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 						sum += float32(cosines[k][y] * part[k][x])
 					}
 					half[y][x] = sum
-//line main_kernels.go:1859
+//line main_kernels.go:1872
 				}
 			}
 		}
@@ -1874,7 +1887,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 						all += float32(half[y][k] * cosines[k][x])
 					}
 					out.Set((firstY + ty), (firstX + tx), all)
-//line main_kernels.go:1878
+//line main_kernels.go:1891
 				}
 			}
 		}
@@ -1916,7 +1929,7 @@ threads:
 			}
 		}
 		pull[me] = particle{fx, fy, fz, v}
-//line main_kernels.go:1920
+//line main_kernels.go:1933
 	}
 }
 
@@ -1947,7 +1960,7 @@ threads:
 			last[0][c>>24] ^ uint8(m>>24), last[0][d>>16&255] ^ uint8(m>>16), last[0][a>>8&255] ^ uint8(m>>8), last[0][b&255] ^ uint8(m),
 			last[0][d>>24] ^ uint8(n>>24), last[0][a>>16&255] ^ uint8(n>>16), last[0][b>>8&255] ^ uint8(n>>8), last[0][c&255] ^ uint8(n),
 		}
-//line main_kernels.go:1951
+//line main_kernels.go:1964
 	}
 }
 
@@ -2005,7 +2018,7 @@ threads:
 				west5[grid.At(grid.At(at, y), x)] = w
 				east6[grid.At(grid.At(at, y), x)] = e
 				flow7[grid.At(grid.At(at, y), x)] = max(0, min(1, c))
-//line main_kernels.go:2009
+//line main_kernels.go:2022
 			}
 			x_ = to - 1
 			continue
@@ -2028,7 +2041,7 @@ threads:
 		west.Set(y, x, w)
 		east.Set(y, x, e)
 		flow.Set(y, x, max(0, min(1, c)))
-//line main_kernels.go:2032
+//line main_kernels.go:2045
 	}
 }
 
@@ -2077,7 +2090,7 @@ threads:
 				below, right := flow1[grid.At(grid.At(at, min(y+1, flow.Rows()-1)), x)], flow.At(y, min(x+1, flow.Cols()-1))
 				d := float32(c*north2[grid.At(grid.At(at, y), x)]) + float32(below*south3[grid.At(grid.At(at, y), x)]) + float32(c*west4[grid.At(grid.At(at, y), x)]) + float32(right*east5[grid.At(grid.At(at, y), x)])
 				out6[grid.At(grid.At(at, y), x)] = in7[grid.At(grid.At(at, y), x)] + float32(part*d)
-//line main_kernels.go:2081
+//line main_kernels.go:2094
 			}
 			x_ = to - 1
 			continue
@@ -2091,7 +2104,7 @@ threads:
 		below, right := flow.At(min(y+1, flow.Rows()-1), x), flow.At(y, min(x+1, flow.Cols()-1))
 		d := float32(c*north.At(y, x)) + float32(below*south.At(y, x)) + float32(c*west.At(y, x)) + float32(right*east.At(y, x))
 		out.Set(y, x, in.At(y, x)+float32(part*d))
-//line main_kernels.go:2095
+//line main_kernels.go:2108
 	}
 }
 
@@ -2124,7 +2137,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, x)] = wall1[grid.At(at, row*len(from)+x)] + min(from[max(x-1, 0)], from2[grid.At(at, x)], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2128
+//line main_kernels.go:2141
 			}
 			x_ = to_ - 1
 			continue
@@ -2135,7 +2148,7 @@ threads:
 			continue threads
 		}
 		to[x] = wall[row*len(from)+x] + min(from[max(x-1, 0)], from[x], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2139
+//line main_kernels.go:2152
 	}
 }
 
@@ -2156,7 +2169,7 @@ threads:
 			sum += float32(values[k] * x[cols[k]])
 		}
 		y[i] = sum
-//line main_kernels.go:2160
+//line main_kernels.go:2173
 	}
 }
 
@@ -2195,7 +2208,7 @@ threads:
 			}
 		}
 		counts[i] = count
-//line main_kernels.go:2199
+//line main_kernels.go:2212
 	}
 }
 
@@ -2232,7 +2245,7 @@ threads:
 				} else {
 					x0[grid.At(at, i)], x1[grid.At(at, i+apart)] = high, low
 				}
-//line main_kernels.go:2236
+//line main_kernels.go:2249
 			}
 			x_ = to - 1
 			continue
@@ -2249,7 +2262,7 @@ threads:
 		} else {
 			x[i], x[i+apart] = high, low
 		}
-//line main_kernels.go:2253
+//line main_kernels.go:2266
 	}
 }
 
@@ -2283,7 +2296,7 @@ threads:
 		for i := range v {
 			x[first+i] = v[i]
 		}
-//line main_kernels.go:2287
+//line main_kernels.go:2300
 	}
 }
 
@@ -2310,7 +2323,7 @@ threads:
 			}
 		}
 		to[i] = l
-//line main_kernels.go:2314
+//line main_kernels.go:2327
 	}
 }
 

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("8cbebb28dbfcfe13", map[string]kernel.Code{
+	kernels.Compiled("99e5dac2002425ba", map[string]kernel.Code{
 		"aes": {Words: `
 LqcDEQIBEQLjKRECCxEC4CIRAicOA+QpAQ8IBQjrvoWrBnMPSEwQBggRAQEBBQQHE34FBFf33smjBgBHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEj
 CEgFDQIjEEgFDQMjGEgFDQQjIEgFDQUjKEgFDQYjMEgFDQcjOEgFDQgjQEgFDQkjSEcDDQJHBBAGBEcDEQJIBREAIwBHBB0GBEcEHgaACEcDHwJIBR8FFRAp

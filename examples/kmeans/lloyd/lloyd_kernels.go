@@ -66,7 +66,20 @@ typedef u8 go_size_T_8_f32[sizeof(T_8_f32) == 32 ? 1 : -1];
 typedef u8 go_size_T_32_9_f32[sizeof(T_32_9_f32) == 1152 ? 1 : -1];
 FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? y : x) : y > x ? y : x; }
 
+#ifdef GO_ALIGNED
+GO_BODY void b_k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T_8_f32 *h_centres, i64 h_centres_n, GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n GO_FAULTS);
 KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T_8_f32 *h_centres, i64 h_centres_n, GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	if ((((u64)h_points | (u64)h_centres) & 15) == 0) {
+		b_k_add((const GLOBAL T_8_f32 *)GO_ALIGNED(h_points), h_points_n, (const GLOBAL T_8_f32 *)GO_ALIGNED(h_centres), h_centres_n, h_sums, h_sums_n GO_PASS);
+	} else {
+		b_k_add(h_points, h_points_n, h_centres, h_centres_n, h_sums, h_sums_n GO_PASS);
+	}
+}
+GO_BODY void b_k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T_8_f32 *h_centres, i64 h_centres_n, GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n GO_FAULTS)
+#else
+KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T_8_f32 *h_centres, i64 h_centres_n, GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n GO_FAULTS)
+#endif
+{
 	if (GO_WHOLE((GO_INT)h_sums_n)) {
 		GO_INT h_part = (GO_INT)INDEX(0);
 		GO_INT h_p = h_part;
@@ -77,24 +90,25 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 				T_8_f32 v_2 = h_points[GO_AT(h_p, h_points_n, 0)];
 				GO_ORDERED for (GO_INT h_c = 0; h_c < 32; h_c++) {
 					f32 h_away = 0.0f;
+					GO_COPY(T_8_f32, v_4, h_centres[GO_AT(h_c, h_centres_n, 1)])
 					GO_ORDERED GO_UNROLL(8) for (GO_INT h_d = 0; h_d < 8; h_d++) {
 						f32 h_x = v_2.a[GO_AT(h_d, 8, 0)];
-						h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]);
+						h_away = h_away + (h_x - GO_COPIED(v_4, h_centres[GO_AT(h_c, h_centres_n, 1)]).a[GO_AT(h_d, 8, 1)]) * (h_x - GO_COPIED(v_4, h_centres[GO_AT(h_c, h_centres_n, 1)]).a[GO_AT(h_d, 8, 1)]);
 					}
 					if (h_away < h_least) {
-						f32 v_5 = h_away;
+						f32 v_6 = h_away;
 						h_best = h_c;
-						h_least = v_5;
+						h_least = v_6;
 					}
 				}
-				T_8_f32 v_6 = h_points[GO_AT(h_p, h_points_n, 2)];
+				T_8_f32 v_7 = h_points[GO_AT(h_p, h_points_n, 2)];
 				GO_ORDERED GO_UNROLL(8) for (GO_INT h_d_1 = 0; h_d_1 < 8; h_d_1++) {
-					f32 h_x_1 = v_6.a[GO_AT(h_d_1, 8, 2)];
-					GO_INT v_8 = h_best;
-					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;
+					f32 h_x_1 = v_7.a[GO_AT(h_d_1, 8, 2)];
+					GO_INT v_9 = h_best;
+					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_9, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_9, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;
 				}
-				GO_INT v_9 = h_best;
-				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8] + 1.0f;
+				GO_INT v_10 = h_best;
+				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_10, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_10, 32, 4)].a[8] + 1.0f;
 			}
 		}
 	} else {
@@ -108,24 +122,25 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 					T_8_f32 v_2 = h_points[GO_AT(h_p, h_points_n, 0)];
 					GO_ORDERED for (GO_INT h_c = 0; h_c < 32; h_c++) {
 						f32 h_away = 0.0f;
+						GO_COPY(T_8_f32, v_13, h_centres[GO_AT(h_c, h_centres_n, 1)])
 						GO_ORDERED GO_UNROLL(8) for (GO_INT h_d = 0; h_d < 8; h_d++) {
 							f32 h_x = v_2.a[GO_AT(h_d, 8, 0)];
-							h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]);
+							h_away = h_away + (h_x - GO_COPIED(v_13, h_centres[GO_AT(h_c, h_centres_n, 1)]).a[GO_AT(h_d, 8, 1)]) * (h_x - GO_COPIED(v_13, h_centres[GO_AT(h_c, h_centres_n, 1)]).a[GO_AT(h_d, 8, 1)]);
 						}
 						if (h_away < h_least) {
-							f32 v_5 = h_away;
+							f32 v_6 = h_away;
 							h_best = h_c;
-							h_least = v_5;
+							h_least = v_6;
 						}
 					}
-					T_8_f32 v_6 = h_points[GO_AT(h_p, h_points_n, 2)];
+					T_8_f32 v_7 = h_points[GO_AT(h_p, h_points_n, 2)];
 					GO_ORDERED GO_UNROLL(8) for (GO_INT h_d_1 = 0; h_d_1 < 8; h_d_1++) {
-						f32 h_x_1 = v_6.a[GO_AT(h_d_1, 8, 2)];
-						GO_INT v_8 = h_best;
-						GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;
+						f32 h_x_1 = v_7.a[GO_AT(h_d_1, 8, 2)];
+						GO_INT v_9 = h_best;
+						GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_9, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_9, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;
 					}
-					GO_INT v_9 = h_best;
-					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8] + 1.0f;
+					GO_INT v_10 = h_best;
+					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_10, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_10, 32, 4)].a[8] + 1.0f;
 				}
 			}
 		}
@@ -374,7 +389,7 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 				sums[part][best][8]++
 			}
 		}
-//line lloyd_kernels.go:378
+//line lloyd_kernels.go:393
 	}
 }
 
@@ -396,7 +411,7 @@ func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 			}
 			centres[c][d] = sum / max(points, 1)
 		}
-//line lloyd_kernels.go:400
+//line lloyd_kernels.go:415
 	}
 }
 

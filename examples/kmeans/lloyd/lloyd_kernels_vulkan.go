@@ -7,7 +7,7 @@ package lloyd
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("cf924948a0404720", map[string]kernel.Code{
+	kernels.Compiled("aaafa04c9cda4634", map[string]kernel.Code{
 		"add": {Words: `
 KJ4BEQIBEQLjKRECCw4D5CkBDwkFCOu+haMGZA81OU4QBggRAQEBBQQHFFNHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMjGEgF
 DQQjIEgFDQUjKEcDDQJHBBIGBEcEEwYgRwMUAkgFFAAjAEcEJwQUECkGJEcEKgaACUcDKwJIBSsFGjk1CxpHBDkLG0cETgsYRwN2KkcDeSpHA3oqRwN7KkcD

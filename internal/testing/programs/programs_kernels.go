@@ -149,7 +149,20 @@ KERNEL void k_fourier_complex128(i64 h_p, const GLOBAL go_complex128 *h_roots, i
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 0
+#ifdef GO_ALIGNED
+GO_BODY void b_k_pull(const GLOBAL i32 *h_neighbours, i64 h_neighbours_n, const GLOBAL i32 *h_near, i64 h_near_n, const GLOBAL T_4_f32 *h_particles, i64 h_particles_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS);
 KERNEL void k_pull(const GLOBAL i32 *h_neighbours, i64 h_neighbours_n, const GLOBAL i32 *h_near, i64 h_near_n, const GLOBAL T_4_f32 *h_particles, i64 h_particles_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	if ((((u64)h_particles) & 15) == 0) {
+		b_k_pull(h_neighbours, h_neighbours_n, h_near, h_near_n, (const GLOBAL T_4_f32 *)GO_ALIGNED(h_particles), h_particles_n, h_sums, h_sums_n GO_PASS);
+	} else {
+		b_k_pull(h_neighbours, h_neighbours_n, h_near, h_near_n, h_particles, h_particles_n, h_sums, h_sums_n GO_PASS);
+	}
+}
+GO_BODY void b_k_pull(const GLOBAL i32 *h_neighbours, i64 h_neighbours_n, const GLOBAL i32 *h_near, i64 h_near_n, const GLOBAL T_4_f32 *h_particles, i64 h_particles_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS)
+#else
+KERNEL void k_pull(const GLOBAL i32 *h_neighbours, i64 h_neighbours_n, const GLOBAL i32 *h_near, i64 h_near_n, const GLOBAL T_4_f32 *h_particles, i64 h_particles_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS)
+#endif
+{
 	LOCAL T_16_4_f32 h_shared;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -284,7 +297,7 @@ func fourierRow[T complex64 | complex128](r grid.Row, p int, roots []T, x []T, y
 					a, b := x0[grid.At(at, i)], roots[k*(len(roots)/p)]*x1[grid.At(at, i+len(roots))]
 					y[2*i-k], y[2*i-k+p] = a+b, a-b
 				}
-//line programs_kernels.go:288
+//line programs_kernels.go:301
 			}
 			x_ = to - 1
 			continue
@@ -295,7 +308,7 @@ func fourierRow[T complex64 | complex128](r grid.Row, p int, roots []T, x []T, y
 			a, b := x[i], roots[k*(len(roots)/p)]*x[i+len(roots)]
 			y[2*i-k], y[2*i-k+p] = a+b, a-b
 		}
-//line programs_kernels.go:299
+//line programs_kernels.go:312
 	}
 }
 
@@ -308,7 +321,7 @@ func pullPhases(b *kernel.Block, neighbours []int32, near []int32, particles [][
 	shared := &shared_
 //line programs.go:29
 	for k := 0; k < 1+int(neighbours[int(b.Index[0])]); k++ {
-//line programs_kernels.go:312
+//line programs_kernels.go:325
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -319,7 +332,7 @@ func pullPhases(b *kernel.Block, neighbours []int32, near []int32, particles [][
 						box = int(near[26*box+k-1])
 					}
 					shared[tx] = particles[box*inBox+tx]
-//line programs_kernels.go:323
+//line programs_kernels.go:336
 				}
 			}
 		}
@@ -335,10 +348,10 @@ func pullPhases(b *kernel.Block, neighbours []int32, near []int32, particles [][
 							sums[(firstX + tx)] += float32(other[3] * (1 - r))
 						}
 					}
-//line programs_kernels.go:339
+//line programs_kernels.go:352
 				}
 			}
 		}
 	}
-//line programs_kernels.go:344
+//line programs_kernels.go:357
 }

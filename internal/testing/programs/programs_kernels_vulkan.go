@@ -7,7 +7,7 @@ package programs
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("ccae8cb1406a548e", map[string]kernel.Code{
+	kernels.Compiled("d20a3dcbf7cdc85d", map[string]kernel.Code{
 		"fourier[complex128]": {Words: `
 PX8RAgERAuMpEQILEQIKDgPkKQEPDAUI676Z+wb15KWrBvK+jfsG7eCxqwb44sjBAwAPLTEQBggRAQEBBQgbJ0VHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAj
 AEgFDQEjCEgFDQIjEEgFDQMjGEgFDQQjIEgFDQUjKEgFDQYjMEcDDQJIBREFLlMRASMIRwQSBhBHAxMCSAUTACMARwQtCxpHBDELG0cDYSpHA2IqRwNjKkcD

@@ -38,6 +38,9 @@ func (f *values) place(p *ir.Place, pos token.Pos) text {
 		case typ.Kind == ir.Slice:
 			index = f.checked(s.Index, n+"_n", s.Pos, pos)
 			t.c, typ = t.c+"["+index.c+"]", typ.Elem
+			if copy := f.copied[copied{p.Param, repeated(s.Index)}]; copy != "" {
+				t = called("GO_COPIED", atom(copy), t)
+			}
 		default:
 			index = f.within(s.Index, fmt.Sprint(typ.Len), s.Pos, pos)
 			t.c, typ = t.c+".a["+index.c+"]", typ.Elem

@@ -10,6 +10,7 @@
 //   - expression.go prints values. call.go prints places and calls. values.go has what both files share, such as the names of variables. text.go puts
 //     expressions together, with parentheses only where C needs them or compilers warn. An expression that is nested more deeply than compilers accept is
 //     computed in steps, before the statement.
+//   - aligned.go prints kernels that are compiled twice, once for aligned pointers, so that NVIDIA's compiler loads several numbers at once.
 //   - narrow.go prints integers that are kept in 32 bits: see facts.Narrow.
 //   - type.go has the types, and declares them. table.go declares tables.
 //   - support.go and math.go have C functions for operations that C lacks or defines differently from Go: shifts, division, conversions, and the functions of

@@ -21,7 +21,7 @@ type function struct {
 // function prints the variant of a function for kernels that wait at barriers, or the variant for other kernels. It adds the variant to the text, unless the
 // other variant is there with the same text.
 func (p *printer) function(of *ir.Function, waits bool) {
-	v := values{printer: p, printed: &printed{}, Table: quirks.Of(of, waits, p.effects), f: of, names: map[any]string{}, taken: map[string]bool{}, pairs: map[*ir.Value][2]string{}, lines: lines{depth: 1}}
+	v := values{printer: p, printed: &printed{}, Table: quirks.Of(of, waits, p.effects), f: of, names: map[any]string{}, taken: map[string]bool{}, pairs: map[*ir.Value][2]string{}, copied: map[copied]string{}, lines: lines{depth: 1}}
 	f := &function{values: v, homes: facts.HomesOf(of)}
 	p.now = 0
 	f.c = f.free()
@@ -55,7 +55,11 @@ func (p *printer) function(of *ir.Function, waits bool) {
 		made = other
 	} else {
 		p.needs[made.c] = p.now
-		p.code = append(p.code, part{head + " " + made.c + made.body, p.now, p.lists[of]})
+		text := head + " " + made.c + made.body
+		if joined := f.joined(); len(joined) > 0 {
+			text = f.entries(joined, list) + strings.TrimPrefix(made.body, "("+list+") ")
+		}
+		p.code = append(p.code, part{text, p.now, p.lists[of]})
 	}
 	p.functions[variant{of, waits}] = made
 }

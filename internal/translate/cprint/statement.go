@@ -252,6 +252,7 @@ func (f *function) jump(s *ir.Stmt) {
 // loop prints a loop in the form that it has in Go.
 func (f *function) loop(s *ir.Stmt) {
 	apart, order := f.Apart[s], ""
+	defer f.copy(s)()
 	if apart != "" {
 		f.line("if (%s) {", apart)
 		f.depth++

@@ -44,10 +44,11 @@ type values struct {
 	*printed
 	f *ir.Function
 
-	names map[any]string // of parameters, locals and bound values
-	taken map[string]bool
-	adds  int                     // how many names the translation has added
-	pairs map[*ir.Value][2]string // the two variables that have the results of a call of a math/bits function
+	names  map[any]string // of parameters, locals and bound values
+	taken  map[string]bool
+	adds   int                     // how many names the translation has added
+	copied map[copied]string       // the names of copies of elements, in the loops that have them: see copies
+	pairs  map[*ir.Value][2]string // the two variables that have the results of a call of a math/bits function
 }
 
 // name returns the C name of a parameter, local or bound value. The C name is unique in the function. The parameter like is the name in Go.
