@@ -210,6 +210,7 @@ func (p *part) reserve(ctx context.Context, l *launch, args []Arg) (err error) {
 		p.args = append(p.args, hal.At(p.regions[at]))
 		n++
 	}
+	p.args = p.on.sized(p.args, args)
 	if p.faults, err = p.on.faultsOn(p.stream); err != nil {
 		return err
 	}

@@ -88,9 +88,14 @@ type Written struct {
 	Nests   int    // how deep its conditions are nested, if that is deep
 	NestsAt string // where the deepest is
 	Threads int    // the most threads of a block, 0 if there is no limit
-	Private int    // bytes of the arrays and structures that are variables of a thread, if they are many
-	Types   int    // of a generic kernel: the number of its list of types
-	Fast    bool   // devices compute its floats within the bounds of fast kernels, and the host computes them exactly
+	// SharedElem is the size of an element of the kernel's grid.SharedSlice, 0 if it has none. The last argument is how many elements there are, and
+	// SharedAt is where the kernel asks for them, as file:line. SharedStatic is how many bytes of shared memory it has besides.
+	SharedElem, SharedStatic int64
+	SharedAt                 string
+
+	Private int  // bytes of the arrays and structures that are variables of a thread, if they are many
+	Types   int  // of a generic kernel: the number of its list of types
+	Fast    bool // devices compute its floats within the bounds of fast kernels, and the host computes them exactly
 
 	Footprint Footprint // what it touches; Of is nil if the file was written by an older command
 }

@@ -180,6 +180,7 @@ func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 		}
 		one.args = append(one.args, a)
 	}
+	one.ready = d.sized(one.ready, args)
 	if d.sites != nil {
 		one.ready = append(one.ready, hal.At(none.All()))
 	}

@@ -130,6 +130,16 @@ func (p *Package) built() (program *ir.Program, launchers []string, err error) {
 	if program, err = build.Program(p.Package); err != nil && !errors.As(err, &bad) {
 		return nil, nil, err
 	}
+	var built []*ir.Function
+	if program != nil {
+		built = program.Functions
+	}
+	for _, f := range built {
+		if l := sizedOf(f); l != nil && p.launched(l, make([]string, len(f.Params))) == "" {
+			bad = append(bad, *p.ErrorAt(l.Pos, "a launch must know the length of %s; compute it with +, -, *, /, %%, min and max from constants, integers that are "+
+				"parameters and do not change, and lengths of slices", l.Name))
+		}
+	}
 	for _, name := range p.Types.Scope().Names() {
 		what := "a package that the generated file imports"
 		if _, imported := generatedImports[name]; !imported {
@@ -326,6 +336,10 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		if bytes > 0 {
 			at += fmt.Sprintf(", Private: %d", bytes)
 		}
+		if l := f.sized(); l != nil {
+			names = append(names, fmt.Sprintf("%q", "len("+l.Name+")"))
+			at += fmt.Sprintf(", SharedElem: %d, SharedStatic: %d, SharedAt: %q", l.Type.Elem.Size(), f.static(), p.Line(l.Pos))
+		}
 		if f.needs.Atomic64.IsValid() {
 			needs := "atomic operations of 64 bits (" + p.Line(f.needs.Atomic64) + ")"
 			if f.needs.Float64.IsValid() {
@@ -383,6 +397,9 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 				args = append(args, ", "+passed(m, arg))
 			}
 			names = append(names, ", "+arg)
+		}
+		if l := f.sized(); l != nil {
+			args = append(args, fmt.Sprintf(", kernel.Value(int64(%s))", p.launched(l, f.argNames[1:])))
 		}
 		name, list := f.decl.Name.Name, strings.Join(params, "")
 		over, how := p.over(f), "with as many threads as its data have places for"

@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
@@ -164,6 +165,8 @@ func (f *values) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir.V
 		return f.threadCall(e, name, recv)
 	case name == "Shared":
 		f.refuseShared(e)
+	case name == "SharedSlice":
+		refuse(e.Pos(), onlySharedSlice)
 	case strings.HasPrefix(name, "Block"), strings.HasPrefix(name, "Group"): // package load has replaced others
 		f.refuseOperation(e, name)
 	}
@@ -500,6 +503,39 @@ func (f *function) declareShared() {
 			f.vars[obj] = &variable{kind: shared, typ: t, local: l}
 		})
 	}
+}
+
+const onlySharedSlice = "grid.SharedSlice can only be the value of a variable that is declared at the top level of a kernel, in a statement of its own, and once; " +
+	"write s := grid.SharedSlice[float32](t, n) there, and take parts of it, such as s[:i] and s[i:]"
+
+// mostSized is how many bytes shared memory has at most whose length a launch says.
+const mostSized = 1 << 24
+
+// sharedSlice declares the shared memory whose length a launch says. A parameter after those of the Go function has the length. The memory is an array of the
+// most elements that there can be; the slice is its first ones.
+func (f *function) sharedSlice(s *ast.AssignStmt) {
+	e := ast.Unparen(s.Rhs[0]).(*ast.CallExpr)
+	id, _ := s.Lhs[0].(*ast.Ident)
+	again := slices.ContainsFunc(f.made.Locals, func(l *ir.Local) bool { return l.Sized != nil })
+	if !f.kernel || s.Tok != token.DEFINE || again || len(e.Args) != 2 || id.Name == "_" || !slices.Contains(f.decl.Body.List, ast.Stmt(s)) {
+		refuse(e.Pos(), onlySharedSlice)
+	}
+	obj := f.info().Defs[id]
+	if f.changes[obj] > 0 {
+		refuse(e.Pos(), "%s cannot change; declare a variable for each slice, as in y := x[i:j]", id.Name)
+	}
+	t := f.substitute(obj.Type())
+	elem := f.element(t.Underlying().(*types.Slice).Elem(), e.Pos())
+	if f.bytes += 8; f.bytes > mostPassed {
+		refuse(e.Pos(), "the kernel's arguments and the length of %s have %d bytes, and there can be %d in all; pass some in a slice", id.Name, f.bytes, mostPassed)
+	}
+	length := f.exprAs(e.Args[1], types.Typ[types.Int])
+	n := &ir.Param{Name: id.Name + "_len", Type: ir.Basic(ir.Int), Index: len(f.made.Params), Pos: id.Pos()}
+	f.made.Params = append(f.made.Params, n)
+	f.Pos = id.Pos()
+	l := f.Local(id.Name, &ir.Type{Kind: ir.Array, Elem: elem, Len: mostSized / elem.Size()}, ir.Shared)
+	l.Sized, l.Size, l.Pos = n, length, e.Pos()
+	f.vars[obj] = &variable{kind: slice, typ: t, part: f.partOf(l.At(), f.Argument(n))}
 }
 
 // discard evaluates an expression whose value is not used.

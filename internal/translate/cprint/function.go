@@ -32,6 +32,9 @@ func (p *printer) function(of *ir.Function, waits bool) {
 		f.results = f.resultType()
 	}
 	params := f.params()
+	if sized := f.sized(); sized != "" {
+		params[len(params)-1] += sized
+	}
 	f.statements()
 	if of.Kernel {
 		f.checks = true // so that all kernels take the same arguments
@@ -172,10 +175,26 @@ func (f *function) params() (all []string) {
 	return all
 }
 
+// sized returns the parameter of OpenCL for shared memory whose length a launch says, with what comes before it. It is "" if there is none.
+func (f *function) sized() string {
+	for _, l := range f.f.Locals {
+		if l.Sized != nil {
+			c := f.name(l, l.Name)
+			f.names[l] = "(*" + c + ")"
+			f.element(l.Type.Elem) // the launch counts bytes as Go does
+			return fmt.Sprintf(" SHARED_PARAM(%s, %s)", f.typ(l.Type), c)
+		}
+	}
+	return ""
+}
+
 // statements prints the statements.
 func (f *function) statements() {
 	for _, l := range f.f.Locals {
-		if l.Space == ir.Shared {
+		switch {
+		case l.Space == ir.Shared && l.Sized != nil: // sized declares it
+			f.line("SHARED_VAR(%s, %s)", f.typ(l.Type), strings.Trim(f.names[l], "(*)"))
+		case l.Space == ir.Shared:
 			f.line("LOCAL %s %s;", f.typ(l.Type), f.name(l, l.Name))
 		}
 	}

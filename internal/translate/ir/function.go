@@ -44,6 +44,9 @@ type Local struct {
 	Index int    // among the function's locals
 	Table *Table // of a local in Constant
 	Pos   token.Pos
+
+	Sized *Param // of a shared array whose length a launch says: the parameter that has it. Then Type.Len is the most that there can be
+	Size  *Value // that length, from the kernel's other parameters; no statement computes it
 }
 
 // Var is a variable of the Go function, which may be a parameter. Its fields say what represents it here.
