@@ -36,6 +36,7 @@ type onDevice struct {
 	round  uint64   // Program.round when the kernel was loaded
 	passes bool     // shared memory is a parameter
 	sites  []string // Source.Indexes if the kernel reports what is wrong, else nil
+	prints []string // Source.Prints if the kernel prints
 	rounds int      // driver.Compute.LoopRounds if the kernel may take more and does not report it, else 0
 	most   int64    // Written.Most if its integers have 32 bits, else 0
 	alone  bool     // there is no other code for the device
@@ -143,6 +144,9 @@ func (k *Kernel) load(ctx context.Context, dev *hal.Device, round uint64) (*onDe
 		passes: dev.Info().Compute.SharedByParam}
 	if d.alone = m.each != nil; k.p.src.narrow(dev, d.alone) {
 		d.most = in.Most
+	}
+	if k.p.src.prints() {
+		d.prints = k.p.src.Prints
 	}
 	c := dev.Info().Compute
 	switch {

@@ -143,7 +143,7 @@ func (s *Step) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg)
 		s.refused = true
 		return err
 	}
-	l.plain = l.plain || one.on.sites != nil || checking.Load()
+	l.plain = l.plain || one.on.sites != nil || one.on.prints != nil || checking.Load()
 	l.list = append(l.list, one)
 	return nil
 }

@@ -106,7 +106,7 @@ func (p *Package) Translate() (*Output, error) {
 	for _, f := range kernels {
 		f.printed = devices.Functions[slices.Index(program.Functions, f.made)]
 	}
-	if err := p.generate(made, program, ptx, kernels, launchers, printed.Sites, sources); err != nil {
+	if err := p.generate(made, program, ptx, kernels, launchers, printed.Sites, printed.Prints, sources); err != nil {
 		return nil, err
 	}
 	if err := p.vulkan(made, devices, kernels, printed.Sites); err != nil {
@@ -179,7 +179,7 @@ func (p *Package) built() (program *ir.Program, launchers []string, err error) {
 }
 
 // generate sets the Go files of a translation, and what is said of them.
-func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernels []*function, launchers, sites, sources []string) error {
+func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernels []*function, launchers, sites, prints, sources []string) error {
 	c := made.C
 	var b bytes.Buffer
 	programName := p.free("program", "kernels")
@@ -300,6 +300,12 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 	fmt.Fprintf(&b, "}, Indexes: []string{")
 	for _, at := range sites {
 		fmt.Fprintf(&b, "%q, ", at)
+	}
+	if len(prints) > 0 {
+		fmt.Fprintf(&b, "}, Prints: []string{")
+		for _, text := range prints {
+			fmt.Fprintf(&b, "%q, ", text)
+		}
 	}
 	fmt.Fprintf(&b, "}, Kernels: map[string]kernel.Written{\n")
 	for i, f := range kernels {

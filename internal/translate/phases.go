@@ -650,6 +650,8 @@ func (ph *phaseWriter) values(list ...ast.Expr) string {
 // change replaces calls of the thread's methods, and return statements.
 func (ph *phaseWriter) change(was, now ast.Node) []edit {
 	switch n := was.(type) {
+	case *ast.Ident:
+		return ph.unprinted(ph.text, n, now)
 	case *ast.CallExpr:
 		if c, ok := now.(*ast.CallExpr); ok && ph.p.Calls(n, "SharedSlice") {
 			id, _ := load.Callee(ast.Unparen(c.Fun))

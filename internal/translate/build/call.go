@@ -6,8 +6,10 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
@@ -114,7 +116,7 @@ func (f *values) builtin(e *ast.CallExpr, name string) *ir.Value {
 	case "recover":
 		refuse(e.Pos(), "%s has no translation; write an error code into a buffer", name)
 	case "print", "println":
-		refuse(e.Pos(), "%s has no translation; write into a buffer", name)
+		refuse(e.Pos(), "%s has no translation; call grid.Println, or write into a buffer", name)
 	case "close":
 		refuse(e.Pos(), "a channel has no translation; threads share buffers and grid.Shared memory")
 	case "complex":
@@ -165,6 +167,8 @@ func (f *values) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir.V
 		return f.threadCall(e, name, recv)
 	case name == "Shared":
 		f.refuseShared(e)
+	case name == "Println":
+		return f.printed(e)
 	case name == "SharedSlice":
 		refuse(e.Pos(), onlySharedSlice)
 	case strings.HasPrefix(name, "Block"), strings.HasPrefix(name, "Group"): // package load has replaced others
@@ -536,6 +540,51 @@ func (f *function) sharedSlice(s *ast.AssignStmt) {
 	l := f.Local(id.Name, &ir.Type{Kind: ir.Array, Elem: elem, Len: mostSized / elem.Size()}, ir.Shared)
 	l.Sized, l.Size, l.Pos = n, length, e.Pos()
 	f.vars[obj] = &variable{kind: slice, typ: t, part: f.partOf(l.At(), f.Argument(n))}
+}
+
+// mostPrinted is how many numbers one line has at most: see kernel/prelude/bounds.h.
+const mostPrinted = 8
+
+// printed builds grid.Println as a call of a function without statements, which devices print. Its text has each argument after a tab: a constant as it is, and
+// for others a letter for the type, after a %.
+func (f *values) printed(e *ast.CallExpr) *ir.Value {
+	if e.Ellipsis.IsValid() {
+		refuse(e.Pos(), "the arguments of grid.Println must be written one by one")
+	}
+	text := f.p.pkg.Line(e.Pos())
+	made := &ir.Function{Name: "print", Fast: f.p.fast, Body: &ir.Region{}}
+	var args []*ir.Value
+	for _, x := range e.Args[1:] {
+		if c := f.info().Types[x].Value; c != nil && c.Kind() == constant.String {
+			text += "\t" + strings.ReplaceAll(constant.StringVal(c), "\t", " ")
+			continue
+		}
+		t := types.Default(f.typeOf(x))
+		b := basic(t)
+		if b == nil || b.Complex() {
+			refuse(x.Pos(), "grid.Println prints numbers, bools and constant strings; print the parts one by one")
+		}
+		verb := map[ir.Kind]string{ir.Bool: "%t", ir.F32: "%f", ir.F64: "%g"}[b.Kind]
+		switch {
+		case verb != "":
+		case b.Signed():
+			verb = "%i"
+		default:
+			verb = "%u"
+		}
+		text += "\t" + verb
+		made.Params = append(made.Params, &ir.Param{Name: "x" + strconv.Itoa(len(args)), Type: b, Index: len(args), Pos: x.Pos()})
+		if args = append(args, f.exprAs(x, t)); len(args) > mostPrinted {
+			refuse(x.Pos(), "grid.Println prints %d numbers at most; write two calls", mostPrinted)
+		}
+	}
+	made.Prints = text
+	f.p.effects[made] = facts.EffectsOf(made, f.p.effects)
+	f.p.made.Functions = append(f.p.made.Functions, made)
+	v := f.Value(ir.Call, nil, args...)
+	v.Call, v.Pos = made, e.Pos()
+	f.Let(v)
+	return nil
 }
 
 // discard evaluates an expression whose value is not used.

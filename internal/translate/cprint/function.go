@@ -36,6 +36,9 @@ func (p *printer) function(of *ir.Function, waits bool) {
 		params[len(params)-1] += sized
 	}
 	f.statements()
+	if of.Prints != "" {
+		f.prints()
+	}
 	if of.Kernel {
 		f.checks = true // so that all kernels take the same arguments
 	}
@@ -186,6 +189,31 @@ func (f *function) sized() string {
 		}
 	}
 	return ""
+}
+
+// prints prints the statements of a function that prints its parameters, which are there with HALYARD_PRINT only.
+func (f *function) prints() {
+	at := slices.Index(f.printer.prints, f.f.Prints)
+	if at < 0 {
+		at = len(f.printer.prints)
+		f.printer.prints = append(f.printer.prints, f.f.Prints)
+	}
+	f.checks = true
+	f.line("#ifdef HALYARD_PRINT")
+	pass := " GO_PASS"
+	f.line("GLOBAL u32 *v_line = go_print(%du%s);", at, pass)
+	for i, m := range f.f.Params {
+		value := "(i64)" + f.names[m]
+		switch m.Type.Kind {
+		case ir.F32:
+			value = "F32_BITS(" + f.names[m] + ")"
+		case ir.F64:
+			f.needBits()
+			value = "GO_F64_BITS(" + f.names[m] + ")"
+		}
+		f.line("go_printed(v_line + %d, (u64)%s);", 7+2*i, value)
+	}
+	f.line("#endif")
 }
 
 // statements prints the statements.

@@ -19,7 +19,8 @@ type Function struct {
 	Locals  []*Local
 	Vars    []*Var // of the Go function, in the order of their positions
 	Body    *Region
-	Syntax  any // the *ast.FuncDecl from which it was built
+	Syntax  any    // the *ast.FuncDecl from which it was built
+	Prints  string // not empty if the function prints its parameters and does nothing else: the line, as file:line, and the text; see build
 
 	values int
 }
