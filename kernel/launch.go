@@ -130,7 +130,7 @@ func (k *Kernel) launch(ctx context.Context, stream *hal.Stream, team []*hal.Str
 // run takes the leases of all parts, enqueues the parts, and ends the leases.
 func (l *launch) run(ctx context.Context, args []Arg) (err error) {
 	if p := l.parts[0].on; p != nil && p.prints != nil {
-		printed.Lock()
+		printed.begin()
 		defer l.print(ctx)
 	}
 	l.await(ctx)

@@ -46,9 +46,10 @@ type lines struct {
 	sync.Mutex
 	to io.Writer
 
-	adding sync.Mutex
-	list   []printedLine
-	more   int // lines that were not kept
+	adding  sync.Mutex
+	running bool // a launch is; else lines are written at once, as a program or a test has called the kernel itself
+	list    []printedLine
+	more    int // lines that were not kept
 }
 
 // printedLine is a line with the thread that prints it: its block, and its place there, both with dimension 2 first.
@@ -68,12 +69,17 @@ func Printed(b *Block, local [3]int, at string, args ...any) {
 func (l *lines) add(thread [6]uint32, at string, args []any) {
 	l.adding.Lock()
 	defer l.adding.Unlock()
-	if len(l.list) == mostLines {
+	if l.running && len(l.list) == mostLines {
 		l.more++
 		return
 	}
 	text := fmt.Sprintf("%s: block %d,%d,%d thread %d,%d,%d: ", at, thread[2], thread[1], thread[0], thread[5], thread[4], thread[3])
-	l.list = append(l.list, printedLine{thread, text + fmt.Sprintln(args...)})
+	text += fmt.Sprintln(args...)
+	if !l.running {
+		_, _ = io.WriteString(l.to, text)
+		return
+	}
+	l.list = append(l.list, printedLine{thread, text})
 }
 
 // read adds the lines that a kernel has left in a device's memory.
@@ -135,5 +141,13 @@ func (l *launch) print(ctx context.Context) {
 	if printed.more > 0 {
 		_, _ = fmt.Fprintf(printed.to, "%d more lines of the launch are not kept\n", printed.more)
 	}
-	printed.list, printed.more = printed.list[:0], 0
+	printed.list, printed.more, printed.running = printed.list[:0], 0, false
+}
+
+// begin waits until no other launch prints.
+func (l *lines) begin() {
+	l.Lock()
+	l.adding.Lock()
+	l.running = true
+	l.adding.Unlock()
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/everydevice"
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
 )
 
 // warnings are lines of Mesa's Rusticl.
@@ -21,6 +23,8 @@ var warnings = regexp.MustCompile(`(?m)^MESA: .*\n`)
 
 // run launches the kernels on every device. Before the lines of a launch it prints the device.
 func run(t *testing.T) {
+	block := &kernel.Block{Size: [3]uint32{4, 1, 1}, Grid: [3]uint32{1, 1, 1}}
+	grid.Run(block, func(t grid.Thread) { halve(t, []int32{2, 3, 4, 6}, make([]int32, 4)) }) // it is no launch, and prints at once
 	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
 		x, y, z := halyard.From(q, []int32{1, 2, 3, 4, 5, 6, 7}), halyard.New[int32](q, 7), halyard.From(q, []float32{1, 2, 3, 4, 5, 6, 7, 8.5})
 		println("= halve " + q.Device().Name())
@@ -76,6 +80,12 @@ func TestLines(t *testing.T) {
 		again.Stderr = &lines
 		out, err := again.Output()
 		require.NoError(t, err, string(out)+lines.String())
+		first, _, _ := strings.Cut(lines.String(), "=")
+		if mode == "" {
+			assert.Empty(t, first)
+		} else {
+			assert.Equal(t, "kernels.go:17: block 0,0,0 thread 1,0,0: odd: 3 1000000002 3 1.5 false\n", first)
+		}
 		devices := 0
 		for part := range strings.SplitSeq(warnings.ReplaceAllString(lines.String(), ""), "= halve ") {
 			name, rest, _ := strings.Cut(part, "\n")
