@@ -101,7 +101,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { beyond(t, n, y) })
 	}),
-}, Indexes: []string{"kernels.go:9", "kernels.go:23", "kernels.go:27", "kernels.go:36", "kernels.go:40", "kernels.go:56", "kernels.go:59", "kernels.go:60", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:72", "kernels.go:74", "kernels.go:84", "kernels.go:89", "kernels.go:92", "kernels.go:95", "kernels.go:103", "kernels.go:105", "kernels.go:125", "kernels.go:113", "kernels.go:129", "kernels.go:138", "kernels.go:140"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:9", "kernels.go:23", "kernels.go:27", "kernels.go:36", "kernels.go:40", "kernels.go:56", "kernels.go:59", "kernels.go:60", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:72", "kernels.go:74", "kernels.go:84", "kernels.go:89", "kernels.go:92", "kernels.go:95", "kernels.go:103", "kernels.go:105", "kernels.go:125", "kernels.go:113", "kernels.go:129", "kernels.go:139", "kernels.go:142"}, Kernels: map[string]kernel.Written{
 	"blur": {Code: "k_blur", Params: []string{"tile", "radius", "x", "len(x)", "y", "len(y)", "len(s)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {6}}, Rounds: [][]int{{1048576}, {2, 6}}, RoundsAt: "kernels.go:21", SharedElem: 4, SharedStatic: 0, SharedAt: "kernels.go:19",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: blurFootprint}},
 	"histogram": {Code: "k_histogram", Params: []string{"x", "len(x)", "counts", "len(counts)", "len(own)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {4}}, Rounds: [][]int{{1}, {2, 4}}, RoundsAt: "kernels.go:39", SharedElem: 4, SharedStatic: 0, SharedAt: "kernels.go:34",
@@ -122,7 +122,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: beyondFootprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,float32,int,int16,int32,len,max,min,uint32,uint8 sized",
-	"kernels.go beyond e645b250c5530690",
+	"kernels.go beyond ca94dda04c3d452a",
 	"kernels.go blur e663bef4612164fe",
 	"kernels.go histogram 1e947e3330f6c111",
 	"kernels.go mean c69f4edef32e4bf2",
@@ -436,7 +436,9 @@ KERNEL void k_beyond(i64 h_n, GLOBAL i32 *h_y, i64 h_y_n, i64 h_s_len SHARED_PAR
 		}
 		BARRIER();
 	}
-	GO_ONCE((*h_s).a[GO_AT(GO_AT((GO_INT)THREAD(0), (GO_INT)h_s_len, 22), 4194304, 22)]) = 1;
+	if ((GO_INT)THREAD(0) > 0) {
+		GO_ONCE((*h_s).a[GO_AT(GO_AT((GO_INT)THREAD(0), (GO_INT)h_s_len, 22), 4194304, 22)]) = 1;
+	}
 	BARRIER();
 	h_y[GO_AT((GO_INT)INDEX(0), h_y_n, 23)] = GO_ONCE((*h_s).a[GO_AT(GO_AT((GO_INT)((GO_UINT)(GO_INT)h_n - 1), (GO_INT)h_s_len, 23), 4194304, 23)]);
 }
@@ -649,7 +651,7 @@ func blurPhases(b *kernel.Block, tile int, radius int, x []float32, y grid.Out[f
 						s[i] = x[at]
 					}
 				}
-//line sized_kernels.go:653
+//line sized_kernels.go:655
 			}
 		}
 	}
@@ -659,7 +661,7 @@ func blurPhases(b *kernel.Block, tile int, radius int, x []float32, y grid.Out[f
 				_, _, _ = tx, ty, tz
 //line kernels.go:27
 				y[(firstX + tx)] = mean(s, tx, radius)
-//line sized_kernels.go:663
+//line sized_kernels.go:665
 			}
 		}
 	}
@@ -680,7 +682,7 @@ func histogramPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				if i := (firstX + tx); i < len(x) {
 					grid.AtomicAdd(&own[int(x[i])%len(own)], 1)
 				}
-//line sized_kernels.go:684
+//line sized_kernels.go:686
 			}
 		}
 	}
@@ -692,7 +694,7 @@ func histogramPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := tx; i < len(own); i += int(b.Size[0]) {
 					grid.AtomicAdd(&counts[i], own[i])
 				}
-//line sized_kernels.go:696
+//line sized_kernels.go:698
 			}
 		}
 	}
@@ -719,7 +721,7 @@ func turnPhases(b *kernel.Block, n int32, x []float32, y grid.Out[float32]) {
 					low[me] = pair{int16(me), [2]float32{x[(firstX + tx)], 1}, me == 0}
 					fixed[me%64]++
 				}
-//line sized_kernels.go:723
+//line sized_kernels.go:725
 			}
 		}
 	}
@@ -737,7 +739,7 @@ func turnPhases(b *kernel.Block, n int32, x []float32, y grid.Out[float32]) {
 						high[me].value[0] = -high[me].value[0]
 					}
 				}
-//line sized_kernels.go:741
+//line sized_kernels.go:743
 			}
 		}
 	}
@@ -751,7 +753,7 @@ func turnPhases(b *kernel.Block, n int32, x []float32, y grid.Out[float32]) {
 				if me < len(high) {
 					y[(firstX + tx)] = high[me].value[0] + high[me].value[1] + float32(fixed[me%64])
 				}
-//line sized_kernels.go:755
+//line sized_kernels.go:757
 			}
 		}
 	}
@@ -782,13 +784,13 @@ func runningPhases[T grid.Number](b *kernel.Block, runningPhasesPool *grid.Pool[
 				me := tx
 //line kernels.go:84
 				s[me] = x[(firstX + tx)]
-//line sized_kernels.go:786
+//line sized_kernels.go:788
 			}
 		}
 	}
 //line kernels.go:86
 	for d := 1; d < len(s); d *= 2 {
-//line sized_kernels.go:792
+//line sized_kernels.go:794
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -801,7 +803,7 @@ func runningPhases[T grid.Number](b *kernel.Block, runningPhasesPool *grid.Pool[
 					if me >= d {
 						before = s[me-d]
 					}
-//line sized_kernels.go:805
+//line sized_kernels.go:807
 					befores[tx] = before
 				}
 			}
@@ -817,12 +819,12 @@ func runningPhases[T grid.Number](b *kernel.Block, runningPhasesPool *grid.Pool[
 					_ = before
 //line kernels.go:92
 					s[me] += before
-//line sized_kernels.go:821
+//line sized_kernels.go:823
 				}
 			}
 		}
 	}
-//line sized_kernels.go:826
+//line sized_kernels.go:828
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -830,7 +832,7 @@ func runningPhases[T grid.Number](b *kernel.Block, runningPhasesPool *grid.Pool[
 				me := tx
 //line kernels.go:95
 				y[(firstX + tx)] = s[me]
-//line sized_kernels.go:834
+//line sized_kernels.go:836
 			}
 		}
 	}
@@ -850,7 +852,7 @@ func sumPhases(b *kernel.Block, n int, x []float32, y []float32) {
 				_, _, _ = tx, ty, tz
 //line kernels.go:103
 				grid.AtomicAdd(&s[tx%(n+1)], x[(firstX+tx)])
-//line sized_kernels.go:854
+//line sized_kernels.go:856
 			}
 		}
 	}
@@ -862,7 +864,7 @@ func sumPhases(b *kernel.Block, n int, x []float32, y []float32) {
 					_, _, _ = tx, ty, tz
 //line kernels.go:105
 					y[(firstX + tx)] = s[n]
-//line sized_kernels.go:866
+//line sized_kernels.go:868
 				}
 			}
 		}
@@ -886,14 +888,14 @@ func totalPhases(b *kernel.Block, n int, x []int32, y []int32) {
 					if i := tx; i < len(s) {
 						s[i] = x[(firstX + tx)]
 					}
-//line sized_kernels.go:890
+//line sized_kernels.go:892
 				}
 			}
 		}
 	}
 //line kernels.go:110
 	for d := 1; d < len(s); d *= 2 {
-//line sized_kernels.go:897
+//line sized_kernels.go:899
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -902,12 +904,12 @@ func totalPhases(b *kernel.Block, n int, x []int32, y []int32) {
 					if i_ := tx * 2 * d; i_+d < len(s) {
 						s[i_] += s[i_+d]
 					}
-//line sized_kernels.go:906
+//line sized_kernels.go:908
 				}
 			}
 		}
 	}
-//line sized_kernels.go:911
+//line sized_kernels.go:913
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -916,7 +918,7 @@ func totalPhases(b *kernel.Block, n int, x []int32, y []int32) {
 				if tx == 0 {
 					y[int(b.Index[0])] = s[0]
 				}
-//line sized_kernels.go:920
+//line sized_kernels.go:922
 			}
 		}
 	}
@@ -936,8 +938,10 @@ func beyondPhases(b *kernel.Block, n int, y []int32) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 //line kernels.go:138
-					s[tx] = 1
-//line sized_kernels.go:941
+					if tx > 0 { // thread 0 leaves the first element to what is not in range
+						s[tx] = 1
+					}
+//line sized_kernels.go:945
 				}
 			}
 		}
@@ -948,9 +952,9 @@ func beyondPhases(b *kernel.Block, n int, y []int32) {
 			if beyondPhase2Vectors == nil || !beyondPhase2Vectors(firstX, y, grid.Lent(s), n, count_) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
-//line kernels.go:140
+//line kernels.go:142
 					y[(firstX + tx)] = s[n-1]
-//line sized_kernels.go:954
+//line sized_kernels.go:958
 				}
 			}
 		}

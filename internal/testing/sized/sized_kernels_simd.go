@@ -64,15 +64,19 @@ func beyondPhase1Lanes(s []int32, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || to > 1<<31-64 {
 		return false
 	}
 	s0 := s[0:][:to]
-	c0 := simd.BroadcastInt32s(1)
+	bound0 := lanes.Bound32(0)
+	c1 := simd.BroadcastInt32s(1)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
+		x := at
+		xs := lanes.Int32s(x)
 //line kernels.go:138
-		lanes.Store(c0, &s0[at])
-//line sized_kernels_simd.go:76
+		on := xs.Greater(bound0)
+		lanes.StoreInt32s(c1, on, s0[at:])
+//line sized_kernels_simd.go:80
 	}
 	lanes.ClearUpper()
 	return true
@@ -89,9 +93,9 @@ func beyondPhase2Lanes(firstX int, y []int32, s []int32, n int, count int) bool 
 	y0 := y[firstX:][:to]
 	all0 := simd.BroadcastInt32s(s[(n - 1)])
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:140
+//line kernels.go:142
 		lanes.Store(all0, &y0[at])
-//line sized_kernels_simd.go:95
+//line sized_kernels_simd.go:99
 	}
 	lanes.ClearUpper()
 	return true

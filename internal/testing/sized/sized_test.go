@@ -231,6 +231,6 @@ func TestIndexesBeyondTheLength(t *testing.T) {
 			t.Skip(err)
 		}
 		assert.ErrorContains(t, err, "31")
-		assert.ErrorContains(t, err, "kernels.go:138")
+		assert.ErrorContains(t, err, "kernels.go:139")
 	})
 }
