@@ -200,8 +200,7 @@ func (f *function) prints() {
 	}
 	f.checks = true
 	f.line("#ifdef HALYARD_PRINT")
-	pass := " GO_PASS"
-	f.line("GLOBAL u32 *v_line = go_print(%du%s);", at, pass)
+	f.line("GLOBAL u32 *v_line = go_print(%du GO_PASS);", at)
 	for i, m := range f.f.Params {
 		value := "(i64)" + f.names[m]
 		switch m.Type.Kind {
