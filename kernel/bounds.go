@@ -32,7 +32,7 @@ func (d *onDevice) faultsOn(stream *hal.Stream) (*faults, error) {
 	if d.sites == nil {
 		return nil, nil
 	}
-	mem, err := stream.Device().Alloc(hal.KindDevice, faultBytes, 0)
+	mem, err := stream.Device().Alloc(hal.KindDevice, d.reportBytes(), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -61,18 +61,19 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 	if err, bad = f.d.await(ctx, stream, behind); err != nil {
 		return err, bad
 	}
-	var b [faultBytes]byte
-	if err := stream.CopyOut(b[:], f.mem.All()); err != nil {
+	b := make([]byte, f.d.reportBytes())
+	if err := stream.CopyOut(b, f.mem.All()); err != nil {
 		return err, nil
 	}
 	if err := stream.Sync(ctx); err != nil {
 		return err, nil
 	}
 	order := binary.NativeEndian
-	if order.Uint32(b[:]) == 0 {
+	printed.read(f.d.prints, b[faultBytes:])
+	if order.Uint32(b) == 0 {
 		return nil, nil
 	}
-	if order.Uint32(b[:]) == 3 {
+	if order.Uint32(b) == 3 {
 		ended := f.d.refuse("launch", "%s: the device's driver (%s) ended the loops of a thread, because they took too many rounds together; "+
 			"take fewer in each launch, or use another driver", f.d.in.RoundsAt, f.d.dev.Info().Driver).(*hal.Error)
 		ended.Kind = hal.ErrUnsupported
@@ -84,7 +85,7 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 	}
 	wide := func(i int) int64 { return int64(uint64(order.Uint32(b[i:])) | uint64(order.Uint32(b[i+4:]))<<32) }
 	found, of := fmt.Sprintf("index %d out of range with length %d", wide(8), wide(16)), hal.ErrOutOfRange
-	switch order.Uint32(b[:]) {
+	switch order.Uint32(b) {
 	case 2:
 		found = fmt.Sprintf("index %d, %d out of range with %d rows and %d columns", wide(8), wide(24), wide(16), wide(32))
 	case 4:

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/spirv"
 )
 
@@ -92,6 +93,9 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 	if sum := sha256.Sum256([]byte(p.src.Portable)); hex.EncodeToString(sum[:8]) != p.vulkan.of {
 		return nil, p.failure("load", dev, hal.ErrInvalidArgument,
 			"the generated files of %s were not written together; run go generate, or go tool halyard kernels", p.src.Name)
+	}
+	if p.src.prints() {
+		return nil, p.failure("load", dev, hal.ErrUnsupported, "grid.Println prints nothing on Vulkan; launch %s on another device, or without %s=print", p.src.Name, debug.Variable)
 	}
 	l := &loaded{each: map[string]*hal.Module{}, lacks: map[string]error{}}
 	var first error

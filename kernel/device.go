@@ -37,6 +37,7 @@ type onDevice struct {
 	round  uint64   // Program.round when the kernel was loaded
 	passes bool     // shared memory is a parameter
 	sites  []string // Source.Indexes if the kernel reports what is wrong, else nil
+	prints []string // Source.Prints if the kernel prints
 	rounds int      // driver.Compute.LoopRounds if the kernel may take more and does not report it, else 0
 	most   int64    // Written.Most if its integers have 32 bits, else 0
 	alone  bool     // there is no other code for the device
@@ -118,6 +119,9 @@ func (k *Kernel) load(ctx context.Context, dev *hal.Device, round uint64) (*onDe
 	}
 	if written {
 		names := slices.Clone(in.Params)
+		if in.SharedElem > 0 && dev.Info().Compute.SharedByParam {
+			names = append(names, strings.TrimSuffix(strings.TrimPrefix(names[len(names)-1], "len("), ")"))
+		}
 		if k.p.src.reports(dev) {
 			names = append(names, "what the kernel reports")
 		}
@@ -141,6 +145,9 @@ func (k *Kernel) load(ctx context.Context, dev *hal.Device, round uint64) (*onDe
 		passes: dev.Info().Compute.SharedByParam}
 	if d.alone = m.each != nil; k.p.src.narrow(dev, d.alone) {
 		d.most = in.Most
+	}
+	if k.p.src.prints() {
+		d.prints = k.p.src.Prints
 	}
 	c := dev.Info().Compute
 	switch {
@@ -178,6 +185,39 @@ func (d *onDevice) covers(grid hal.Grid) error {
 			d.in.Dims, d.in.DimsAt, has, [...]string{"n", "width, height", "width, height, depth"}[min(d.in.Dims, 3)-1])
 	}
 	return nil
+}
+
+// mostSized is how many bytes the memory of grid.SharedSlice has at most on any device.
+const mostSized = 1 << 24
+
+// holds returns an error if the shared memory that a launch asks for cannot be had on the device.
+func (d *onDevice) holds(args []Arg) error {
+	in := &d.in
+	if in.SharedElem == 0 || len(args) < len(in.Params) {
+		return nil // the launch is refused if arguments are missing
+	}
+	n, most := integer(args, len(in.Params)-1), d.dev.Info().Compute.Shared
+	if d.info.MaxShared != 0 {
+		most = d.info.MaxShared + d.info.StaticShared
+	}
+	switch static := max(in.SharedStatic, int64(d.info.StaticShared)); {
+	case n < 0:
+		return d.refuse("launch", "%s: grid.SharedSlice of %d elements, and a length is not negative", in.SharedAt, n)
+	case n > mostSized/in.SharedElem:
+		return d.refuse("launch", "%s: grid.SharedSlice of %d elements of %d bytes, and it has at most %d bytes", in.SharedAt, n, in.SharedElem, mostSized)
+	case most != 0 && uint64(n*in.SharedElem+static) > most:
+		return d.refuse("launch", "%s: grid.SharedSlice of %d elements makes %d bytes of shared memory, and a block on the device has at most %d", in.SharedAt, n,
+			n*in.SharedElem+static, most)
+	}
+	return nil
+}
+
+// sized appends the shared memory that a launch asks for, as the devices' argument for it. That is never empty, as Vulkan and OpenCL take none that is.
+func (d *onDevice) sized(list []hal.Arg, args []Arg) []hal.Arg {
+	if d.in.SharedElem == 0 || len(args) < len(d.in.Params) {
+		return list
+	}
+	return append(list, hal.Shared(int(max(integer(args, len(d.in.Params)-1), 1)*d.in.SharedElem)))
 }
 
 // wants appends to the list one for each buffer among the arguments.

@@ -129,6 +129,10 @@ func (k *Kernel) launch(ctx context.Context, stream *hal.Stream, team []*hal.Str
 
 // run takes the leases of all parts, enqueues the parts, and ends the leases.
 func (l *launch) run(ctx context.Context, args []Arg) (err error) {
+	if p := l.parts[0].on; p != nil && p.prints != nil {
+		printed.begin()
+		defer l.print(ctx)
+	}
 	l.await(ctx)
 	if len(l.wants) > 0 { // it is divided
 		if l.cover, err = parts.Cover(ctx, l.wants); err != nil {
@@ -214,6 +218,7 @@ func (p *part) reserve(ctx context.Context, l *launch, args []Arg) (err error) {
 		p.args = append(p.args, hal.At(p.regions[at]))
 		n++
 	}
+	p.args = p.on.sized(p.args, args)
 	if p.faults, err = p.on.faultsOn(p.stream); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -23,7 +24,7 @@ const mostThreads = 1 << 15
 func (k *Kernel) within(ctx context.Context, dev *hal.Device, grid hal.Grid, args []Arg) (*onDevice, error) {
 	d, err := k.device(ctx, dev)
 	if err == nil {
-		err = d.covers(grid)
+		err = cmp.Or(d.covers(grid), d.holds(args))
 	}
 	if err != nil || d.most == 0 || d.fits(grid, args) {
 		return k.watched(ctx, dev, d, err, grid, args)

@@ -63,6 +63,7 @@ func (s *Source) types(name string) []string {
 	list := make([]string, len(in.Params))
 	_, text, _ := strings.Cut(s.Portable, "KERNEL void "+in.Code+"(")
 	text, _, _ = strings.Cut(text, " GO_FAULTS")
+	text, _, _ = strings.Cut(text, " SHARED_PARAM")
 	params := strings.Split(text, ",")
 	for i := range list {
 		list[i] = "i64"

@@ -41,6 +41,10 @@ type Source struct {
 	// and package hal do not, and fail.
 	Indexes []string
 
+	// Prints is written by the command "halyard kernels" as well: the calls of grid.Println in Portable, which it makes if the macro HALYARD_PRINT is defined.
+	// Each has the line, as file:line, and after tabs the arguments: constants, and for others a letter for the type after a %.
+	Prints []string
+
 	// Kernels is written by the command "halyard kernels" as well: what it knows about the kernels, by their names in Go.
 	Kernels map[string]Written
 
@@ -88,9 +92,14 @@ type Written struct {
 	Nests   int    // how deep its conditions are nested, if that is deep
 	NestsAt string // where the deepest is
 	Threads int    // the most threads of a block, 0 if there is no limit
-	Private int    // bytes of the arrays and structures that are variables of a thread, if they are many
-	Types   int    // of a generic kernel: the number of its list of types
-	Fast    bool   // devices compute its floats within the bounds of fast kernels, and the host computes them exactly
+	// SharedElem is the size of an element of the kernel's grid.SharedSlice, 0 if it has none. The last argument is how many elements there are, and
+	// SharedAt is where the kernel asks for them, as file:line. SharedStatic is how many bytes of shared memory it has besides.
+	SharedElem, SharedStatic int64
+	SharedAt                 string
+
+	Private int  // bytes of the arrays and structures that are variables of a thread, if they are many
+	Types   int  // of a generic kernel: the number of its list of types
+	Fast    bool // devices compute its floats within the bounds of fast kernels, and the host computes them exactly
 
 	Footprint Footprint // what it touches; Of is nil if the file was written by an older command
 }
@@ -332,6 +341,9 @@ func (s *Source) text(language hal.Language) (text string, options []string) {
 		case s.wide:
 			text = wideMacro + text
 		}
+		if s.prints() {
+			text = printMacro + text
+		}
 		if s.parts {
 			text = partsMacro + text
 		}
@@ -350,7 +362,7 @@ func (s *Source) runsGo(dev *hal.Device) bool {
 
 // narrow reports whether kernels on a device, as modules for Vulkan or as text, keep integers in 32 bits: see GO_INT in prelude/bounds.h.
 func (s *Source) narrow(dev *hal.Device, vulkan bool) bool {
-	if s.runsGo(dev) || s.Indexes != nil && checkingBounds.Load() {
+	if s.runsGo(dev) || s.Indexes != nil && checkingBounds.Load() || s.prints() {
 		return false
 	}
 	return vulkan || !s.wide && !s.watched && dev.Info().Compute.Language != hal.LanguageOpenCLC
@@ -359,7 +371,7 @@ func (s *Source) narrow(dev *hal.Device, vulkan bool) bool {
 // reports reports whether kernels on a device check their indexes, or the rounds of their loops, and so have the parameter that
 // Source.Indexes describes.
 func (s *Source) reports(dev *hal.Device) bool {
-	if s.Indexes == nil || !s.watched && !checkingBounds.Load() || s.Portable == "" {
+	if s.Indexes == nil || !s.watched && !checkingBounds.Load() && !s.prints() || s.Portable == "" {
 		return false
 	}
 	if s.runsGo(dev) {

@@ -162,7 +162,7 @@ func (s *Step) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg)
 		s.refused = true
 		return err
 	}
-	l.plain = l.plain || one.on.sites != nil || checking.Load()
+	l.plain = l.plain || one.on.sites != nil || one.on.prints != nil || checking.Load()
 	l.list = append(l.list, one)
 	return nil
 }
@@ -210,6 +210,7 @@ func (one *recorded) check(stream *hal.Stream, more ...hal.Arg) error {
 			one.ready = append(one.ready, a.arg)
 		}
 	}
+	one.ready = one.on.sized(one.ready, one.args)
 	if one.on.sites != nil {
 		one.ready = append(one.ready, hal.At(none.All()))
 	}

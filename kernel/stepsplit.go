@@ -111,7 +111,7 @@ func (p *plan) add(ctx context.Context, s *Split, l *launches, i int) error {
 		if err := mine[j].check(at.stream, more...); err != nil {
 			return err
 		}
-		p.plain = p.plain || at.on.sites != nil
+		p.plain = p.plain || at.on.sites != nil || at.on.prints != nil
 	}
 	last := len(p.segments) - 1
 	if last < 0 || i-p.segments[last].first >= mostInSegment || p.segments[last].crosses(d.parts, mine) {

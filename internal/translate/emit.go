@@ -106,7 +106,7 @@ func (p *Package) Translate() (*Output, error) {
 	for _, f := range kernels {
 		f.printed = devices.Functions[slices.Index(program.Functions, f.made)]
 	}
-	if err := p.generate(made, program, ptx, kernels, launchers, printed.Sites, sources); err != nil {
+	if err := p.generate(made, program, ptx, kernels, launchers, printed.Sites, printed.Prints, sources); err != nil {
 		return nil, err
 	}
 	if err := p.vulkan(made, devices, kernels, printed.Sites); err != nil {
@@ -129,6 +129,16 @@ func (p *Package) built() (program *ir.Program, launchers []string, err error) {
 	var bad load.Errors
 	if program, err = build.Program(p.Package); err != nil && !errors.As(err, &bad) {
 		return nil, nil, err
+	}
+	var built []*ir.Function
+	if program != nil {
+		built = program.Functions
+	}
+	for _, f := range built {
+		if l := sizedOf(f); l != nil && p.launched(l, make([]string, len(f.Params))) == "" {
+			bad = append(bad, *p.ErrorAt(l.Pos, "a launch must know the length of %s; compute it with +, -, *, /, %%, min and max from constants, integers that are "+
+				"parameters and do not change, and lengths of slices", l.Name))
+		}
 	}
 	for _, name := range p.Types.Scope().Names() {
 		what := "a package that the generated file imports"
@@ -169,7 +179,7 @@ func (p *Package) built() (program *ir.Program, launchers []string, err error) {
 }
 
 // generate sets the Go files of a translation, and what is said of them.
-func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernels []*function, launchers, sites, sources []string) error {
+func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernels []*function, launchers, sites, prints, sources []string) error {
 	c := made.C
 	var b bytes.Buffer
 	programName := p.free("program", "kernels")
@@ -291,6 +301,12 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 	for _, at := range sites {
 		fmt.Fprintf(&b, "%q, ", at)
 	}
+	if len(prints) > 0 {
+		fmt.Fprintf(&b, "}, Prints: []string{")
+		for _, text := range prints {
+			fmt.Fprintf(&b, "%q, ", text)
+		}
+	}
 	fmt.Fprintf(&b, "}, Kernels: map[string]kernel.Written{\n")
 	for i, f := range kernels {
 		var names []string
@@ -325,6 +341,10 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		}
 		if bytes > 0 {
 			at += fmt.Sprintf(", Private: %d", bytes)
+		}
+		if l := f.sized(); l != nil {
+			names = append(names, fmt.Sprintf("%q", "len("+l.Name+")"))
+			at += fmt.Sprintf(", SharedElem: %d, SharedStatic: %d, SharedAt: %q", l.Type.Elem.Size(), f.static(), p.Line(l.Pos))
 		}
 		if f.needs.Atomic64.IsValid() {
 			needs := "atomic operations of 64 bits (" + p.Line(f.needs.Atomic64) + ")"
@@ -383,6 +403,9 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 				args = append(args, ", "+passed(m, arg))
 			}
 			names = append(names, ", "+arg)
+		}
+		if l := f.sized(); l != nil {
+			args = append(args, fmt.Sprintf(", kernel.Value(int64(%s))", p.launched(l, f.argNames[1:])))
 		}
 		name, list := f.decl.Name.Name, strings.Join(params, "")
 		over, how := p.over(f), "with as many threads as its data have places for"

@@ -238,9 +238,40 @@ func (p *Package) importable(m *param) (why *load.Error) {
 	return why
 }
 
+// sizedOf returns the shared memory of a kernel whose length a launch says, or nil.
+func sizedOf(f *ir.Function) *ir.Local {
+	for _, l := range f.Locals {
+		if l.Sized != nil {
+			return l
+		}
+	}
+	return nil
+}
+
+// launched returns the launcher's expression for the length of such memory, "" if there is none.
+func (p *Package) launched(l *ir.Local, names []string) string {
+	return footprint.Launched(l.Size, names, p.Types.Scope().Lookup("max") != nil || p.Types.Scope().Lookup("min") != nil)
+}
+
+func (f *function) sized() *ir.Local { return sizedOf(f.made) }
+
+// static returns how many bytes of shared memory the kernel has whose length no launch says.
+func (f *function) static() (bytes int64) {
+	for _, l := range f.made.Locals {
+		if l.Space == ir.Shared && l.Sized == nil {
+			bytes += l.Type.Size()
+		}
+	}
+	return bytes
+}
+
 // over returns the text of an expression for the grid of a kernel's launch, "" if the kernel does not say it.
 func (p *Package) over(f *function) string {
-	return footprint.Over(f.made, f.effects, f.argNames[1:], p.Types.Scope().Lookup("max") != nil)
+	names := f.argNames[1:]
+	if l := f.sized(); l != nil {
+		names = append(slices.Clone(names), p.launched(l, names))
+	}
+	return footprint.Over(f.made, f.effects, names, p.Types.Scope().Lookup("max") != nil)
 }
 
 // sizes returns the fields of kernel.Written that say how large a launch may be for the code that keeps integers in 32 bits.

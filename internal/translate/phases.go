@@ -24,7 +24,7 @@ import (
 func (w *rowWriter) phases() *rows {
 	w.own = func(c *ast.CallExpr) bool {
 		_, _, ok := w.threadCall(c)
-		return ok || w.p.Calls(c, "Shared")
+		return ok || w.p.Calls(c, "Shared") || w.p.Calls(c, "SharedSlice")
 	}
 	if !w.survey() {
 		w.no(w.strange, "a kernel with barriers or shared memory cannot %s", w.strangeness)
@@ -650,7 +650,13 @@ func (ph *phaseWriter) values(list ...ast.Expr) string {
 // change replaces calls of the thread's methods, and return statements.
 func (ph *phaseWriter) change(was, now ast.Node) []edit {
 	switch n := was.(type) {
+	case *ast.Ident:
+		return ph.unprinted(ph.text, n, now)
 	case *ast.CallExpr:
+		if c, ok := now.(*ast.CallExpr); ok && ph.p.Calls(n, "SharedSlice") {
+			id, _ := load.Callee(ast.Unparen(c.Fun))
+			return []edit{ph.text.replace(id, "SharedOf"), ph.text.replace(c.Args[0], ph.block)}
+		}
 		method, d, ok := ph.threadCall(n)
 		if !ok {
 			break

@@ -171,8 +171,17 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 		if !ph.same[v] || slices.Contains(passed, v) {
 			continue
 		}
-		if passed = append(passed, v); isSlice(v.Type()) && !slices.Contains(ph.rowWriter.params, v) || declaredInside(v.Type()) {
+		sized := ph.sizedIs(v)
+		if passed = append(passed, v); isSlice(v.Type()) && !sized && !slices.Contains(ph.rowWriter.params, v) || declaredInside(v.Type()) {
 			return nil, nil, false // it shares its elements with another slice, or its type has no name outside of the kernel
+		}
+		if sized {
+			if !fixed(numberIn(v.Type().Underlying().(*types.Slice).Elem())) {
+				return nil, nil, false
+			}
+			m.private = append(m.private, v.Name())
+			pass(v.Name(), types.NewSlice(v.Type().Underlying().(*types.Slice).Elem()), "grid.Lent("+v.Name()+")")
+			continue
 		}
 		if !slices.Contains(ph.shared, v) {
 			pass(v.Name(), v.Type(), v.Name())
@@ -206,4 +215,10 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 	}
 	decl := &ast.FuncDecl{Name: ast.NewIdent(ph.f.decl.Name.Name), Type: lit.Type, Body: lit.Body}
 	return &function{decl: decl, params: params}, m, true
+}
+
+// sizedIs reports whether a variable is the shared memory whose length a launch says.
+func (ph *phaseWriter) sizedIs(v types.Object) bool {
+	l := ph.f.sized()
+	return l != nil && v.Pos() == l.Sized.Pos
 }

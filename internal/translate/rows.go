@@ -230,6 +230,8 @@ type rowWriter struct {
 	refused     *load.Error // why a kernel with barriers cannot be divided into phases
 
 	row, x, label string
+
+	printing map[*ast.Ident]bool // the thread where it is an argument of grid.Println
 }
 
 // fresh returns a name that the kernel does not have.
@@ -265,7 +267,7 @@ func (w *rowWriter) survey() bool {
 	if len(w.params) == 0 || w.params[0] == nil {
 		return false
 	}
-	w.thread = w.params[0]
+	w.thread, w.printing = w.params[0], map[*ast.Ident]bool{}
 	selected, methods := map[*ast.Ident]bool{}, map[ast.Expr]string{}
 	returns := false
 	ast.Inspect(w.f.decl, func(n ast.Node) bool {
@@ -286,6 +288,9 @@ func (w *rowWriter) survey() bool {
 				}
 			}
 		case *ast.CallExpr:
+			if id, ok := w.prints(n); ok {
+				w.printing[id] = true
+			}
 			return !w.own(n)
 		case *ast.Ident:
 			w.identifier(n, selected[n], methods[n])
@@ -309,7 +314,7 @@ func (w *rowWriter) identifier(n *ast.Ident, selected bool, method string) {
 		w.hides(n.Pos())
 	}
 	switch {
-	case obj == nil:
+	case obj == nil, w.printing[n]:
 	case obj == w.thread && method != "" && !w.f.together:
 		w.odd(n.Pos(), "use %s.%s; use %[1]s.Global if that is enough", n.Name, method)
 	case obj == w.thread: // it is used for more than its place
@@ -400,6 +405,25 @@ func (w *rowWriter) place(c *ast.CallExpr) (dim int, ok bool) {
 	return int(d), exact && d >= 0 && d <= 2
 }
 
+// prints returns the thread in a call of grid.Println.
+func (w *rowWriter) prints(c *ast.CallExpr) (id *ast.Ident, ok bool) {
+	if w.p.Calls(c, "Println") && len(c.Args) > 0 {
+		id, ok = ast.Unparen(c.Args[0]).(*ast.Ident)
+	}
+	return id, ok && w.p.Info.ObjectOf(id) == w.thread
+}
+
+// unprinted replaces names in calls of grid.Println: these loops print nothing.
+func (w *rowWriter) unprinted(text *printed, was *ast.Ident, now ast.Node) []edit {
+	switch f, ok := w.p.Info.Uses[was].(*types.Func); {
+	case ok && f.Pkg() != nil && f.Pkg().Path() == load.GridPath && f.Name() == "Println":
+		return []edit{text.replace(now, "Unprinted")}
+	case w.printing[was]:
+		return []edit{text.replace(now, "nil")}
+	}
+	return nil
+}
+
 // global returns the text that replaces a thread's place.
 func (w *rowWriter) global(dim int) string {
 	if dim == 0 {
@@ -420,6 +444,8 @@ func (w *rowWriter) body(inner *inner) (string, bool) {
 		switch n := was.(type) {
 		case *ast.RangeStmt:
 			return w.unrolled(text, n, now, change)
+		case *ast.Ident:
+			return w.unprinted(text, n, now)
 		case *ast.CallExpr:
 			if dim, ok := w.place(n); ok {
 				return []edit{text.replace(now, w.global(dim))}

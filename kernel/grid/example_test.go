@@ -25,6 +25,20 @@ func Example() {
 	// [0 1 3 6]
 }
 
+// The threads of a block turn their numbers round, in memory of as many numbers as there are.
+func ExampleSharedSlice() {
+	x := []int32{1, 2, 3, 4, 5}
+	grid.RunTogether(&kernel.Block{Size: [3]uint32{5, 1, 1}, Grid: [3]uint32{1, 1, 1}}, func(t grid.Thread) {
+		s := grid.SharedSlice[int32](t, len(x))
+		i := t.Local(0)
+		s[len(s)-1-i] = x[i]
+		t.Barrier()
+		x[i] = s[i]
+	})
+	fmt.Println(x)
+	// Output: [5 4 3 2 1]
+}
+
 // nearest is a value with its place.
 type nearest struct {
 	distance float32

@@ -3,14 +3,16 @@ package grid
 import (
 	"sync"
 	"unsafe"
+
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // InPhases reports whether a kernel with barriers may run in phases. A phase is the part of the kernel between two barriers, run as one
 // loop over the threads of a block. Files that "halyard kernels" writes call it. It is false if the program was built to count which
-// statements run, or with the race detector, which finds no race between threads that run one after the other.
+// statements run, or prints, or with the race detector, which finds no race between threads that run one after the other.
 func InPhases() bool {
 	clearUpper()
-	return !racing && !covered
+	return !racing && !covered && !kernel.Printing()
 }
 
 // Steps returns the steps of a kernel with barriers ([kernel.Bounded]), or nil if it does not run in phases: its threads then wait for each

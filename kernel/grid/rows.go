@@ -102,4 +102,4 @@ var covered = func() bool {
 
 // Covered reports whether the program was built to count which statements run, as by go test -cover. Files that "halyard kernels" writes
 // then call a kernel's function for each thread, so that the statements of the kernel itself are counted.
-func Covered() bool { return covered }
+func Covered() bool { return covered || kernel.Printing() }

@@ -70,6 +70,43 @@ func Shared[T any](t Thread) *T {
 	return p
 }
 
+// SharedSlice returns memory that the threads of a block share, as [Shared] does, as a slice of n elements. The length n is the same for all threads:
+// it is computed with +, -, *, /, %, min and max from constants, integers that are parameters of the kernel, and lengths of slices. A kernel has one such slice,
+// in a statement s := grid.SharedSlice[float32](t, n) outside of loops and conditions; parts of it, such as s[:i] and s[i:], are slices too.
+//
+// A launch is refused, with an error of kind hal.ErrInvalidArgument that names the line, if n is negative, or if a block of the device does not have that
+// much shared memory. Of this memory there are 16 MiB at most, and on GPUs often 48 KiB.
+func SharedSlice[T any](t Thread, n int) []T {
+	m := t.in.own
+	if m == nil {
+		panic("grid: a kernel that calls SharedSlice needs RunTogether")
+	}
+	c := m.crew
+	c.sharing.Lock()
+	defer c.sharing.Unlock()
+	i := m.calls
+	m.calls++
+	if i == len(c.shared) {
+		c.shared = append(c.shared, make([]T, n))
+	}
+	s, same := c.shared[i].([]T)
+	if !same || len(s) != n {
+		panic(fmt.Sprintf("grid: SharedSlice of %d elements, where another thread has %T", n, c.shared[i]))
+	}
+	return s
+}
+
+// SharedOf returns the memory of [SharedSlice] for a block. Files that "halyard kernels" writes call it.
+func SharedOf[T any](b *kernel.Block, n int) []T {
+	s := kernel.SharedSlice[T](b)
+	if n < 0 || n > len(s) { // the launch did not ask for it
+		return make([]T, n)
+	}
+	s = s[:n:n]
+	clear(s)
+	return s
+}
+
 // crew is what the threads of a block share.
 type crew struct {
 	f func(Thread)
@@ -77,7 +114,7 @@ type crew struct {
 	// A lock of its own guards shared, so that the race detector sees no order between a thread that comes to a barrier and one that asks
 	// for shared memory.
 	sharing  sync.Mutex
-	shared   []any // pointers
+	shared   []any // pointers and slices
 	combines int   // how often the threads have combined values
 	combined any   // the values of the last time, a slice
 
@@ -95,7 +132,7 @@ type member struct {
 	crew   *crew
 	block  block
 	thread Thread
-	calls  int    // of Shared
+	calls  int    // of Shared and SharedSlice
 	place  string // of the last barrier that it came to
 
 	combines int // how often it has combined values with others

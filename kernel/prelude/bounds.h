@@ -26,7 +26,7 @@ typedef struct { u32 first[3], blocks[3]; } go_part_t;
 /* What halyard kernels writes around indexes. With HALYARD_BOUNDS the first index out of range is written into the argument before that, and the
    index is 0 instead: what is indexed has at least one element. A divisor of 0 and a negative count of a shift are written there too. With HALYARD_ROUNDS kernels look at their end whether the device still runs loops: a driver
    that ends those of a thread after some number of rounds does not run one of two rounds either. No compiler knows that there are two. */
-#if defined(HALYARD_BOUNDS) || defined(HALYARD_ROUNDS)
+#if defined(HALYARD_BOUNDS) || defined(HALYARD_ROUNDS) || defined(HALYARD_PRINT)
 #define GO_FAULTS , GLOBAL u32 *go_faults GO_PART
 #define GO_FAULTS_ALONE GLOBAL u32 *go_faults GO_PART
 #define GO_PASS , go_faults GO_PASS_PART
@@ -48,12 +48,30 @@ FUNCTION void go_looped(GLOBAL u32 *faults) {
 #endif
 /* Indexes and counters have 32 bits, unless a launch needs more, or indexes that are not in range are to be reported. In OpenCL they have 64: compilers for
    processors see that threads read elements side by side only if no index wraps around at 32 bits. Tests define GO_NARROW. */
-#if defined(HALYARD_WIDE) || defined(HALYARD_BOUNDS) || defined(HALYARD_ROUNDS) || defined(HALYARD_OPENCL) && !defined(GO_NARROW)
+#if defined(HALYARD_WIDE) || defined(HALYARD_BOUNDS) || defined(HALYARD_ROUNDS) || defined(HALYARD_PRINT) || defined(HALYARD_OPENCL) && !defined(GO_NARROW)
 #define GO_INT i64
 #define GO_UINT u64
 #else
 #define GO_INT i32
 #define GO_UINT u32
+#endif
+/* With HALYARD_PRINT lines follow what is reported: how many there are, and for each the number of its text, the block, the thread, and up to 8 numbers.
+   Of a launch 1000 are kept. */
+#ifdef HALYARD_PRINT
+FUNCTION GLOBAL u32 *go_print(u32 text GO_FAULTS) {
+	u32 n = ATOMIC_ADD(go_faults + 11, 1u);
+	GLOBAL u32 *line = go_faults + 12 + (n < 1000u ? n : 1000u) * 23u;
+	line[0] = text;
+	for (i32 d = 0; d < 3; d++) {
+		line[1 + d] = (u32)BLOCK(d);
+		line[4 + d] = (u32)THREAD(d);
+	}
+	return line;
+}
+FUNCTION void go_printed(GLOBAL u32 *at, u64 v) {
+	at[0] = (u32)v;
+	at[1] = (u32)(v >> 32);
+}
 #endif
 #ifdef HALYARD_BOUNDS
 #define GO_AT(i, n, site) go_at((i64)(i), (i64)(n), site, go_faults)

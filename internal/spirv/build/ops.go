@@ -17,6 +17,7 @@ const (
 	OpConstantNull          spirv.Op = 46
 	OpSpecConstant          spirv.Op = 50
 	OpSpecConstantComposite spirv.Op = 51
+	OpSpecConstantOp        spirv.Op = 52
 	OpFunctionParameter     spirv.Op = 55
 	OpStore                 spirv.Op = 62
 	OpCompositeExtract      spirv.Op = 81

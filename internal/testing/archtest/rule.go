@@ -94,6 +94,8 @@ var Rules = []Rule{
 	{"internal/testing/limits", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
 	{"internal/testing/random", []string{"hal", "kernel", "kernel/grid", "kernel/grid/rand"}, "kernels are written as in any program"},
 	{"internal/testing/small", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
+	{"internal/testing/prints", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
+	{"internal/testing/sized", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
 	{"internal/testing/waits", []string{"hal", "kernel", "kernel/grid", "kernel/half", "kernel/lanes"}, "kernels are written as in any program"},
 	{"internal/testing/tracecheck", nil, "a format is checked by the standard library alone"},
 	{"internal/protocol", []string{"coherence"}, "the state machine is pure: it knows no device and no library"},

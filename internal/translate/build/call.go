@@ -5,8 +5,11 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
@@ -113,7 +116,7 @@ func (f *values) builtin(e *ast.CallExpr, name string) *ir.Value {
 	case "recover":
 		refuse(e.Pos(), "%s has no translation; write an error code into a buffer", name)
 	case "print", "println":
-		refuse(e.Pos(), "%s has no translation; write into a buffer", name)
+		refuse(e.Pos(), "%s has no translation; call grid.Println, or write into a buffer", name)
 	case "close":
 		refuse(e.Pos(), "a channel has no translation; threads share buffers and grid.Shared memory")
 	case "complex":
@@ -164,6 +167,10 @@ func (f *values) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir.V
 		return f.threadCall(e, name, recv)
 	case name == "Shared":
 		f.refuseShared(e)
+	case name == "Println":
+		return f.printed(e)
+	case name == "SharedSlice":
+		refuse(e.Pos(), onlySharedSlice)
 	case strings.HasPrefix(name, "Block"), strings.HasPrefix(name, "Group"): // package load has replaced others
 		f.refuseOperation(e, name)
 	}
@@ -500,6 +507,84 @@ func (f *function) declareShared() {
 			f.vars[obj] = &variable{kind: shared, typ: t, local: l}
 		})
 	}
+}
+
+const onlySharedSlice = "grid.SharedSlice can only be the value of a variable that is declared at the top level of a kernel, in a statement of its own, and once; " +
+	"write s := grid.SharedSlice[float32](t, n) there, and take parts of it, such as s[:i] and s[i:]"
+
+// mostSized is how many bytes shared memory has at most whose length a launch says.
+const mostSized = 1 << 24
+
+// sharedSlice declares the shared memory whose length a launch says. A parameter after those of the Go function has the length. The memory is an array of the
+// most elements that there can be; the slice is its first ones.
+func (f *function) sharedSlice(s *ast.AssignStmt) {
+	e := ast.Unparen(s.Rhs[0]).(*ast.CallExpr)
+	id, _ := s.Lhs[0].(*ast.Ident)
+	again := slices.ContainsFunc(f.made.Locals, func(l *ir.Local) bool { return l.Sized != nil })
+	if !f.kernel || s.Tok != token.DEFINE || again || len(e.Args) != 2 || id.Name == "_" || !slices.Contains(f.decl.Body.List, ast.Stmt(s)) {
+		refuse(e.Pos(), onlySharedSlice)
+	}
+	obj := f.info().Defs[id]
+	if f.changes[obj] > 0 {
+		refuse(e.Pos(), "%s cannot change; declare a variable for each slice, as in y := x[i:j]", id.Name)
+	}
+	t := f.substitute(obj.Type())
+	elem := f.element(t.Underlying().(*types.Slice).Elem(), e.Pos())
+	if f.bytes += 8; f.bytes > mostPassed {
+		refuse(e.Pos(), "the kernel's arguments and the length of %s have %d bytes, and there can be %d in all; pass some in a slice", id.Name, f.bytes, mostPassed)
+	}
+	length := f.exprAs(e.Args[1], types.Typ[types.Int])
+	n := &ir.Param{Name: id.Name + "_len", Type: ir.Basic(ir.Int), Index: len(f.made.Params), Pos: id.Pos()}
+	f.made.Params = append(f.made.Params, n)
+	f.Pos = id.Pos()
+	l := f.Local(id.Name, &ir.Type{Kind: ir.Array, Elem: elem, Len: mostSized / elem.Size()}, ir.Shared)
+	l.Sized, l.Size, l.Pos = n, length, e.Pos()
+	f.vars[obj] = &variable{kind: slice, typ: t, part: f.partOf(l.At(), f.Argument(n))}
+}
+
+// mostPrinted is how many numbers one line has at most: see kernel/prelude/bounds.h.
+const mostPrinted = 8
+
+// printed builds grid.Println as a call of a function without statements, which devices print. Its text has each argument after a tab: a constant as it is, and
+// for others a letter for the type, after a %.
+func (f *values) printed(e *ast.CallExpr) *ir.Value {
+	if e.Ellipsis.IsValid() {
+		refuse(e.Pos(), "the arguments of grid.Println must be written one by one")
+	}
+	text := f.p.pkg.Line(e.Pos())
+	made := &ir.Function{Name: "print", Fast: f.p.fast, Body: &ir.Region{}}
+	var args []*ir.Value
+	for _, x := range e.Args[1:] {
+		if c := f.info().Types[x].Value; c != nil && c.Kind() == constant.String {
+			text += "\t" + strings.ReplaceAll(constant.StringVal(c), "\t", " ")
+			continue
+		}
+		t := types.Default(f.typeOf(x))
+		b := basic(t)
+		if b == nil || b.Complex() {
+			refuse(x.Pos(), "grid.Println prints numbers, bools and constant strings; print the parts one by one")
+		}
+		verb := map[ir.Kind]string{ir.Bool: "%t", ir.F32: "%f", ir.F64: "%g"}[b.Kind]
+		switch {
+		case verb != "":
+		case b.Signed():
+			verb = "%i"
+		default:
+			verb = "%u"
+		}
+		text += "\t" + verb
+		made.Params = append(made.Params, &ir.Param{Name: "x" + strconv.Itoa(len(args)), Type: b, Index: len(args), Pos: x.Pos()})
+		if args = append(args, f.exprAs(x, t)); len(args) > mostPrinted {
+			refuse(x.Pos(), "grid.Println prints %d numbers at most; write two calls", mostPrinted)
+		}
+	}
+	made.Prints = text
+	f.p.effects[made] = facts.EffectsOf(made, f.p.effects)
+	f.p.made.Functions = append(f.p.made.Functions, made)
+	v := f.Value(ir.Call, nil, args...)
+	v.Call, v.Pos = made, e.Pos()
+	f.Let(v)
+	return nil
 }
 
 // discard evaluates an expression whose value is not used.

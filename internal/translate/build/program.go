@@ -155,7 +155,7 @@ func (p *program) note(pos token.Pos, text string) {
 
 // instead says what to write instead of functions of Go's packages.
 var instead = map[string]string{
-	"fmt": "write into a buffer", "log": "write into a buffer", "sort": "call algo.Sort, of package kernel/algo, outside of the kernel",
+	"fmt": "call grid.Println, or write into a buffer", "log": "call grid.Println, or write into a buffer", "sort": "call algo.Sort, of package kernel/algo, outside of the kernel",
 	"math/rand": "use package kernel/grid/rand", "math/rand/v2": "use package kernel/grid/rand",
 }
 

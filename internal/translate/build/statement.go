@@ -94,6 +94,10 @@ func (f *function) assign(s *ast.AssignStmt) {
 		}
 		f.refuseShared(ast.Unparen(s.Rhs[0]).(*ast.CallExpr))
 	}
+	if len(s.Rhs) == 1 && f.p.pkg.Calls(s.Rhs[0], "SharedSlice") {
+		f.sharedSlice(s)
+		return
+	}
 	switch {
 	case len(s.Lhs) > 1:
 		f.assignAll(s)

@@ -32,7 +32,13 @@ func (p *printer) function(of *ir.Function, waits bool) {
 		f.results = f.resultType()
 	}
 	params := f.params()
+	if sized := f.sized(); sized != "" {
+		params[len(params)-1] += sized
+	}
 	f.statements()
+	if of.Prints != "" {
+		f.prints()
+	}
 	if of.Kernel {
 		f.checks = true // so that all kernels take the same arguments
 	}
@@ -176,10 +182,50 @@ func (f *function) params() (all []string) {
 	return all
 }
 
+// sized returns the parameter of OpenCL for shared memory whose length a launch says, with what comes before it. It is "" if there is none.
+func (f *function) sized() string {
+	for _, l := range f.f.Locals {
+		if l.Sized != nil {
+			c := f.name(l, l.Name)
+			f.names[l] = "(*" + c + ")"
+			f.element(l.Type.Elem) // the launch counts bytes as Go does
+			return fmt.Sprintf(" SHARED_PARAM(%s, %s)", f.typ(l.Type), c)
+		}
+	}
+	return ""
+}
+
+// prints prints the statements of a function that prints its parameters, which are there with HALYARD_PRINT only.
+func (f *function) prints() {
+	at := slices.Index(f.printer.prints, f.f.Prints)
+	if at < 0 {
+		at = len(f.printer.prints)
+		f.printer.prints = append(f.printer.prints, f.f.Prints)
+	}
+	f.checks = true
+	f.line("#ifdef HALYARD_PRINT")
+	f.line("GLOBAL u32 *v_line = go_print(%du GO_PASS);", at)
+	for i, m := range f.f.Params {
+		value := "(i64)" + f.names[m]
+		switch m.Type.Kind {
+		case ir.F32:
+			value = "F32_BITS(" + f.names[m] + ")"
+		case ir.F64:
+			f.needBits()
+			value = "GO_F64_BITS(" + f.names[m] + ")"
+		}
+		f.line("go_printed(v_line + %d, (u64)%s);", 7+2*i, value)
+	}
+	f.line("#endif")
+}
+
 // statements prints the statements.
 func (f *function) statements() {
 	for _, l := range f.f.Locals {
-		if l.Space == ir.Shared {
+		switch {
+		case l.Space == ir.Shared && l.Sized != nil: // sized declares it
+			f.line("SHARED_VAR(%s, %s)", f.typ(l.Type), strings.Trim(f.names[l], "(*)"))
+		case l.Space == ir.Shared:
 			f.line("LOCAL %s %s;", f.typ(l.Type), f.name(l, l.Name))
 		}
 	}

@@ -57,6 +57,7 @@ type printer struct {
 	types                                  map[*ir.Type]string
 	tables                                 map[*ir.Table]string
 	bodies                                 map[string]string // names of structures, by their fields
+	prints                                 []string          // what functions print
 	sites                                  []string
 	lists                                  map[*ir.Function][]int // for each function, the lists of types of the kernels that run it
 }

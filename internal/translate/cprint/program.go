@@ -12,8 +12,9 @@ import (
 
 // Printed is the text of a program.
 type Printed struct {
-	C     string
-	Sites []string // the source lines of checked indexes, as file:line; the text has indexes into this list
+	C      string
+	Prints []string // what functions print: see ir.Function
+	Sites  []string // the source lines of checked indexes, as file:line; the text has indexes into this list
 }
 
 // Print prints the kernels of a program, and the functions that they call. The integers that narrow says are kept in 32 bits.
@@ -32,7 +33,7 @@ func Print(p *ir.Program, narrow *facts.Narrow) *Printed {
 			t.function(f, true)
 		}
 	}
-	return &Printed{t.whole(), t.sites}
+	return &Printed{t.whole(), t.prints, t.sites}
 }
 
 // whole returns the whole text.

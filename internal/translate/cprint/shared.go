@@ -2,6 +2,7 @@ package cprint
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
@@ -60,8 +61,12 @@ func (f *values) clear(l *ir.Local, own []int) {
 		}
 		first = false
 	}
+	end := fmt.Sprint(total)
+	if l.Sized != nil {
+		at, elem, end = at[:strings.Index(at, ".a[")]+".a[v_i]", l.Type.Elem, "(u64)"+f.names[l.Sized]
+	}
 	loop := func() {
-		f.line("for (u64 v_i = v_me; v_i < %d; v_i += v_all) {", total)
+		f.line("for (u64 v_i = v_me; v_i < %s; v_i += v_all) {", end)
 		f.deeper(func() {
 			f.line("%s v_zero = %s;", f.typ(elem), zero(elem))
 			if without != "" {

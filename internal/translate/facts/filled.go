@@ -14,6 +14,9 @@ import (
 // the barrier, threads use only their own elements. No statement before that barrier is a return, a break or a continue. The array is not used before the
 // store. If the store is in a loop, the array is not used after the loop either.
 func Filled(k *ir.Function, array *ir.Local) (dims []int, ok bool) {
+	if array.Sized != nil {
+		return nil, false
+	}
 	lists := []*ir.Region{k.Body}
 	for _, s := range k.Body.List {
 		if s.Do == ir.Loop && s.Then != nil {

@@ -52,7 +52,13 @@ type roundCounter struct {
 func (w *roundCounter) function(f *ir.Function) Bound {
 	total := Bound{}
 	for _, l := range f.Locals {
-		if l.Space == ir.Shared && !l.Block { // the kernel sets it to zero in a loop
+		switch {
+		case l.Space != ir.Shared || l.Block:
+		case l.Sized != nil: // the kernel sets it to zero in a loop
+			most, _ := w.argument(l.Sized, 0)
+			total = total.Plus(most)
+			defer func() { w.looped.From = cmp.Or(w.looped.From, l.Pos) }()
+		default:
 			total = total.Plus(Times(l.Type.Size()))
 		}
 	}

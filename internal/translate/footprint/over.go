@@ -18,6 +18,7 @@ type over struct {
 	names   []string // the names of the launcher's arguments, by parameter
 	set     map[*ir.Local]bool
 	ends    [3]end // the end in each dimension
+	least   bool   // min and max may be in an end
 }
 
 // end is an expression of the launcher. Its text is "" if there is none.
@@ -103,7 +104,13 @@ func (o *over) among(cond *ir.Value, join, compares ir.Op) {
 	}
 }
 
-var signs = map[ir.Op]string{ir.Add: "+", ir.Sub: "-", ir.Mul: "*", ir.Div: "/"}
+var signs = map[ir.Op]string{ir.Add: "+", ir.Sub: "-", ir.Mul: "*", ir.Div: "/", ir.Rem: "%"}
+
+// Launched returns the launcher's expression for a number that a kernel computes from its parameters, or "" if it depends on something else. For names and hidden
+// see Over; hidden is also said of a function min.
+func Launched(v *ir.Value, names []string, hidden bool) string {
+	return (&over{names: names, least: !hidden}).end(v).text
+}
 
 // end returns an expression of type int for a number, in terms of the launcher's arguments.
 func (o *over) end(v *ir.Value) end {
@@ -128,9 +135,15 @@ func (o *over) end(v *ir.Value) end {
 		return end{text: "kernel.ColsOf(" + name + ")"}
 	case v.Op == ir.Convert && v.Type.Integer() && v.Args[0].Type.Integer():
 		return o.end(v.Args[0])
+	case (v.Op == ir.Min || v.Op == ir.Max) && v.Type.Integer() && o.least:
+		x, y := o.end(v.Args[0]), o.end(v.Args[1])
+		if x.text == "" || y.text == "" {
+			return end{}
+		}
+		return end{v.Op.String() + "(" + x.text + ", " + y.text + ")", x.below || y.below}
 	case signs[v.Op] != "" && v.Type.Integer():
 		x, y := o.end(v.Args[0]), o.end(v.Args[1])
-		if x.text == "" || y.text == "" || v.Op == ir.Div && !positive(v.Args[1]) {
+		if x.text == "" || y.text == "" || (v.Op == ir.Div || v.Op == ir.Rem) && !positive(v.Args[1]) {
 			return end{}
 		}
 		return end{"(" + x.text + signs[v.Op] + y.text + ")", x.below || y.below || v.Op == ir.Sub}

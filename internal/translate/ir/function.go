@@ -19,7 +19,8 @@ type Function struct {
 	Locals  []*Local
 	Vars    []*Var // of the Go function, in the order of their positions
 	Body    *Region
-	Syntax  any // the *ast.FuncDecl from which it was built
+	Syntax  any    // the *ast.FuncDecl from which it was built
+	Prints  string // not empty if the function prints its parameters and does nothing else: the line, as file:line, and the text; see build
 
 	values int
 }
@@ -44,6 +45,9 @@ type Local struct {
 	Index int    // among the function's locals
 	Table *Table // of a local in Constant
 	Pos   token.Pos
+
+	Sized *Param // of a shared array whose length a launch says: the parameter that has it. Then Type.Len is the most that there can be
+	Size  *Value // that length, from the kernel's other parameters; no statement computes it
 }
 
 // Var is a variable of the Go function, which may be a parameter. Its fields say what represents it here.

@@ -266,7 +266,7 @@ func (x *expander) inlined(from *copied, c *ast.CallExpr) (text, results string,
 	decl, sig := x.decls[f], f.Signature()
 	again := slices.ContainsFunc(x.calls, func(c *ast.CallExpr) bool { return x.p.called(c).Origin() == f })
 	several := len(c.Args) != sig.Params().Len() // also a method expression
-	shares := has(decl, func(c *ast.CallExpr) bool { return x.p.Calls(c, "Shared") })
+	shares := has(decl, func(c *ast.CallExpr) bool { return x.p.Calls(c, "Shared") || x.p.Calls(c, "SharedSlice") })
 	if again || several || shares || sig.Variadic() || slices.Contains(x.p.Kernels(), decl) || x.wrong(decl) || x.p.Constrained(decl.Pos()) {
 		return "", "", false
 	}

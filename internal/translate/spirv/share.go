@@ -59,11 +59,16 @@ func (c *clearer) clear(l *ir.Local, me, all *ir.Value, dims []int) {
 	for elem.Kind == ir.Array && (dims == nil || len(lens) < len(dims)) {
 		lens, total, elem = append(lens, elem.Len), total*elem.Len, elem.Elem
 	}
+	end := c.Int(unsigned, total)
+	if l.Sized != nil {
+		lens, total, elem = []int64{1}, 1, l.Type.Elem
+		end = c.Value(ir.Convert, unsigned, c.Argument(l.Sized))
+	}
 	i := c.Local("", unsigned, ir.Private)
 	loop := func() {
 		c.Store(i.At(), me)
 		s := c.Stmt(ir.Loop)
-		s.Value = c.Value(ir.Lt, ir.Basic(ir.Bool), c.Load(i.At()), c.Int(unsigned, total))
+		s.Value = c.Value(ir.Lt, ir.Basic(ir.Bool), c.Load(i.At()), end)
 		s.Step = c.In(func() { c.Store(i.At(), c.sum(c.Load(i.At()), all)) })
 		s.Then = c.In(func() {
 			at, each := l.At(), total

@@ -139,6 +139,15 @@ func (e *emitter) shared(t *ir.Type) isa.ID {
 	return e.structure(t, "shared", e.shared)
 }
 
+// sized returns the type of shared memory whose length a launch says. The launch sets a constant of the module to the number of its bytes.
+func (e *emitter) sized(elem *ir.Type) isa.ID {
+	const sharedBytes = 3 // the SpecId of that constant: see backends/vulkan
+	bytes := e.m.Global(build.OpSpecConstant, e.m.Int(32), uint32(size(elem)))
+	e.m.Decorate(bytes, isa.SpecID, sharedBytes)
+	n := e.m.Global(build.OpSpecConstantOp, e.m.Int(32), uint32(build.OpUDiv), bytes, e.m.Const(32, uint64(size(elem))))
+	return e.m.Type(isa.OpTypeArray, e.shared(elem), n)
+}
+
 func hasFloat(t *ir.Type) bool {
 	if t.Float() || t.Kind == ir.Array && hasFloat(t.Elem) {
 		return true

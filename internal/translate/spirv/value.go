@@ -455,7 +455,13 @@ func (f *values) local(l *ir.Local) *place {
 	if l.Space == ir.Constant {
 		at = f.table(l.Table)
 	} else if l.Space == ir.Shared {
-		at = &place{typ: l.Type, storage: build.Workgroup, base: f.global(build.Workgroup, f.shared(l.Type))}
+		typ := isa.ID(0)
+		if l.Sized != nil {
+			typ = f.sized(l.Type.Elem)
+		} else {
+			typ = f.shared(l.Type)
+		}
+		at = &place{typ: l.Type, storage: build.Workgroup, base: f.global(build.Workgroup, typ)}
 	} else {
 		t := l.Type
 		if f.narrow.Local(l) {

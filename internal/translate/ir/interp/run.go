@@ -216,7 +216,11 @@ func (t *thread) call(f *ir.Function, args []binding) []data {
 		case l.Space == ir.Constant:
 			t.frame.locals[i] = t.table(l.Table)
 		case t.shared[l] == nil:
-			d := zero(l.Type)
+			typ := *l.Type
+			if l.Sized != nil {
+				typ.Len = int64(args[l.Sized.Index].value.bits)
+			}
+			d := zero(&typ)
 			t.shared[l] = &d
 		}
 	}
