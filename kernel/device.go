@@ -193,8 +193,8 @@ const mostSized = 1 << 24
 // holds returns an error if the shared memory that a launch asks for cannot be had on the device.
 func (d *onDevice) holds(args []Arg) error {
 	in := &d.in
-	if in.SharedElem == 0 || len(args) < len(in.Params) {
-		return nil // the launch is refused if arguments are missing
+	if in.SharedElem == 0 || len(args) < len(in.Params) || args[len(in.Params)-1].buffer {
+		return nil // the launch is refused if arguments are missing, or are no numbers
 	}
 	n, most := integer(args, len(in.Params)-1), d.dev.Info().Compute.Shared
 	if d.info.MaxShared != 0 {

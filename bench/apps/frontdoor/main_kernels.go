@@ -413,7 +413,20 @@ FUNCTION f32 f_root(f32 h_x) {
 	return sqrt(h_x);
 }
 
+#ifdef GO_ALIGNED
+GO_BODY void b_k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS);
 KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS) {
+	if ((((u64)h_old) & 15) == 0) {
+		b_k_move(h_dt, (const GLOBAL f32 *)GO_ALIGNED(h_old), h_old_n, h_v, h_v_n, h_now, h_now_n GO_PASS);
+	} else {
+		b_k_move(h_dt, h_old, h_old_n, h_v, h_v_n, h_now, h_now_n GO_PASS);
+	}
+}
+GO_BODY void b_k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS)
+#else
+KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS)
+#endif
+{
 	GO_INT h_i = (GO_INT)INDEX(0);
 	if (h_i < (GO_INT)h_now_n / 4) {
 		f32 h_x = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i), h_old_n, 17)];
@@ -953,7 +966,7 @@ func laplaceRow(r grid.Row, n int, p []float32, q grid.Out[float32]) {
 					}
 					q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
 				}
-//line main_kernels.go:957
+//line main_kernels.go:970
 			}
 			x = to - 1
 			continue
@@ -975,7 +988,7 @@ func laplaceRow(r grid.Row, n int, p []float32, q grid.Out[float32]) {
 			}
 			q[at] = 4*p[at] - around
 		}
-//line main_kernels.go:979
+//line main_kernels.go:992
 	}
 }
 
@@ -1011,7 +1024,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_, _, _ = tx, ty, tz
 //line cg.go:37
 					_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1015
+//line main_kernels.go:1028
 					mines[tx] = mine
 				}
 			}
@@ -1044,7 +1057,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:39
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1048
+//line main_kernels.go:1061
 							mines[tx] = mine
 						}
 					}
@@ -1063,7 +1076,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + tx; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1067
+//line main_kernels.go:1080
 						mines[tx] = mine
 					}
 				}
@@ -1082,7 +1095,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:41
 					values[rank] = mine
-//line main_kernels.go:1086
+//line main_kernels.go:1099
 				}
 			}
 		}
@@ -1105,7 +1118,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				if tx == 0 {
 					sums[int(b_.Index[0])] = all
 				}
-//line main_kernels.go:1109
+//line main_kernels.go:1122
 			}
 		}
 	}
@@ -1140,7 +1153,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1144
+//line main_kernels.go:1157
 			}
 			x_ = to - 1
 			continue
@@ -1150,7 +1163,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1154
+//line main_kernels.go:1167
 	}
 }
 
@@ -1179,7 +1192,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1183
+//line main_kernels.go:1196
 				}
 				{
 					at := at + 1
@@ -1189,7 +1202,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1193
+//line main_kernels.go:1206
 				}
 			}
 			if at < count {
@@ -1199,7 +1212,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1203
+//line main_kernels.go:1216
 			}
 			x = to - 1
 			continue
@@ -1208,7 +1221,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1212
+//line main_kernels.go:1225
 	}
 }
 
@@ -1253,7 +1266,7 @@ func spreadRow(r grid.Row, n int, from []float32, to grid.Out[float32]) {
 					}
 					to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
 				}
-//line main_kernels.go:1257
+//line main_kernels.go:1270
 			}
 			x = to_ - 1
 			continue
@@ -1269,7 +1282,7 @@ func spreadRow(r grid.Row, n int, from []float32, to grid.Out[float32]) {
 			}
 			to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
 		}
-//line main_kernels.go:1273
+//line main_kernels.go:1286
 	}
 }
 
@@ -1295,7 +1308,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1299
+//line main_kernels.go:1312
 	}
 }
 
@@ -1317,7 +1330,7 @@ func moveRow(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[fl
 			v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 			now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
 		}
-//line main_kernels.go:1321
+//line main_kernels.go:1334
 	}
 }
 
@@ -1346,7 +1359,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1350
+//line main_kernels.go:1363
 				}
 				{
 					at := at + 1
@@ -1356,7 +1369,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1360
+//line main_kernels.go:1373
 				}
 			}
 			if at < count {
@@ -1366,7 +1379,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1370
+//line main_kernels.go:1383
 			}
 			x = to - 1
 			continue
@@ -1375,7 +1388,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1379
+//line main_kernels.go:1392
 	}
 }
 
@@ -1404,7 +1417,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1408
+//line main_kernels.go:1421
 				}
 				{
 					at := at + 1
@@ -1414,7 +1427,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1418
+//line main_kernels.go:1431
 				}
 			}
 			if at < count {
@@ -1424,7 +1437,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1428
+//line main_kernels.go:1441
 			}
 			x = to - 1
 			continue
@@ -1433,7 +1446,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1437
+//line main_kernels.go:1450
 	}
 }
 
@@ -1464,7 +1477,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1468
+//line main_kernels.go:1481
 				}
 				{
 					at := at + 1
@@ -1474,7 +1487,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1478
+//line main_kernels.go:1491
 				}
 			}
 			if at < count {
@@ -1484,7 +1497,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1488
+//line main_kernels.go:1501
 			}
 			x = to - 1
 			continue
@@ -1493,7 +1506,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1497
+//line main_kernels.go:1510
 	}
 }
 
@@ -1524,7 +1537,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1528
+//line main_kernels.go:1541
 				}
 				{
 					at := at + 1
@@ -1534,7 +1547,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1538
+//line main_kernels.go:1551
 				}
 			}
 			if at < count {
@@ -1544,7 +1557,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1548
+//line main_kernels.go:1561
 			}
 			x = to - 1
 			continue
@@ -1553,7 +1566,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1557
+//line main_kernels.go:1570
 	}
 }
 
@@ -1584,7 +1597,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1588
+//line main_kernels.go:1601
 				}
 				{
 					at := at + 1
@@ -1594,7 +1607,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1598
+//line main_kernels.go:1611
 				}
 			}
 			if at < count {
@@ -1604,7 +1617,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1608
+//line main_kernels.go:1621
 			}
 			x = to - 1
 			continue
@@ -1613,7 +1626,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1617
+//line main_kernels.go:1630
 	}
 }
 
@@ -1649,7 +1662,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_, _, _ = tx, ty, tz
 //line stream.go:53
 					_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1653
+//line main_kernels.go:1666
 					mines[tx] = mine
 				}
 			}
@@ -1682,7 +1695,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1686
+//line main_kernels.go:1699
 							mines[tx] = mine
 						}
 					}
@@ -1701,7 +1714,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + tx; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1705
+//line main_kernels.go:1718
 						mines[tx] = mine
 					}
 				}
@@ -1720,7 +1733,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					values[rank] = mine
-//line main_kernels.go:1724
+//line main_kernels.go:1737
 				}
 			}
 		}
@@ -1743,7 +1756,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if tx == 0 {
 					sums[int(b_.Index[0])] = all
 				}
-//line main_kernels.go:1747
+//line main_kernels.go:1760
 			}
 		}
 	}

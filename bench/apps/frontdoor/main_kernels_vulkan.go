@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("084e096ffbe7400c", map[string]kernel.Code{
+	kernels.Compiled("ffdab9f110a38e11", map[string]kernel.Code{
 		"add": {Words: `
 KUERAgERAuMpEQILEQIKDgPkKQEPCAUI676FowZkDywwEAYIEQEBAQUEBxNnRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhI
 BQ0EIyBIBQ0FIyhHAw0CRwQRBghHAxICSAUSACMARwQsCxpHBDALG0cDPyoVBAEgADIEAQIBMgQBAwQFJQQBFwQFAQMzBgUGAgMEEwIHIQMKByAEC+UpARUE
