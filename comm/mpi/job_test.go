@@ -141,10 +141,17 @@ func (in installation) jobFor(t testing.TB, limit time.Duration, n int, names st
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
+	// Jobs that begin and end at the same time otherwise share a folder, which one removes while another makes its own there: Open MPI 4 then fails.
+	own, err := os.MkdirTemp("", "job") // not t.TempDir: names of sockets are short
+	if err != nil {
+		t.Error(err)
+		return outcome{status: -1}
+	}
+	defer os.RemoveAll(own)
 	cmd := exec.CommandContext(ctx, in.mpiexec, "-n", strconv.Itoa(n), os.Args[0], "-test.run=^$")
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Env = append(os.Environ(), EnvLibrary+"="+in.library, envScenarios+"="+names,
-		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
+		"TMPDIR="+own, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
 	cmd.Env = append(append(cmd.Env, in.env...), env...)
 	out, err := cmd.CombinedOutput()
 	o := outcome{output: string(out), hung: ctx.Err() != nil}
