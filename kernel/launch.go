@@ -130,7 +130,9 @@ func (k *Kernel) launch(ctx context.Context, stream *hal.Stream, team []*hal.Str
 // run takes the leases of all parts, enqueues the parts, and ends the leases.
 func (l *launch) run(ctx context.Context, args []Arg) (err error) {
 	if p := l.parts[0].on; p != nil && p.prints != nil {
-		printed.begin()
+		if err := printed.begin(ctx, p); err != nil {
+			return err
+		}
 		defer l.print(ctx)
 	}
 	l.await(ctx)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/layer"
 )
@@ -41,10 +42,10 @@ func (d *onDevice) reportBytes() uint64 {
 	return faultBytes + 4 + (mostLines+1)*lineBytes
 }
 
-// lines are the lines of the launch that runs. The lock of the embedded mutex is held while it does.
+// lines are the lines of the launch that runs.
 type lines struct {
-	sync.Mutex
-	to io.Writer
+	turn chan struct{} // holds one element while a launch prints
+	to   io.Writer
 
 	adding  sync.Mutex
 	running bool // a launch is; else lines are written at once, as a program or a test has called the kernel itself
@@ -58,7 +59,7 @@ type printedLine struct {
 	text   string
 }
 
-var printed = &lines{to: os.Stderr}
+var printed = &lines{turn: make(chan struct{}, 1), to: os.Stderr}
 
 // Printed adds a line of the host's thread at a place in its block, if kernels print. Package grid calls it.
 func Printed(b *Block, local [3]int, at string, args ...any) {
@@ -125,7 +126,7 @@ func (l *lines) read(texts []string, b []byte) {
 
 // print waits for a launch, writes its lines in the order of the threads, and lets the next launch begin.
 func (l *launch) print(ctx context.Context) {
-	defer printed.Unlock()
+	defer func() { <-printed.turn }()
 	for i := range l.parts {
 		p := &l.parts[i]
 		if behind, err := layer.RecordShared(p.stream); err == nil && p.enqueued > 0 {
@@ -144,10 +145,17 @@ func (l *launch) print(ctx context.Context) {
 	printed.list, printed.more, printed.running = printed.list[:0], 0, false
 }
 
-// begin waits until no other launch prints.
-func (l *lines) begin() {
-	l.Lock()
+// begin waits until no other launch prints, or ctx ends.
+func (l *lines) begin(ctx context.Context, d *onDevice) error {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		e := d.refuse("launch", "another launch prints").(*hal.Error)
+		e.Kind, e.Err = hal.ErrNotReady, context.Cause(ctx)
+		return e
+	}
 	l.adding.Lock()
 	l.running = true
 	l.adding.Unlock()
+	return nil
 }
