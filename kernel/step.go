@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,8 +36,9 @@ type Step struct {
 	state  atomic.Pointer[launches] // nil before Record has returned, and after Close
 
 	mu        sync.Mutex
-	recording *launches // nil when the function of Record has returned
-	refused   bool      // a launch of the function was refused
+	recording *launches   // nil when the function of Record has returned
+	refused   bool        // a launch of the function was refused
+	kept      []io.Closer // by Keep
 }
 
 // launches is what a step does, or what one device does in a segment of it.
@@ -113,14 +115,15 @@ func Record(ctx context.Context, on Target, fn func(*Step) error) (*Step, error)
 	case ctx == nil:
 		return nil, layer.Ended(op, ctx)
 	}
-	err := func() error {
-		defer func() {
-			s.mu.Lock()
-			s.recording = nil
-			s.mu.Unlock()
-		}()
-		return fn(s)
+	defer func() { // also if fn panics
+		s.mu.Lock()
+		s.recording = nil
+		s.mu.Unlock()
+		if s.state.Load() == nil {
+			_ = s.forget()
+		}
 	}()
+	err := fn(s)
 	switch {
 	case err != nil:
 		return nil, err
@@ -135,6 +138,26 @@ func Record(ctx context.Context, on Target, fn func(*Step) error) (*Step, error)
 	}
 	s.state.Store(l)
 	return s, nil
+}
+
+// Keep gives the step a buffer that only its launches use, for example what one of them hands to the next. Close closes it, and so does
+// a Record that fails. The function of [Record] calls it.
+func (s *Step) Keep(b io.Closer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = append(s.kept, b)
+}
+
+// forget closes what is kept.
+func (s *Step) forget() (err error) {
+	s.mu.Lock()
+	kept := s.kept
+	s.kept = nil
+	s.mu.Unlock()
+	for _, b := range kept {
+		err = errors.Join(err, b.Close())
+	}
+	return err
 }
 
 // Device returns the device of the stream, or of the first one.
@@ -385,7 +408,7 @@ func (s *Step) Close() error {
 	if l == nil {
 		return nil
 	}
-	return l.close()
+	return errors.Join(l.close(), s.forget())
 }
 
 func (l *launches) close() error {

@@ -7,10 +7,11 @@
 //
 // A result is an element of a buffer, so that the next kernel can use it without a wait. x may be a *halyard.Buffer, a *buffer.Buffer or an
 // *array.Array; q is a *halyard.Queue, which keeps the first error, or what halyard.On makes of a stream. What the queue's Over and Grid
-// ask for is not used.
+// ask for is not used. The function of [halyard.Queue.Record] may call all functions. Over several devices Sum, Dot, Min and Max are
+// divided, and the others run on the first one.
 //
 // A function needs memory on the device for the time that it works: that of a sort is as large as what is sorted; a scan needs one element
-// in 2048. The memory is freed as soon as the work has finished.
+// in 2048. The memory is freed as soon as the work has finished, or when the step is closed.
 //
 // Floats are added in an order that depends only on how many there are. So a sum has the same bits in each run, and on every device.
 package algo
@@ -38,6 +39,7 @@ const (
 // wrap around.
 func Sum[T grid.Number](q kernel.Queue, x, sum kernel.Vector[T]) {
 	start(q, "Sum", func(w *work) {
+		w.divide()
 		w.check(kernel.Len(sum) == 1, "sum has %d elements, and the result is one; pass a slice", kernel.Len(sum))
 		total(w, x, sum)
 	})
@@ -48,15 +50,16 @@ func Sum[T grid.Number](q kernel.Queue, x, sum kernel.Vector[T]) {
 // and may be the same. Integers wrap around.
 func Dot[T grid.Number](q kernel.Queue, x, y, sum kernel.Vector[T]) {
 	start(q, "Dot", func(w *work) {
+		w.divide()
 		n := kernel.Len(x)
 		w.check(kernel.Len(y) == n, "y has %d elements, and x has %d", kernel.Len(y), n)
 		w.check(kernel.Len(sum) == 1, "sum has %d elements, and the result is one; pass a slice", kernel.Len(sum))
 		if n <= chunk {
-			w.launch(1, func(g hal.Grid) error { return chunks.DotOn(w.ctx, w.stream, g, x, y, sum) })
+			w.launch(1, func(g hal.Grid) error { return chunks.DotOn(w.ctx, w.on, g, x, y, sum) })
 			return
 		}
 		sums := temporary[T](w, count(n))
-		w.launch(n, func(g hal.Grid) error { return chunks.DotOn(w.ctx, w.stream, g, x, y, sums) })
+		w.launch(n, func(g hal.Grid) error { return chunks.DotOn(w.ctx, w.on, g, x, y, sums) })
 		total(w, sums, sum)
 	})
 }
@@ -65,10 +68,10 @@ func Dot[T grid.Number](q kernel.Queue, x, y, sum kernel.Vector[T]) {
 func total[T grid.Number](w *work, x, sum kernel.Vector[T]) {
 	for n := kernel.Len(x); n > chunk; n = kernel.Len(x) {
 		sums := temporary[T](w, count(n))
-		w.launch(n, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.stream, g, x, sums) })
+		w.launch(n, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.on, g, x, sums) })
 		x = sums
 	}
-	w.launch(1, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.stream, g, x, sum) })
+	w.launch(1, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.on, g, x, sum) })
 }
 
 // Min writes the least element of x into value, and its index into index. Both have one element; value may be one of x. Of equal elements
@@ -83,6 +86,7 @@ func Max[T grid.Number](q kernel.Queue, x, value kernel.Vector[T], index kernel.
 }
 
 func extreme[T grid.Number](w *work, most int32, x, value kernel.Vector[T], index kernel.Vector[int64]) {
+	w.divide()
 	w.check(kernel.Len(value) == 1, "value has %d elements, and the result is one; pass a slice", kernel.Len(value))
 	if index == nil {
 		index = temporary[int64](w, 1)
@@ -93,10 +97,10 @@ func extreme[T grid.Number](w *work, most int32, x, value kernel.Vector[T], inde
 	indexes := temporary[int64](w, 0)
 	for n := kernel.Len(x); n > chunk; n = kernel.Len(x) {
 		values, at := temporary[T](w, count(n)), temporary[int64](w, count(n))
-		w.launch(n, func(g hal.Grid) error { return chunks.ExtremeOn(w.ctx, w.stream, g, most, x, indexes, values, at) })
+		w.launch(n, func(g hal.Grid) error { return chunks.ExtremeOn(w.ctx, w.on, g, most, x, indexes, values, at) })
 		x, indexes = values, at
 	}
-	w.launch(1, func(g hal.Grid) error { return chunks.ExtremeOn(w.ctx, w.stream, g, most, x, indexes, value, index) })
+	w.launch(1, func(g hal.Grid) error { return chunks.ExtremeOn(w.ctx, w.on, g, most, x, indexes, value, index) })
 }
 
 // Scan makes sums[i] the sum of x[0] to x[i]. sums has as many elements as x. It may be x, and
@@ -127,10 +131,10 @@ func scan[T grid.Number](w *work, exclusive int32, x, sums kernel.Vector[T]) {
 	before := temporary[T](w, 0)
 	if n > chunk {
 		before = temporary[T](w, count(n))
-		w.launch(n, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.stream, g, x, before) })
+		w.launch(n, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.on, g, x, before) })
 		scan(w, 1, before, before)
 	}
-	w.launch(n, func(g hal.Grid) error { return chunks.ScanOn(w.ctx, w.stream, g, exclusive, x, before, sums) })
+	w.launch(n, func(g hal.Grid) error { return chunks.ScanOn(w.ctx, w.on, g, exclusive, x, before, sums) })
 }
 
 // Sort sorts keys, the least first. Of floats, -0 comes before 0, and a NaN is before or after all numbers, as its sign says.
@@ -193,10 +197,10 @@ func sortWords[W chunks.Word](w *work, keys kernel.Vector[W], values kernel.Vect
 	}
 	starts := temporary[uint32](w, digits*count(n))
 	for shift := uint32(0); shift < 8*uint32(bytes); shift += bits {
-		w.launch(n, func(g hal.Grid) error { return chunks.CountOn(w.ctx, w.stream, g, shift, sign, negative, keys, starts) })
+		w.launch(n, func(g hal.Grid) error { return chunks.CountOn(w.ctx, w.on, g, shift, sign, negative, keys, starts) })
 		scan(w, 1, starts, starts)
 		w.launch(n, func(g hal.Grid) error {
-			return chunks.ScatterOn(w.ctx, w.stream, g, shift, sign, negative, keys, values, starts, other, otherValues)
+			return chunks.ScatterOn(w.ctx, w.on, g, shift, sign, negative, keys, values, starts, other, otherValues)
 		})
 		keys, other, values, otherValues = other, keys, otherValues, values
 	}

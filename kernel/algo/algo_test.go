@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -574,4 +575,89 @@ func TestResultsThatOverlap(t *testing.T) {
 			assert.Equal(t, data[2]+data[3], x.At(5))
 		}
 	})
+}
+
+// Recorded functions do the same in each run, with the elements that there are then.
+func TestRecorded(t *testing.T) {
+	everydevice.Run(t, recorded)
+	t.Run("two devices", func(t *testing.T) {
+		t.Setenv("HALYARD_HOST_DEVICES", "2")
+		q := halyard.Open(t.Context(), "host:1", "host:2")
+		recorded(t, q)
+		require.NoError(t, q.Close())
+	})
+}
+
+func recorded(t *testing.T, q *halyard.Queue) {
+	const n = 3 * 2048
+	x, y := halyard.New[float32](q, n), halyard.From(q, numbers[float32](n))
+	keep, kept := halyard.New[bool](q, n), halyard.New[float32](q, n)
+	sum, dot, least, most := halyard.New[float32](q, 1), halyard.New[float32](q, 1), halyard.New[float32](q, 1), halyard.New[float32](q, 1)
+	scanned, sorted, top := halyard.New[float32](q, n), halyard.New[float32](q, n), halyard.New[float32](q, 5)
+	number, bytes, counts := halyard.New[int64](q, 1), halyard.New[uint8](q, n), halyard.New[uint32](q, 256)
+	all := func(q *halyard.Queue) {
+		algo.Sum(q, x, sum)
+		algo.Dot(q, x, y, dot)
+		algo.Min(q, x, least, nil)
+		algo.Max(q, x, most, nil)
+		algo.Scan(q, x, scanned)
+		algo.Compact(q, x, keep, kept, number)
+		algo.TopK(q, x, top, nil)
+		algo.Histogram(q, bytes, counts)
+		algo.Sort(q, sorted)
+	}
+	result := func() map[string]any {
+		return map[string]any{"Sum": sum.Values(), "Dot": dot.Values(), "Min": least.Values(), "Max": most.Values(), "Scan": scanned.Values(),
+			"Compact": kept.Values(), "its number": number.Values(), "TopK": top.Values(), "Histogram": counts.Values(), "Sort": sorted.Values()}
+	}
+	step := q.Record(all)
+	if q.Err() != nil {
+		return // everydevice knows whether it may fail
+	}
+	require.Equal(t, make([]float32, 1), sum.Values(), "a function ran while it was recorded")
+	for run := range 3 {
+		values := numbers[float32](n + run)[:n]
+		pass := make([]bool, n)
+		some := make([]uint8, n)
+		for i := range pass {
+			pass[i], some[i] = values[i] > 0, uint8(math.Float32bits(values[i]))
+		}
+		x.SetValues(values)
+		sorted.SetValues(values)
+		keep.SetValues(pass)
+		bytes.SetValues(some)
+		kept.Fill(0)
+		step.Run()
+		got := result()
+		sorted.SetValues(values)
+		kept.Fill(0)
+		all(q)
+		for name, want := range result() {
+			if !reflect.DeepEqual(want, got[name]) {
+				t.Errorf("run %d: %s differs", run, name)
+			}
+		}
+		slices.Sort(values)
+		slices.Reverse(values)
+		require.Equal(t, values[:5], top.Values())
+	}
+	step.Close()
+}
+
+// Functions that only read much are divided: each device has a part of the elements.
+func TestDivided(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "2")
+	q := halyard.Open(t.Context(), "host:1", "host:2")
+	const n = 1 << 20
+	x, sum := halyard.From(q, numbers[float32](n)), halyard.New[float32](q, 1)
+	for range 5 {
+		algo.Sum(q, x, sum)
+	}
+	one := halyard.Open(t.Context(), "host:0")
+	alone := halyard.New[float32](one, 1)
+	algo.Sum(one, halyard.From(one, x.Values()), alone)
+	require.Equal(t, alone.Values(), sum.Values())
+	require.Regexp(t, `host:1.*host:2`, fmt.Sprint(x.Buffer().State()))
+	require.NoError(t, one.Close())
+	require.NoError(t, q.Close())
 }

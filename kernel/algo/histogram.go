@@ -13,10 +13,10 @@ import (
 func Histogram[T uint8 | int32 | uint32](q kernel.Queue, x kernel.Vector[T], counts kernel.Vector[uint32]) {
 	start(q, "Histogram", func(w *work) {
 		w.apart("counts", "x", counts, x)
-		w.enqueue(hal.Over(kernel.Len(counts)), func(g hal.Grid) error { return histograms.ZeroOn(w.ctx, w.stream, g, counts) })
+		w.enqueue(hal.Over(kernel.Len(counts)), func(g hal.Grid) error { return histograms.ZeroOn(w.ctx, w.on, g, counts) })
 		const chunk = 32 * threads
 		blocks := hal.Blocks((kernel.Len(x) + chunk - 1) / chunk).Of(threads)
-		w.enqueue(blocks, func(g hal.Grid) error { return counter[T]()(w.ctx, w.stream, g, x, counts) })
+		w.enqueue(blocks, func(g hal.Grid) error { return counter[T]()(w.ctx, w.on, g, x, counts) })
 	})
 }
 

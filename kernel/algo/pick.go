@@ -37,11 +37,11 @@ func compact(w *work, size int, x kernel.Vector[uint32], keep kernel.Vector[bool
 	if n > chunk {
 		starts = temporary[int64](w, count(n))
 		w.launch(n, func(g hal.Grid) error {
-			return picks.GatherOn(w.ctx, w.stream, g, size, none, keep, temporary[int64](w, 0), none, starts)
+			return picks.GatherOn(w.ctx, w.on, g, size, none, keep, temporary[int64](w, 0), none, starts)
 		})
 		scan(w, 1, starts, starts)
 	}
-	w.launch(n, func(g hal.Grid) error { return picks.GatherOn(w.ctx, w.stream, g, size, x, keep, starts, kept, number) })
+	w.launch(n, func(g hal.Grid) error { return picks.GatherOn(w.ctx, w.on, g, size, x, keep, starts, kept, number) })
 }
 
 // TopK writes the largest elements of x into values, as many as values has, the largest first, and their indexes into indexes. Of equal
@@ -75,8 +75,8 @@ func top(w *work, o picks.Order, x, values kernel.Vector[uint32], indexes kernel
 	for last := n - 1; last > 0; last >>= 8 {
 		all++
 	}
-	ranks, places := temporary[uint64](w, all+1), temporary[uint64](w, all+1) // what is known before each step
-	counts, less := temporary[uint32](w, all*threads), temporary[uint32](w, all+1)
+	ranks, places := zeros[uint64](w, all+1), zeros[uint64](w, all+1) // what is known before each step
+	counts, less := zeros[uint32](w, all*threads), zeros[uint32](w, all+1)
 	for step := range all {
 		known, last := ranks, steps
 		if step >= steps {
@@ -84,23 +84,23 @@ func top(w *work, o picks.Order, x, values kernel.Vector[uint32], indexes kernel
 		}
 		shift := 8 * uint32(last-1-step)
 		w.launch(n, func(g hal.Grid) error {
-			return picks.DigitOn(w.ctx, w.stream, g, o, step, steps, shift, x, ranks, places, counts)
+			return picks.DigitOn(w.ctx, w.on, g, o, step, steps, shift, x, ranks, places, counts)
 		})
 		w.launch(1, func(g hal.Grid) error {
-			return picks.ChooseOn(w.ctx, w.stream, g, uint32(k), step, counts, less, known)
+			return picks.ChooseOn(w.ctx, w.on, g, uint32(k), step, counts, less, known)
 		})
 	}
 	keep, taken := temporary[bool](w, n), temporary[uint32](w, k)
-	w.enqueue(hal.Over(n), func(g hal.Grid) error { return picks.MarkOn(w.ctx, w.stream, g, o, steps, all, x, ranks, places, keep) })
+	w.enqueue(hal.Over(n), func(g hal.Grid) error { return picks.MarkOn(w.ctx, w.on, g, o, steps, all, x, ranks, places, keep) })
 	compact(w, 1, temporary[uint32](w, 0), keep, taken, temporary[int64](w, 1))
 	order := temporary[uint64](w, k)
 	noRanks, noValues, noIndexes := temporary[uint64](w, 0), temporary[uint32](w, 0), temporary[int64](w, 0)
 	w.enqueue(hal.Over(k), func(g hal.Grid) error {
-		return picks.FetchOn(w.ctx, w.stream, g, o, x, taken, order, noValues, noIndexes)
+		return picks.FetchOn(w.ctx, w.on, g, o, x, taken, order, noValues, noIndexes)
 	})
 	sortWords(w, order, taken, 0, 0, 4*int(o.Words))
 	w.enqueue(hal.Over(k), func(g hal.Grid) error {
-		return picks.FetchOn(w.ctx, w.stream, g, o, x, taken, noRanks, values, indexes)
+		return picks.FetchOn(w.ctx, w.on, g, o, x, taken, noRanks, values, indexes)
 	})
 }
 

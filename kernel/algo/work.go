@@ -7,27 +7,37 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/algo/internal/histograms"
 )
 
-// work is a call of a function: several launches on a stream, and memory for the time between them.
+// work is a call of a function: several launches on a queue, and memory for the time between them.
 type work struct {
-	ctx    context.Context
-	stream *hal.Stream
-	name   string
-	used   []io.Closer // temporary buffers
-	err    error       // the first one; after it nothing is launched
+	ctx  context.Context
+	q    kernel.Queue
+	on   kernel.Target // a step of q, or its first stream
+	name string
+	used []io.Closer // temporary buffers
+	err  error       // the first one; after it nothing is launched
 }
 
-// start runs a function of the package on a queue.
+// start runs a function of the package on a queue, or records it.
 func start(q kernel.Queue, name string, fn func(w *work)) {
 	ctx, stream, _, ok := q.Launching(name, hal.Over(1))
 	if !ok {
 		return
 	}
-	w, returned := &work{ctx: ctx, stream: stream, name: name}, false
+	w, returned := &work{ctx: ctx, q: q, on: stream, name: name}, false
+	step, records := q.On().(*kernel.Step)
+	if records {
+		w.on = step
+	}
 	defer func() {
 		for _, b := range w.used {
-			w.fail(b.Close())
+			if records {
+				step.Keep(b)
+			} else {
+				w.fail(b.Close())
+			}
 		}
 		if !returned {
 			w.fail(kernel.ErrUnfinished)
@@ -37,6 +47,9 @@ func start(q kernel.Queue, name string, fn func(w *work)) {
 	fn(w)
 	returned = true
 }
+
+// divide lets the launches be divided among the devices of the queue. It is for functions that read much and write little.
+func (w *work) divide() { w.on = w.q.On() }
 
 func (w *work) fail(err error) {
 	if w.err == nil {
@@ -82,5 +95,16 @@ func temporary[T buffer.Element](w *work, n int) kernel.Vector[T] {
 		return nil
 	}
 	w.used = append(w.used, b)
+	return b
+}
+
+// zeros returns a temporary buffer whose elements are 0. In the later runs of a step they are what the run before left, so the step begins
+// with a kernel that writes them.
+func zeros[T buffer.Element](w *work, n int) kernel.Vector[T] {
+	b := temporary[T](w, n)
+	if _, records := w.on.(*kernel.Step); records {
+		all := inWords(b)
+		w.enqueue(hal.Over(kernel.Len(all)), func(g hal.Grid) error { return histograms.ZeroOn(w.ctx, w.on, g, all) })
+	}
 	return b
 }
