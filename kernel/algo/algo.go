@@ -31,6 +31,7 @@ import (
 const (
 	threads = 256
 	chunk   = 8 * threads
+	large   = 4 * chunk // of a sum
 	bits    = 4
 	digits  = 1 << bits
 )
@@ -54,24 +55,24 @@ func Dot[T grid.Number](q kernel.Queue, x, y, sum kernel.Vector[T]) {
 		n := kernel.Len(x)
 		w.check(kernel.Len(y) == n, "y has %d elements, and x has %d", kernel.Len(y), n)
 		w.check(kernel.Len(sum) == 1, "sum has %d elements, and the result is one; pass a slice", kernel.Len(sum))
-		if n <= chunk {
-			w.launch(1, func(g hal.Grid) error { return chunks.DotOn(w.ctx, w.on, g, x, y, sum) })
+		if n <= large {
+			w.enqueue(single, func(g hal.Grid) error { return chunks.DotOn(w.ctx, w.on, g, large, x, y, sum) })
 			return
 		}
-		sums := temporary[T](w, count(n))
-		w.launch(n, func(g hal.Grid) error { return chunks.DotOn(w.ctx, w.on, g, x, y, sums) })
+		sums := temporary[T](w, count(n, large))
+		w.enqueue(hal.Blocks(kernel.Len(sums)).Of(threads), func(g hal.Grid) error { return chunks.DotOn(w.ctx, w.on, g, large, x, y, sums) })
 		total(w, sums, sum)
 	})
 }
 
 // total sums chunks, and then these sums, until there is one.
 func total[T grid.Number](w *work, x, sum kernel.Vector[T]) {
-	for n := kernel.Len(x); n > chunk; n = kernel.Len(x) {
-		sums := temporary[T](w, count(n))
-		w.launch(n, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.on, g, x, sums) })
+	for n := kernel.Len(x); n > large; n = kernel.Len(x) {
+		part, sums := x, temporary[T](w, count(n, large))
+		w.enqueue(hal.Blocks(kernel.Len(sums)).Of(threads), func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.on, g, large, part, sums) })
 		x = sums
 	}
-	w.launch(1, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.on, g, x, sum) })
+	w.enqueue(single, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.on, g, large, x, sum) })
 }
 
 // Min writes the least element of x into value, and its index into index. Both have one element; value may be one of x. Of equal elements
@@ -96,7 +97,7 @@ func extreme[T grid.Number](w *work, most int32, x, value kernel.Vector[T], inde
 	w.apart("index", "x", index, x)
 	indexes := temporary[int64](w, 0)
 	for n := kernel.Len(x); n > chunk; n = kernel.Len(x) {
-		values, at := temporary[T](w, count(n)), temporary[int64](w, count(n))
+		values, at := temporary[T](w, count(n, chunk)), temporary[int64](w, count(n, chunk))
 		w.launch(n, func(g hal.Grid) error { return chunks.ExtremeOn(w.ctx, w.on, g, most, x, indexes, values, at) })
 		x, indexes = values, at
 	}
@@ -130,8 +131,8 @@ func scan[T grid.Number](w *work, exclusive int32, x, sums kernel.Vector[T]) {
 	}
 	before := temporary[T](w, 0)
 	if n > chunk {
-		before = temporary[T](w, count(n))
-		w.launch(n, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.on, g, x, before) })
+		before = temporary[T](w, count(n, chunk))
+		w.launch(n, func(g hal.Grid) error { return chunks.TotalOn(w.ctx, w.on, g, chunk, x, before) })
 		scan(w, 1, before, before)
 	}
 	w.launch(n, func(g hal.Grid) error { return chunks.ScanOn(w.ctx, w.on, g, exclusive, x, before, sums) })
@@ -195,7 +196,7 @@ func sortWords[W chunks.Word](w *work, keys kernel.Vector[W], values kernel.Vect
 	if values == nil {
 		values = temporary[uint32](w, 0)
 	}
-	starts := temporary[uint32](w, digits*count(n))
+	starts := temporary[uint32](w, digits*count(n, chunk))
 	for shift := uint32(0); shift < 8*uint32(bytes); shift += bits {
 		w.launch(n, func(g hal.Grid) error { return chunks.CountOn(w.ctx, w.on, g, shift, sign, negative, keys, starts) })
 		scan(w, 1, starts, starts)

@@ -49,7 +49,7 @@ func Example() {
 }
 
 // lengths are no and one element, primes, numbers of elements around those of a chunk and, for one type, many chunks, and more chunks than
-// a chunk has elements.
+// a chunk of a scan has elements.
 func lengths[T any](q *halyard.Queue) []int {
 	var zero T
 	_, one := any(zero).(float32)
@@ -58,11 +58,11 @@ func lengths[T any](q *halyard.Queue) []int {
 	case racing: // each thread of a block is a goroutine
 		return []int{1, 2049}
 	case info.Backend == "cuda", info.Backend == "hip": // they may be simulated, and interpret each instruction
-		return []int{0, 1, 7, 2047, 2049, 4099}
+		return []int{0, 1, 7, 2049, 8193}
 	case testing.Short() || !one:
-		return []int{0, 1, 7, 2047, 2048, 2049, 10_007}
+		return []int{0, 1, 7, 2047, 2048, 2049, 8192, 10_007}
 	}
-	return []int{0, 1, 7, 2047, 2048, 2049, 10_007, 1_000_000, 2048*2048 + 1}
+	return []int{0, 1, 7, 2047, 2048, 2049, 8192, 10_007, 1_000_000, 2048*2048 + 1}
 }
 
 func numbers[T grid.Number](n int) []T {
@@ -136,14 +136,14 @@ func dot[T grid.Number](t *testing.T, q *halyard.Queue) {
 func sumOf[T grid.Number](x []T) T {
 	for {
 		var sums []T
-		for from := 0; from < max(len(x), 1); from += 2048 {
+		for from := 0; from < max(len(x), 1); from += 8192 {
 			var part [256]T
-			for i := from; i < min(from+2048, len(x)); i++ {
+			for i := from; i < min(from+8192, len(x)); i++ {
 				part[i%256] += x[i]
 			}
-			for half := 128; half > 0; half /= 2 {
-				for i := range half {
-					part[i] += part[i+half]
+			for apart := 1; apart < 256; apart *= 2 { // as grid.BlockSum
+				for i := 0; i < 256; i += 2 * apart {
+					part[i] += part[i+apart]
 				}
 			}
 			sums = append(sums, part[0])

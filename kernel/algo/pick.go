@@ -35,7 +35,7 @@ func compact(w *work, size int, x kernel.Vector[uint32], keep kernel.Vector[bool
 	n := max(1, kernel.Len(keep)) // a block writes that there are none
 	starts, none := temporary[int64](w, 0), temporary[uint32](w, 0)
 	if n > chunk {
-		starts = temporary[int64](w, count(n))
+		starts = temporary[int64](w, count(n, chunk))
 		w.launch(n, func(g hal.Grid) error {
 			return picks.GatherOn(w.ctx, w.on, g, size, none, keep, temporary[int64](w, 0), none, starts)
 		})

@@ -74,8 +74,11 @@ func (w *work) apart(result, from string, a, b kernel.Operand) {
 
 // launch launches a kernel with a block for each chunk of n elements.
 func (w *work) launch(n int, kernel func(over hal.Grid) error) {
-	w.enqueue(hal.Blocks(count(n)).Of(threads), kernel)
+	w.enqueue(hal.Blocks(count(n, chunk)).Of(threads), kernel)
 }
+
+// single is a grid of one block.
+var single = hal.Blocks(1).Of(threads)
 
 // enqueue launches a kernel unless something has failed.
 func (w *work) enqueue(over hal.Grid, kernel func(over hal.Grid) error) {
@@ -84,8 +87,8 @@ func (w *work) enqueue(over hal.Grid, kernel func(over hal.Grid) error) {
 	}
 }
 
-// count returns how many chunks n elements are.
-func count(n int) int { return (n + chunk - 1) / chunk }
+// count returns how many chunks of some size n elements are.
+func count(n, size int) int { return (n + size - 1) / size }
 
 // temporary returns a buffer that is closed when everything is launched. Its memory is freed when that has finished.
 func temporary[T buffer.Element](w *work, n int) kernel.Vector[T] {

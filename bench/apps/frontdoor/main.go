@@ -128,9 +128,9 @@ func read[T any](q *halyard.Queue) (data []T) {
 }
 
 // write appends numbers to the result.
-func write(q *halyard.Queue, data any) {
+func write[T any](q *halyard.Queue, data ...[]T) {
 	var b bytes.Buffer
-	q.Fail(binary.Write(&b, binary.NativeEndian, data))
+	q.Fail(binary.Write(&b, binary.NativeEndian, slices.Concat(data...)))
 	f, err := os.OpenFile(out, os.O_APPEND|os.O_WRONLY, 0)
 	q.Fail(err)
 	_, err = f.Write(b.Bytes())

@@ -234,7 +234,17 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			nstream(t, a, b, c)
 		}
 	}),
-}, Indexes: []string{"cg.go:18", "cg.go:21", "cg.go:24", "cg.go:27", "cg.go:29", "cg.go:37", "cg.go:38", "cg.go:39", "cg.go:41", "cg.go:43", "cg.go:50", "cg.go:51", "cg.go:58", "heat.go:15", "heat.go:18", "heat.go:20", "mandelbrot.go:22", "nbody.go:17", "nbody.go:19", "nbody.go:21", "nbody.go:24", "nbody.go:25", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44"}, Kernels: map[string]kernel.Written{
+	"inner": kernel.Go(func(blk *kernel.Block) {
+		a := kernel.Slice[float64](blk, 0)
+		b := kernel.Slice[float64](blk, 2)
+		sums := kernel.Slice[float64](blk, 4)
+		if grid.InPhases() {
+			innerPhases(blk, a, b, sums)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
+	}),
+}, Indexes: []string{"cg.go:18", "cg.go:21", "cg.go:24", "cg.go:27", "cg.go:29", "cg.go:37", "cg.go:38", "cg.go:39", "cg.go:41", "cg.go:43", "cg.go:50", "cg.go:51", "cg.go:58", "heat.go:15", "heat.go:18", "heat.go:20", "mandelbrot.go:22", "nbody.go:17", "nbody.go:19", "nbody.go:21", "nbody.go:24", "nbody.go:25", "stream.go:15", "stream.go:22", "stream.go:29", "stream.go:36", "stream.go:43", "stream.go:51", "stream.go:52", "stream.go:53", "stream.go:55", "stream.go:57"}, Kernels: map[string]kernel.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "cg.go:15",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
 	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "cg.go:38", Threads: 1024,
@@ -259,6 +269,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: triadFootprint}},
 	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: nstreamFootprint}},
+	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "stream.go:52", Threads: 1024,
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: innerFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16 main",
 	"cg.go advance c805f5dae3148dfe",
@@ -272,11 +284,15 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"nbody.go root f977bfa997e0a5d4",
 	"stream.go add 7d3d294013c862d6",
 	"stream.go copies 1236abfb2ef1c642",
+	"stream.go inner 6a5cf4d887406e7a",
 	"stream.go mul d7b8c97935934ac2",
 	"stream.go nstream 03a7a5f730e66c12",
 	"stream.go scalar 542436a922cb58fe",
 	"stream.go triad e3311b6d5377ab09",
 }, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
+#ifdef HALYARD_FLOAT64
+typedef struct { f64 a[1024]; } T_1024_f64;
+#endif
 FUNCTION i64 go_div_i64(i64 x, i64 y) { i64 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i64)((u64)0 - (u64)x) : y == 0 ? 0 : q; }
 FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 
@@ -518,6 +534,33 @@ KERNEL void k_nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b
 		}
 	}
 }
+
+KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_f64 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_end = go_div_i64((i64)((u64)((GO_INT)BLOCK(0) + 1) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 27));
+	f64 h_mine = 0.0;
+	if (GO_EACH) {
+		GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)(GO_INT)h_a_n), GO_BY((GO_INT)BLOCKS(0), 28)) + THREAD(0)); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
+			h_mine = h_mine + h_a[GO_AT(((GO_INT)h_i), h_a_n, 29)] * h_b[GO_AT(((GO_INT)h_i), h_b_n, 29)];
+		}
+	}
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 30)]) = h_mine;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 30)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 30)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 30)]);
+		}
+		BARRIER();
+	}
+	f64 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 31)] = h_all;
+	}
+	GO_LOOPED
+}
 #endif
 `})
 
@@ -534,6 +577,7 @@ var (
 	addKernel     = kernels.Kernel("add")
 	triadKernel   = kernels.Kernel("triad")
 	nstreamKernel = kernels.Kernel("nstream")
+	innerKernel   = kernels.Kernel("inner")
 )
 
 // Laplace launches laplace on a queue, with as many threads as its data have places for.
@@ -704,6 +748,20 @@ func NstreamOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Ve
 	return nstreamKernel.Launch(ctx, on, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.In(c), kernel.Value(int64(kernel.Len(c))))
 }
 
+// Inner launches inner on a queue, on the grid of q.Over or q.Grid.
+func Inner(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64]) {
+	if ctx, _, over, ok := q.Launching("inner", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = InnerOn(ctx, q.On(), over, a, b, sums)
+	}
+}
+
+// InnerOn launches inner on a stream, a Split or a Step.
+func InnerOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64]) error {
+	return innerKernel.Launch(ctx, on, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+}
+
 // laplaceFootprint is the Footprint.Of of laplace.
 func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	n := grid.Only(v[0])
@@ -847,6 +905,20 @@ func nstreamFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	touch[2] = kernel.Touch{Read: i.Span(v[5])}
 }
 
+// innerFootprint is the Footprint.Of of inner.
+func innerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Locals(box, 0)
+	at1 := grid.Only(v[1])
+	at2 := grid.Blocks(box, 0)
+	at3 := at1.Times(at2)
+	i := at.Plus(at3.Over(grid.Between(1, 2147483647))).Steps(grid.Only(64), at3.Plus(at1).Over(grid.Between(1, 2147483647)))
+	at4 := at2.When(at.And(grid.Only(0)))
+	span := at4.Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at4)}
+}
+
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -894,7 +966,7 @@ func laplaceRow(r grid.Row, n int, p []float32, q grid.Out[float32]) {
 					}
 					q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
 				}
-//line main_kernels.go:898
+//line main_kernels.go:970
 			}
 			x = to - 1
 			continue
@@ -916,7 +988,7 @@ func laplaceRow(r grid.Row, n int, p []float32, q grid.Out[float32]) {
 			}
 			q[at] = 4*p[at] - around
 		}
-//line main_kernels.go:920
+//line main_kernels.go:992
 	}
 }
 
@@ -952,7 +1024,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_, _, _ = tx, ty, tz
 //line cg.go:37
 					_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:956
+//line main_kernels.go:1028
 					mines[tx] = mine
 				}
 			}
@@ -985,7 +1057,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:39
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:989
+//line main_kernels.go:1061
 							mines[tx] = mine
 						}
 					}
@@ -1004,7 +1076,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + tx; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1008
+//line main_kernels.go:1080
 						mines[tx] = mine
 					}
 				}
@@ -1023,7 +1095,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:41
 					values[rank] = mine
-//line main_kernels.go:1027
+//line main_kernels.go:1099
 				}
 			}
 		}
@@ -1046,7 +1118,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				if tx == 0 {
 					sums[int(b_.Index[0])] = all
 				}
-//line main_kernels.go:1050
+//line main_kernels.go:1122
 			}
 		}
 	}
@@ -1081,7 +1153,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1085
+//line main_kernels.go:1157
 			}
 			x_ = to - 1
 			continue
@@ -1091,7 +1163,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1095
+//line main_kernels.go:1167
 	}
 }
 
@@ -1120,7 +1192,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1124
+//line main_kernels.go:1196
 				}
 				{
 					at := at + 1
@@ -1130,7 +1202,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1134
+//line main_kernels.go:1206
 				}
 			}
 			if at < count {
@@ -1140,7 +1212,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1144
+//line main_kernels.go:1216
 			}
 			x = to - 1
 			continue
@@ -1149,7 +1221,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1153
+//line main_kernels.go:1225
 	}
 }
 
@@ -1194,7 +1266,7 @@ func spreadRow(r grid.Row, n int, from []float32, to grid.Out[float32]) {
 					}
 					to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
 				}
-//line main_kernels.go:1198
+//line main_kernels.go:1270
 			}
 			x = to_ - 1
 			continue
@@ -1210,7 +1282,7 @@ func spreadRow(r grid.Row, n int, from []float32, to grid.Out[float32]) {
 			}
 			to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
 		}
-//line main_kernels.go:1214
+//line main_kernels.go:1286
 	}
 }
 
@@ -1236,7 +1308,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1240
+//line main_kernels.go:1312
 	}
 }
 
@@ -1258,7 +1330,7 @@ func moveRow(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[fl
 			v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 			now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
 		}
-//line main_kernels.go:1262
+//line main_kernels.go:1334
 	}
 }
 
@@ -1283,40 +1355,40 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				{
 					x := from + at
 					_ = x
-//line stream.go:15
+//line stream.go:14
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1291
+//line main_kernels.go:1363
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line stream.go:15
+//line stream.go:14
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1301
+//line main_kernels.go:1373
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line stream.go:15
+//line stream.go:14
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1311
+//line main_kernels.go:1383
 			}
 			x = to - 1
 			continue
 		}
-//line stream.go:15
+//line stream.go:14
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1320
+//line main_kernels.go:1392
 	}
 }
 
@@ -1341,40 +1413,40 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				{
 					x := from + at
 					_ = x
-//line stream.go:22
+//line stream.go:21
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1349
+//line main_kernels.go:1421
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line stream.go:22
+//line stream.go:21
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1359
+//line main_kernels.go:1431
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line stream.go:22
+//line stream.go:21
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1369
+//line main_kernels.go:1441
 			}
 			x = to - 1
 			continue
 		}
-//line stream.go:22
+//line stream.go:21
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1378
+//line main_kernels.go:1450
 	}
 }
 
@@ -1401,40 +1473,40 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				{
 					x := from + at
 					_ = x
-//line stream.go:29
+//line stream.go:28
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1409
+//line main_kernels.go:1481
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line stream.go:29
+//line stream.go:28
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1419
+//line main_kernels.go:1491
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line stream.go:29
+//line stream.go:28
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1429
+//line main_kernels.go:1501
 			}
 			x = to - 1
 			continue
 		}
-//line stream.go:29
+//line stream.go:28
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1438
+//line main_kernels.go:1510
 	}
 }
 
@@ -1461,40 +1533,40 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				{
 					x := from + at
 					_ = x
-//line stream.go:36
+//line stream.go:35
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1469
+//line main_kernels.go:1541
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line stream.go:36
+//line stream.go:35
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1479
+//line main_kernels.go:1551
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line stream.go:36
+//line stream.go:35
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1489
+//line main_kernels.go:1561
 			}
 			x = to - 1
 			continue
 		}
-//line stream.go:36
+//line stream.go:35
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1498
+//line main_kernels.go:1570
 	}
 }
 
@@ -1521,57 +1593,193 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				{
 					x := from + at
 					_ = x
-//line stream.go:43
+//line stream.go:42
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1529
+//line main_kernels.go:1601
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line stream.go:43
+//line stream.go:42
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1539
+//line main_kernels.go:1611
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line stream.go:43
+//line stream.go:42
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1549
+//line main_kernels.go:1621
 			}
 			x = to - 1
 			continue
 		}
-//line stream.go:43
+//line stream.go:42
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1558
+//line main_kernels.go:1630
 	}
+}
+
+// innerPhasesKept holds what the threads of a block of inner keep for later phases, a slice for each variable.
+type innerPhasesKept struct {
+	mine []float64
+}
+
+var innerPhasesPool grid.Pool[innerPhasesKept]
+
+// innerPhases runs inner for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float64]) {
+	var values_ [1024]float64
+	values := &values_
+	held := innerPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads__ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	if len(kept.mine) < threads__ {
+		kept.mine = make([]float64, threads__)
+	}
+	threads := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	_ = threads
+	end := (int(b_.Index[0]) + 1) * len(a) / int(b_.Grid[0])
+	_ = end
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			count := int(b_.Size[0])
+			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			if innerPhase1Vectors == nil || !innerPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
+//line stream.go:51
+					_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
+//line main_kernels.go:1666
+					mines[tx] = mine
+				}
+			}
+		}
+	}
+	{
+		tx, ty, tz := 0, 0, 0 // of the first thread
+		_, _, _ = tx, ty, tz
+		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+tx, end, int(64)
+		from, to := round, stop
+		from, to = grid.Within(from, to, 0, len(a))
+		from, to = grid.Within(from, to, 0, len(b))
+		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+			if innerPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = innerPhase2Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
+			}
+			for ; round < stop; round += step {
+				left := stop - round
+				for tz := range int(b_.Size[2]) {
+					for ty := range int(b_.Size[1]) {
+						count_ := min(int(b_.Size[0]), left)
+						mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+						for tx := range count_ {
+							_, _, _ = tx, ty, tz
+							i := round + tx
+							_ = i
+							mine := mines[tx]
+							_ = mine
+							{
+//line stream.go:53
+								mine += a[i] * b[i]
+							}
+//line main_kernels.go:1699
+							mines[tx] = mine
+						}
+					}
+				}
+			}
+		} else {
+			for tz := range int(b_.Size[2]) {
+				for ty := range int(b_.Size[1]) {
+					count__ := int(b_.Size[0])
+					mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						mine := mines[tx]
+						_ = mine
+//line stream.go:52
+						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + tx; i < end; i += group {
+							mine += a[i] * b[i]
+						}
+//line main_kernels.go:1718
+						mines[tx] = mine
+					}
+				}
+			}
+		}
+	}
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			count___ := int(b_.Size[0])
+			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
+			if innerPhase3Vectors == nil || !innerPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), grid.Lent(values[:]), mines, count___) {
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
+					mine := mines[tx]
+					_ = mine
+//line stream.go:55
+					values[rank] = mine
+//line main_kernels.go:1737
+				}
+			}
+		}
+	}
+	for n2 := threads; n2 > 1; n2 -= n2 / 2 {
+		for i2 := 0; i2 < n2/2; i2++ {
+			values[i2] = values[2*i2] + values[2*i2+1]
+		}
+		if n2&1 != 0 {
+			values[n2/2] = values[n2-1]
+		}
+	}
+	all := values[0]
+	_ = all
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
+				_, _, _ = tx, ty, tz
+//line stream.go:56
+				if tx == 0 {
+					sums[int(b_.Index[0])] = all
+				}
+//line main_kernels.go:1760
+			}
+		}
+	}
+	innerPhasesPool.Give(held)
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	laplaceVectors   func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	advanceVectors   func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
-	directVectors    func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
-	spreadVectors    func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	escapeVectors    func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
-	moveVectors      func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
-	copiesVectors    func(grid.Row, []float64, grid.Out[float64]) grid.Row
-	mulVectors       func(grid.Row, grid.Out[float64], []float64) grid.Row
-	addVectors       func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
-	triadVectors     func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
-	nstreamVectors   func(grid.Row, []float64, []float64, []float64) grid.Row
-	dotPhase1Vectors func(int, int, int, []float32, []float32, int) bool
-	dotPhase2Vectors func(int, []float32, []float32, []float32, int, int, int) int
-	dotPhase3Vectors func(int, int, int, int, []float32, []float32, int) bool
+	laplaceVectors     func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	advanceVectors     func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
+	directVectors      func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
+	spreadVectors      func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	escapeVectors      func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
+	moveVectors        func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
+	copiesVectors      func(grid.Row, []float64, grid.Out[float64]) grid.Row
+	mulVectors         func(grid.Row, grid.Out[float64], []float64) grid.Row
+	addVectors         func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
+	triadVectors       func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
+	nstreamVectors     func(grid.Row, []float64, []float64, []float64) grid.Row
+	dotPhase1Vectors   func(int, int, int, []float32, []float32, int) bool
+	dotPhase2Vectors   func(int, []float32, []float32, []float32, int, int, int) int
+	dotPhase3Vectors   func(int, int, int, int, []float32, []float32, int) bool
+	innerPhase1Vectors func(int, int, int, []float64, []float64, int) bool
+	innerPhase2Vectors func(int, []float64, []float64, []float64, int, int, int) int
+	innerPhase3Vectors func(int, int, int, int, []float64, []float64, int) bool
 )

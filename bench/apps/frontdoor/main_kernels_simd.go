@@ -18,6 +18,8 @@ func init() {
 		addVectors = addLanes
 		dotPhase1Vectors = dotPhase1Lanes
 		dotPhase3Vectors = dotPhase3Lanes
+		innerPhase1Vectors = innerPhase1Lanes
+		innerPhase3Vectors = innerPhase3Lanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		laplaceVectors = laplaceLanes
@@ -29,6 +31,7 @@ func init() {
 		triadVectors = triadLanes
 		nstreamVectors = nstreamLanes
 		dotPhase2Vectors = dotPhase2Lanes
+		innerPhase2Vectors = innerPhase2Lanes
 	}
 }
 
@@ -82,7 +85,7 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 			around = around.Add(lanes.Load[simd.Float32s](&p3[at]))
 //line cg.go:29
 			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p4[at])).Sub(around), &q5[at])
-//line main_kernels_simd.go:86
+//line main_kernels_simd.go:89
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
@@ -120,7 +123,7 @@ func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float
 //line cg.go:50
 		lanes.Store(lanes.Load[simd.Float32s](&x0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &x0[at])
 		lanes.Store(lanes.Load[simd.Float32s](&r2[at]).Sub(all0.Mul(lanes.Load[simd.Float32s](&q3[at]))), &r2[at])
-//line main_kernels_simd.go:124
+//line main_kernels_simd.go:127
 	}
 	lanes.ClearUpper()
 	return r_2.From(from + at)
@@ -148,7 +151,7 @@ func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before [
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:58
 		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
-//line main_kernels_simd.go:152
+//line main_kernels_simd.go:155
 	}
 	lanes.ClearUpper()
 	return r_2.From(from + at)
@@ -200,7 +203,7 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 			right = lanes.Load[simd.Float32s](&from1[at])
 //line heat.go:20
 			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
-//line main_kernels_simd.go:204
+//line main_kernels_simd.go:207
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break
@@ -273,7 +276,7 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 			}
 //line mandelbrot.go:22
 			lanes.StoreUint16(lanes.WrapUint16(count.ToBits()), lanes.All32(), out0[at:])
-//line main_kernels_simd.go:277
+//line main_kernels_simd.go:280
 		}
 		if at == count_2 {
 			break
@@ -395,7 +398,7 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 		lanes.ScatterFloat32s(v_18, lanes.All32(), now, 4*x+2, 4)
 //line nbody.go:25
 		lanes.ScatterFloat32s(v_19, lanes.All32(), now, 4*x+3, 4)
-//line main_kernels_simd.go:399
+//line main_kernels_simd.go:402
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
@@ -421,9 +424,9 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:16
+//line stream.go:15
 			lanes.Store(lanes.Load[simd.Float64s](&a0[at]), &c1[at])
-//line main_kernels_simd.go:427
+//line main_kernels_simd.go:430
 		}
 		if at == count || !lanes.Disjoint(c, a) {
 			break
@@ -455,9 +458,9 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:23
+//line stream.go:22
 			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](&c0[at])), &b1[at])
-//line main_kernels_simd.go:461
+//line main_kernels_simd.go:464
 		}
 		if at == count || !lanes.Disjoint(b, c) {
 			break
@@ -490,9 +493,9 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:30
+//line stream.go:29
 			lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at])), &c2[at])
-//line main_kernels_simd.go:496
+//line main_kernels_simd.go:499
 		}
 		if at == count || !lanes.Disjoint(c, a) || !lanes.Disjoint(c, b) {
 			break
@@ -526,9 +529,9 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:37
+//line stream.go:36
 			lanes.Store(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at]))), &a2[at])
-//line main_kernels_simd.go:532
+//line main_kernels_simd.go:535
 		}
 		if at == count || !lanes.Disjoint(a, b) || !lanes.Disjoint(a, c) {
 			break
@@ -561,9 +564,9 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	c0 := simd.BroadcastFloat64s(0.4)
 	at := 0
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:44
+//line stream.go:43
 		lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c2[at])))), &a0[at])
-//line main_kernels_simd.go:567
+//line main_kernels_simd.go:570
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
@@ -582,7 +585,7 @@ func dotPhase1Lanes(indexX int, gridX int, end int, a []float32, mines []float32
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line cg.go:37
 		lanes.Store(c2, &mines0[at])
-//line main_kernels_simd.go:586
+//line main_kernels_simd.go:589
 	}
 	lanes.ClearUpper()
 	return true
@@ -604,7 +607,7 @@ func dotPhase2Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
 //line cg.go:39
 			lanes.Store(mine, &mines0[at])
-//line main_kernels_simd.go:608
+//line main_kernels_simd.go:611
 		}
 	}
 	lanes.ClearUpper()
@@ -627,7 +630,71 @@ func dotPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mine
 		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line cg.go:41
 		lanes.Store(mine, &values1[at])
-//line main_kernels_simd.go:631
+//line main_kernels_simd.go:634
+	}
+	lanes.ClearUpper()
+	return true
+}
+
+// innerPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func innerPhase1Lanes(indexX int, gridX int, end int, a []float64, mines []float64, count int) bool {
+	end_2 := count
+	from, to := 0, end_2
+	from, to = grid.Within(from, to, 0, len(mines))
+	if from != 0 || to != end_2 || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 || gridX == 0 {
+		return false
+	}
+	mines0 := mines[0:][:to]
+	c2 := simd.BroadcastFloat64s(0)
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
+//line stream.go:51
+		lanes.Store(c2, &mines0[at])
+//line main_kernels_simd.go:653
+	}
+	lanes.ClearUpper()
+	return true
+}
+
+// innerPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
+func innerPhase2Lanes(round int, a []float64, b []float64, mines []float64, stop, step, to int) int {
+	if to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+		return round
+	}
+	for ; stop-round >= to; round += step {
+		mines0 := mines[0:][:to]
+		a1 := a[round:][:to]
+		b2 := b[round:][:to]
+		for at := 0; at < to; at += lanes.Lanes64().Len() {
+//line stream.go:53
+			mine := lanes.Load[simd.Float64s](&mines0[at])
+//line stream.go:53
+			mine = mine.Add(lanes.Load[simd.Float64s](&a1[at]).Mul(lanes.Load[simd.Float64s](&b2[at])))
+//line stream.go:53
+			lanes.Store(mine, &mines0[at])
+//line main_kernels_simd.go:675
+		}
+	}
+	lanes.ClearUpper()
+	return round
+}
+
+// innerPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func innerPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float64, mines []float64, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(mines))
+	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
+	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+		return false
+	}
+	mines0 := mines[0:][:to]
+	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
+//line stream.go:55
+		mine := lanes.Load[simd.Float64s](&mines0[at])
+//line stream.go:55
+		lanes.Store(mine, &values1[at])
+//line main_kernels_simd.go:698
 	}
 	lanes.ClearUpper()
 	return true

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel/algo"
 	"github.com/go-halyard/halyard/kernel/grid"
 )
@@ -45,9 +44,23 @@ func nstream(t grid.Thread, a, b, c []float64) {
 	}
 }
 
+// inner adds up the products of a and b. Each block writes the sum of its part.
+//
+//halyard:kernel
+func inner(t grid.Thread, a, b []float64, sums grid.Out[float64]) {
+	end, mine := (t.Block(0)+1)*len(a)/t.Blocks(0), 0.0
+	for i := t.Block(0)*len(a)/t.Blocks(0) + t.Local(0); i < end; i += group {
+		mine += a[i] * b[i]
+	}
+	all := grid.BlockSum(t, mine)
+	if t.Local(0) == 0 {
+		sums[t.Block(0)] = all
+	}
+}
+
 func stream() error {
 	q := halyard.Open(ctx, devices...)
-	a, b, c, total := halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, 1)
+	a, b, c, sums, total := halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, group), halyard.New[float64](q, 1)
 	a.Fill(0.1)
 	b.Fill(0.2)
 	for step := range steps {
@@ -56,8 +69,8 @@ func stream() error {
 		clock("add", step > 0, func() { Add(q, a, b, c); q.Sync() })
 		clock("triad", step > 0, func() { Triad(q, a, b, c); q.Sync() })
 		clock("nstream", step > 0, func() { Nstream(q, a, b, c); q.Sync() })
-		clock("dot", step > 0, func() { algo.Dot(q, a, b, total); q.Sync() })
+		clock("dot", step > 0, func() { Inner(q.Grid(hal.Blocks(group).Of(group)), a, b, sums); algo.Sum(q, sums, total); q.Sync() })
 	}
-	write(q, slices.Concat(a.Values(), b.Values(), c.Values(), total.Values()))
+	write(q, a.Values(), b.Values(), c.Values(), total.Values())
 	return q.Close()
 }

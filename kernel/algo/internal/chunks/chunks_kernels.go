@@ -13,118 +13,130 @@ import (
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 	"total[float32]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[float32](blk, 0)
-		sums := kernel.Slice[float32](blk, 2)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[float32](blk, 1)
+		sums := kernel.Slice[float32](blk, 3)
 		if grid.InPhases() {
-			totalPhases[float32](blk, &total_float32Pool, x, sums)
+			totalPhases[float32](blk, &total_float32Pool, size, x, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { total[float32](t, x, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { total[float32](t, size, x, sums) })
 	}),
 	"total[float64]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[float64](blk, 0)
-		sums := kernel.Slice[float64](blk, 2)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[float64](blk, 1)
+		sums := kernel.Slice[float64](blk, 3)
 		if grid.InPhases() {
-			totalPhases[float64](blk, &total_float64Pool, x, sums)
+			totalPhases[float64](blk, &total_float64Pool, size, x, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { total[float64](t, x, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { total[float64](t, size, x, sums) })
 	}),
 	"total[int32]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[int32](blk, 0)
-		sums := kernel.Slice[int32](blk, 2)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[int32](blk, 1)
+		sums := kernel.Slice[int32](blk, 3)
 		if grid.InPhases() {
-			totalPhases[int32](blk, &total_int32Pool, x, sums)
+			totalPhases[int32](blk, &total_int32Pool, size, x, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { total[int32](t, x, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { total[int32](t, size, x, sums) })
 	}),
 	"total[int64]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[int64](blk, 0)
-		sums := kernel.Slice[int64](blk, 2)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[int64](blk, 1)
+		sums := kernel.Slice[int64](blk, 3)
 		if grid.InPhases() {
-			totalPhases[int64](blk, &total_int64Pool, x, sums)
+			totalPhases[int64](blk, &total_int64Pool, size, x, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { total[int64](t, x, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { total[int64](t, size, x, sums) })
 	}),
 	"total[uint32]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[uint32](blk, 0)
-		sums := kernel.Slice[uint32](blk, 2)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[uint32](blk, 1)
+		sums := kernel.Slice[uint32](blk, 3)
 		if grid.InPhases() {
-			totalPhases[uint32](blk, &total_uint32Pool, x, sums)
+			totalPhases[uint32](blk, &total_uint32Pool, size, x, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { total[uint32](t, x, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { total[uint32](t, size, x, sums) })
 	}),
 	"total[uint64]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[uint64](blk, 0)
-		sums := kernel.Slice[uint64](blk, 2)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[uint64](blk, 1)
+		sums := kernel.Slice[uint64](blk, 3)
 		if grid.InPhases() {
-			totalPhases[uint64](blk, &total_uint64Pool, x, sums)
+			totalPhases[uint64](blk, &total_uint64Pool, size, x, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { total[uint64](t, x, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { total[uint64](t, size, x, sums) })
 	}),
 	"dot[float32]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[float32](blk, 0)
-		y := kernel.Slice[float32](blk, 2)
-		sums := kernel.Slice[float32](blk, 4)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[float32](blk, 1)
+		y := kernel.Slice[float32](blk, 3)
+		sums := kernel.Slice[float32](blk, 5)
 		if grid.InPhases() {
-			dotPhases[float32](blk, &dot_float32Pool, x, y, sums)
+			dotPhases[float32](blk, &dot_float32Pool, size, x, y, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { dot[float32](t, x, y, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { dot[float32](t, size, x, y, sums) })
 	}),
 	"dot[float64]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[float64](blk, 0)
-		y := kernel.Slice[float64](blk, 2)
-		sums := kernel.Slice[float64](blk, 4)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[float64](blk, 1)
+		y := kernel.Slice[float64](blk, 3)
+		sums := kernel.Slice[float64](blk, 5)
 		if grid.InPhases() {
-			dotPhases[float64](blk, &dot_float64Pool, x, y, sums)
+			dotPhases[float64](blk, &dot_float64Pool, size, x, y, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { dot[float64](t, x, y, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { dot[float64](t, size, x, y, sums) })
 	}),
 	"dot[int32]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[int32](blk, 0)
-		y := kernel.Slice[int32](blk, 2)
-		sums := kernel.Slice[int32](blk, 4)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[int32](blk, 1)
+		y := kernel.Slice[int32](blk, 3)
+		sums := kernel.Slice[int32](blk, 5)
 		if grid.InPhases() {
-			dotPhases[int32](blk, &dot_int32Pool, x, y, sums)
+			dotPhases[int32](blk, &dot_int32Pool, size, x, y, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { dot[int32](t, x, y, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { dot[int32](t, size, x, y, sums) })
 	}),
 	"dot[int64]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[int64](blk, 0)
-		y := kernel.Slice[int64](blk, 2)
-		sums := kernel.Slice[int64](blk, 4)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[int64](blk, 1)
+		y := kernel.Slice[int64](blk, 3)
+		sums := kernel.Slice[int64](blk, 5)
 		if grid.InPhases() {
-			dotPhases[int64](blk, &dot_int64Pool, x, y, sums)
+			dotPhases[int64](blk, &dot_int64Pool, size, x, y, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { dot[int64](t, x, y, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { dot[int64](t, size, x, y, sums) })
 	}),
 	"dot[uint32]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[uint32](blk, 0)
-		y := kernel.Slice[uint32](blk, 2)
-		sums := kernel.Slice[uint32](blk, 4)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[uint32](blk, 1)
+		y := kernel.Slice[uint32](blk, 3)
+		sums := kernel.Slice[uint32](blk, 5)
 		if grid.InPhases() {
-			dotPhases[uint32](blk, &dot_uint32Pool, x, y, sums)
+			dotPhases[uint32](blk, &dot_uint32Pool, size, x, y, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { dot[uint32](t, x, y, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { dot[uint32](t, size, x, y, sums) })
 	}),
 	"dot[uint64]": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[uint64](blk, 0)
-		y := kernel.Slice[uint64](blk, 2)
-		sums := kernel.Slice[uint64](blk, 4)
+		size := int(kernel.Number[int64](blk, 0))
+		x := kernel.Slice[uint64](blk, 1)
+		y := kernel.Slice[uint64](blk, 3)
+		sums := kernel.Slice[uint64](blk, 5)
 		if grid.InPhases() {
-			dotPhases[uint64](blk, &dot_uint64Pool, x, y, sums)
+			dotPhases[uint64](blk, &dot_uint64Pool, size, x, y, sums)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { dot[uint64](t, x, y, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { dot[uint64](t, size, x, y, sums) })
 	}),
 	"extreme[float32]": kernel.Go(func(blk *kernel.Block) {
 		most := kernel.Number[int32](blk, 0)
@@ -322,30 +334,30 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 			scatter[uint64](t, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 		})
 	}),
-}, Indexes: []string{"kernels.go:26", "kernels.go:28", "kernels.go:32", "kernels.go:36", "kernels.go:48", "kernels.go:50", "kernels.go:54", "kernels.go:58", "kernels.go:71", "kernels.go:73", "kernels.go:79", "kernels.go:82", "kernels.go:83", "kernels.go:87", "kernels.go:116", "kernels.go:121", "kernels.go:123", "kernels.go:128", "kernels.go:131", "kernels.go:136", "kernels.go:139", "kernels.go:142", "kernels.go:144", "kernels.go:148", "kernels.go:153", "kernels.go:164", "kernels.go:168", "kernels.go:192", "kernels.go:197", "kernels.go:199", "kernels.go:204", "kernels.go:207", "kernels.go:210", "kernels.go:212", "kernels.go:213", "kernels.go:218", "kernels.go:222", "kernels.go:223", "kernels.go:224", "kernels.go:225", "kernels.go:227"}, Kernels: map[string]kernel.Written{
-	"total[float32]": {Code: "k_total_float32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 1,
+}, Indexes: []string{"kernels.go:24", "kernels.go:26", "kernels.go:28", "kernels.go:38", "kernels.go:40", "kernels.go:42", "kernels.go:55", "kernels.go:57", "kernels.go:63", "kernels.go:66", "kernels.go:67", "kernels.go:71", "kernels.go:100", "kernels.go:105", "kernels.go:107", "kernels.go:112", "kernels.go:115", "kernels.go:120", "kernels.go:123", "kernels.go:126", "kernels.go:128", "kernels.go:132", "kernels.go:137", "kernels.go:148", "kernels.go:152", "kernels.go:176", "kernels.go:181", "kernels.go:183", "kernels.go:188", "kernels.go:191", "kernels.go:194", "kernels.go:196", "kernels.go:197", "kernels.go:202", "kernels.go:206", "kernels.go:207", "kernels.go:208", "kernels.go:209", "kernels.go:211"}, Kernels: map[string]kernel.Written{
+	"total[float32]": {Code: "k_total_float32", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[float64]": {Code: "k_total_float64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 2,
+	"total[float64]": {Code: "k_total_float64", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 2,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[int32]": {Code: "k_total_int32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 3,
+	"total[int32]": {Code: "k_total_int32", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[int64]": {Code: "k_total_int64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 4,
+	"total[int64]": {Code: "k_total_int64", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 4,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[uint32]": {Code: "k_total_uint32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 5,
+	"total[uint32]": {Code: "k_total_uint32", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 5,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"total[uint64]": {Code: "k_total_uint64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 6,
+	"total[uint64]": {Code: "k_total_uint64", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
-	"dot[float32]": {Code: "k_dot_float32", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 1,
+	"dot[float32]": {Code: "k_dot_float32", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
-	"dot[float64]": {Code: "k_dot_float64", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 2,
+	"dot[float64]": {Code: "k_dot_float64", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 2,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
-	"dot[int32]": {Code: "k_dot_int32", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 3,
+	"dot[int32]": {Code: "k_dot_int32", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 3,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
-	"dot[int64]": {Code: "k_dot_int64", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 4,
+	"dot[int64]": {Code: "k_dot_int64", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 4,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
-	"dot[uint32]": {Code: "k_dot_uint32", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 5,
+	"dot[uint32]": {Code: "k_dot_uint32", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 5,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
-	"dot[uint64]": {Code: "k_dot_uint64", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Types: 6,
+	"dot[uint64]": {Code: "k_dot_uint64", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
 	"extreme[float32]": {Code: "k_extreme_float32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 1,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
@@ -372,13 +384,13 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 	"scan[uint64]": {Code: "k_scan_uint64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 6,
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
 	"count[uint32]": {Code: "k_count_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 5,
-		Footprint: kernel.Footprint{Why: "kernels.go:168: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
+		Footprint: kernel.Footprint{Why: "kernels.go:152: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
 	"count[uint64]": {Code: "k_count_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 6,
-		Footprint: kernel.Footprint{Why: "kernels.go:168: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
-	"scatter[uint32]": {Code: "k_scatter_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:191", Types: 5,
-		Footprint: kernel.Footprint{Why: "kernels.go:225: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
-	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:191", Types: 6,
-		Footprint: kernel.Footprint{Why: "kernels.go:225: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
+		Footprint: kernel.Footprint{Why: "kernels.go:152: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
+	"scatter[uint32]": {Code: "k_scatter_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:175", Types: 5,
+		Footprint: kernel.Footprint{Why: "kernels.go:209: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
+	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:175", Types: 6,
+		Footprint: kernel.Footprint{Why: "kernels.go:209: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,int,int32,int64,len,min,uint32,uint64 chunks",
 	"kernels.go Word c2f6674ea91e4562",
@@ -386,20 +398,28 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 	"kernels.go count 594a9f9bd997e6d8",
 	"kernels.go digit 2abe4d75c2fd1259",
 	"kernels.go digits 65423b11e2d52175",
-	"kernels.go dot 081456238b8b54eb",
+	"kernels.go dot 225ba56e9ba3aece",
 	"kernels.go each 65423b11e2d52175",
 	"kernels.go extreme c50553b731b5eab5",
 	"kernels.go scan 701279073d1eb49c",
 	"kernels.go scatter 718cb2bb7ed27e8d",
 	"kernels.go threads 65423b11e2d52175",
-	"kernels.go total 09f8d2d9864906ac",
+	"kernels.go total 5d1dea03fd806f67",
 	"kernels.go wins a09ae2df9e5dab5d",
-}, Portable: `typedef struct { f32 a[256]; } T_256_f32;
+}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
+#ifdef HALYARD_FLOAT64
+typedef struct { f64 a[1024]; } T_1024_f64;
+#endif
+typedef struct { i32 a[1024]; } T_1024_i32;
+typedef struct { i64 a[1024]; } T_1024_i64;
+typedef struct { u32 a[1024]; } T_1024_u32;
+typedef struct { u64 a[1024]; } T_1024_u64;
+typedef struct { f32 a[256]; } T_256_f32;
+typedef struct { i64 a[256]; } T_256_i64;
 #ifdef HALYARD_FLOAT64
 typedef struct { f64 a[256]; } T_256_f64;
 #endif
 typedef struct { i32 a[256]; } T_256_i32;
-typedef struct { i64 a[256]; } T_256_i64;
 typedef struct { u32 a[256]; } T_256_u32;
 typedef struct { u64 a[256]; } T_256_u64;
 typedef struct { f32 a[2048]; } T_2048_f32;
@@ -413,39 +433,33 @@ typedef struct { u64 a[2048]; } T_2048_u64;
 typedef struct { u32 a[16]; } T_16_u32;
 typedef struct { u32 a[4096]; } T_4096_u32;
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
+FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 FUNCTION u32 go_shr_u32(u32 x, u64 n) { return n < 32 ? (u32)(x >> n) : (u32)0; }
 FUNCTION u64 go_shr_u64(u64 x, u64 n) { return n < 64 ? (u64)(x >> n) : (u64)0; }
 
 #if !defined(GO_TYPES) || GO_TYPES == 1
-KERNEL void k_total_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_f32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_total_float32(i64 h_size, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_f32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	f32 h_sum = 0.0f;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
+	GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
-		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
 		}
+		BARRIER();
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+	f32 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
 	}
 	GO_LOOPED
 }
@@ -453,35 +467,28 @@ KERNEL void k_total_float32(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums
 #ifdef HALYARD_FLOAT64
 
 #if !defined(GO_TYPES) || GO_TYPES == 2
-KERNEL void k_total_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_f64 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				f64 v_zero = (f64)0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_total_float64(i64 h_size, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_f64 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	f64 h_sum = 0.0;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
+	GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
-		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
 		}
+		BARRIER();
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+	f64 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
 	}
 	GO_LOOPED
 }
@@ -489,177 +496,142 @@ KERNEL void k_total_float64(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 3
-KERNEL void k_total_int32(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_i32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				i32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_total_int32(i64 h_size, const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_i32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	i32 h_sum = 0;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
+	for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = (i32)((u32)h_sum + (u32)h_x[GO_AT((GO_INT)h_i, h_x_n, 0)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
-		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + (u32)GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]));
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = (i32)((u32)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + (u32)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]));
 		}
+		BARRIER();
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+	i32 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
 	}
 	GO_LOOPED
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 4
-KERNEL void k_total_int64(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_i64 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				i64 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_total_int64(i64 h_size, const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_i64 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	i64 h_sum = 0;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
+	for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = (i64)((u64)h_sum + (u64)h_x[GO_AT((GO_INT)h_i, h_x_n, 0)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
-		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + (u64)GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]));
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = (i64)((u64)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + (u64)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]));
 		}
+		BARRIER();
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+	i64 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
 	}
 	GO_LOOPED
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 5
-KERNEL void k_total_uint32(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_u32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				u32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_total_uint32(i64 h_size, const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_u32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	u32 h_sum = 0;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
+	for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
-		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
 		}
+		BARRIER();
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+	u32 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
 	}
 	GO_LOOPED
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 6
-KERNEL void k_total_uint64(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_u64 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				u64 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_total_uint64(i64 h_size, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_u64 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	u64 h_sum = 0;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
+	for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
-		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 2)]);
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
 		}
+		BARRIER();
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
+	u64 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
 	}
 	GO_LOOPED
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 1
-KERNEL void k_dot_float32(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h_y_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_f32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_dot_float32(i64 h_size, const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h_y_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_f32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	f32 h_sum = 0.0f;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
 	if (GO_EACH) {
-		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 4)];
+		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 3)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 3)];
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]);
+		}
 		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]);
-		}
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	f32 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
 	}
 	GO_LOOPED
 }
@@ -667,37 +639,30 @@ KERNEL void k_dot_float32(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_
 #ifdef HALYARD_FLOAT64
 
 #if !defined(GO_TYPES) || GO_TYPES == 2
-KERNEL void k_dot_float64(const GLOBAL f64 *h_x, i64 h_x_n, const GLOBAL f64 *h_y, i64 h_y_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_f64 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				f64 v_zero = (f64)0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_dot_float64(i64 h_size, const GLOBAL f64 *h_x, i64 h_x_n, const GLOBAL f64 *h_y, i64 h_y_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_f64 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	f64 h_sum = 0.0;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
 	if (GO_EACH) {
-		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 4)];
+		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 3)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 3)];
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]);
+		}
 		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]);
-		}
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	f64 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
 	}
 	GO_LOOPED
 }
@@ -705,148 +670,120 @@ KERNEL void k_dot_float64(const GLOBAL f64 *h_x, i64 h_x_n, const GLOBAL f64 *h_
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 3
-KERNEL void k_dot_int32(const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL i32 *h_y, i64 h_y_n, GLOBAL i32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_i32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				i32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_dot_int32(i64 h_size, const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL i32 *h_y, i64 h_y_n, GLOBAL i32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_i32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	i32 h_sum = 0;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
 	if (GO_EACH) {
-		for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			h_sum = (i32)((u32)h_sum + (u32)h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * (u32)h_y[GO_AT((GO_INT)h_i, h_y_n, 4)]);
+		for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = (i32)((u32)h_sum + (u32)h_x[GO_AT((GO_INT)h_i, h_x_n, 3)] * (u32)h_y[GO_AT((GO_INT)h_i, h_y_n, 3)]);
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = (i32)((u32)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + (u32)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]));
+		}
 		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + (u32)GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]));
-		}
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	i32 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
 	}
 	GO_LOOPED
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 4
-KERNEL void k_dot_int64(const GLOBAL i64 *h_x, i64 h_x_n, const GLOBAL i64 *h_y, i64 h_y_n, GLOBAL i64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_i64 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				i64 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_dot_int64(i64 h_size, const GLOBAL i64 *h_x, i64 h_x_n, const GLOBAL i64 *h_y, i64 h_y_n, GLOBAL i64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_i64 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	i64 h_sum = 0;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
 	if (GO_EACH) {
-		for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			h_sum = (i64)((u64)h_sum + (u64)h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * (u64)h_y[GO_AT((GO_INT)h_i, h_y_n, 4)]);
+		for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = (i64)((u64)h_sum + (u64)h_x[GO_AT((GO_INT)h_i, h_x_n, 3)] * (u64)h_y[GO_AT((GO_INT)h_i, h_y_n, 3)]);
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = (i64)((u64)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + (u64)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]));
+		}
 		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + (u64)GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]));
-		}
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	i64 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
 	}
 	GO_LOOPED
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 5
-KERNEL void k_dot_uint32(const GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_y, i64 h_y_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_u32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				u32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_dot_uint32(i64 h_size, const GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_y, i64 h_y_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_u32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	u32 h_sum = 0;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
 	if (GO_EACH) {
-		for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 4)];
+		for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 3)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 3)];
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]);
+		}
 		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]);
-		}
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	u32 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
 	}
 	GO_LOOPED
 }
 #endif
 
 #if !defined(GO_TYPES) || GO_TYPES == 6
-KERNEL void k_dot_uint64(const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL u64 *h_y, i64 h_y_n, GLOBAL u64 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_u64 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				u64 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	i64 h_from = (i64)(BLOCK(0) * 2048);
+KERNEL void k_dot_uint64(i64 h_size, const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL u64 *h_y, i64 h_y_n, GLOBAL u64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_u64 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	i64 h_from = (i64)(BLOCK(0) * (u64)h_size);
 	u64 h_sum = 0;
-	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	i64 h_i = (i64)((u64)h_from + THREAD(0));
 	if (GO_EACH) {
-		for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 4)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 4)];
+		for (; h_i < go_min_i64((i64)((u64)h_from + (u64)h_size), (GO_INT)h_x_n); h_i += 256) {
+			h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 3)] * h_y[GO_AT((GO_INT)h_i, h_y_n, 3)];
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = h_sum;
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
+	BARRIER();
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]);
+		}
 		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 6)]);
-		}
 	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[0]);
+	u64 h_all = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
 	}
 	GO_LOOPED
 }
@@ -915,10 +852,10 @@ KERNEL void k_extreme_float32(i32 h_most, const GLOBAL f32 *h_x, i64 h_x_n, cons
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			f32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
+			f32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 6)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 7)];
 			}
 			u8 v_2 = f_wins(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -930,28 +867,28 @@ KERNEL void k_extreme_float32(i32 h_most, const GLOBAL f32 *h_x, i64 h_x_n, cons
 	}
 	f32 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
+			u8 v_8 = f_wins(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 9)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			f32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
+			f32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 10)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 10)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		f32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 11)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 11)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1021,10 +958,10 @@ KERNEL void k_extreme_float64(i32 h_most, const GLOBAL f64 *h_x, i64 h_x_n, cons
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			f64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
+			f64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 6)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 7)];
 			}
 			u8 v_2 = f_wins_1(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -1036,28 +973,28 @@ KERNEL void k_extreme_float64(i32 h_most, const GLOBAL f64 *h_x, i64 h_x_n, cons
 	}
 	f64 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_1(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
+			u8 v_8 = f_wins_1(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 9)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			f64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
+			f64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 10)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 10)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		f64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 11)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 11)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1127,10 +1064,10 @@ KERNEL void k_extreme_int32(i32 h_most, const GLOBAL i32 *h_x, i64 h_x_n, const 
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			i32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
+			i32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 6)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 7)];
 			}
 			u8 v_2 = f_wins_2(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -1142,28 +1079,28 @@ KERNEL void k_extreme_int32(i32 h_most, const GLOBAL i32 *h_x, i64 h_x_n, const 
 	}
 	i32 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_2(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
+			u8 v_8 = f_wins_2(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 9)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			i32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
+			i32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 10)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 10)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		i32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 11)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 11)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1232,10 +1169,10 @@ KERNEL void k_extreme_int64(i32 h_most, const GLOBAL i64 *h_x, i64 h_x_n, const 
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			i64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
+			i64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 6)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 7)];
 			}
 			u8 v_2 = f_wins_3(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -1247,28 +1184,28 @@ KERNEL void k_extreme_int64(i32 h_most, const GLOBAL i64 *h_x, i64 h_x_n, const 
 	}
 	i64 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_3(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
+			u8 v_8 = f_wins_3(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 9)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			i64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
+			i64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 10)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 10)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		i64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 11)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 11)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1337,10 +1274,10 @@ KERNEL void k_extreme_uint32(i32 h_most, const GLOBAL u32 *h_x, i64 h_x_n, const
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			u32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
+			u32 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 6)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 7)];
 			}
 			u8 v_2 = f_wins_4(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -1352,28 +1289,28 @@ KERNEL void k_extreme_uint32(i32 h_most, const GLOBAL u32 *h_x, i64 h_x_n, const
 	}
 	u32 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_4(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
+			u8 v_8 = f_wins_4(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 9)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			u32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
+			u32 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 10)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 10)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		u32 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 11)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 11)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1442,10 +1379,10 @@ KERNEL void k_extreme_uint64(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_EACH) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_x_n); h_i += 256) {
-			u64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 8)];
+			u64 h_w = h_x[GO_AT((GO_INT)h_i, h_x_n, 6)];
 			i64 h_other = (GO_INT)h_i;
 			if ((GO_INT)h_indexes_n > 0) {
-				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 9)];
+				h_other = h_indexes[GO_AT((GO_INT)h_i, h_indexes_n, 7)];
 			}
 			u8 v_2 = f_wins_5(h_most != 0, h_w, h_other, h_v, h_index);
 			if (v_2) {
@@ -1457,28 +1394,28 @@ KERNEL void k_extreme_uint64(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const
 	}
 	u64 v_4 = h_v;
 	i64 v_5 = h_index;
-	GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_4;
-	GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_5;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_5;
 	GO_INT h_half = 128;
 	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
 		BARRIER();
 		u8 v_7 = h_me < h_half;
 		if (v_7) {
-			u8 v_8 = f_wins_5(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 11)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 11)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 11)]));
+			u8 v_8 = f_wins_5(h_most != 0, GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 9)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 9)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 9)]));
 			v_7 = v_8;
 		}
 		if (v_7) {
-			u64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 12)]);
-			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 12)]);
-			GO_ONCE(h_best.a[GO_AT(h_me, 256, 12)]) = v_9;
-			GO_ONCE(h_where.a[GO_AT(h_me, 256, 12)]) = v_10;
+			u64 v_9 = GO_ONCE(h_best.a[GO_AT(h_me + h_half, 256, 10)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT(h_me + h_half, 256, 10)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 10)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 10)]) = v_10;
 		}
 	}
 	if (h_me == 0) {
 		u64 v_11 = GO_ONCE(h_best.a[0]);
 		i64 v_12 = GO_ONCE(h_where.a[0]);
-		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 13)] = v_11;
-		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 13)] = v_12;
+		h_values[GO_AT((GO_INT)BLOCK(0), h_values_n, 11)] = v_11;
+		h_at[GO_AT((GO_INT)BLOCK(0), h_at_n, 11)] = v_12;
 	}
 	GO_LOOPED
 }
@@ -1507,48 +1444,48 @@ KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, co
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 12)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 12)];
 	}
 	BARRIER();
 	f32 h_own = 0.0f;
 	GO_INT v_3 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		f32 h_more = 0.0f;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + h_more;
 	}
 	BARRIER();
 	f32 h_sum = 0.0f;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
+		f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
 	}
 	GO_LOOPED
 }
@@ -1578,48 +1515,48 @@ KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, co
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 12)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 12)];
 	}
 	BARRIER();
 	f64 h_own = 0.0;
 	GO_INT v_3 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		f64 h_more = 0.0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + h_more;
 	}
 	BARRIER();
 	f64 h_sum = 0.0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
+		f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
 	}
 	GO_LOOPED
 }
@@ -1649,48 +1586,48 @@ KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, cons
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 12)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 12)];
 	}
 	BARRIER();
 	i32 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = (i32)((u32)h_own + (u32)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]));
+		h_own = (i32)((u32)h_own + (u32)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]));
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		i32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + (u32)h_more);
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + (u32)h_more);
 	}
 	BARRIER();
 	i32 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = (i32)((u32)h_sum + (u32)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)]);
+		h_sum = (i32)((u32)h_sum + (u32)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)]);
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		i32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
+		i32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
 		}
 		h_sum = (i32)((u32)h_sum + (u32)h_v);
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
 	}
 	GO_LOOPED
 }
@@ -1719,48 +1656,48 @@ KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, cons
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 12)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 12)];
 	}
 	BARRIER();
 	i64 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = (i64)((u64)h_own + (u64)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]));
+		h_own = (i64)((u64)h_own + (u64)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]));
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		i64 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + (u64)h_more);
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + (u64)h_more);
 	}
 	BARRIER();
 	i64 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = (i64)((u64)h_sum + (u64)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)]);
+		h_sum = (i64)((u64)h_sum + (u64)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)]);
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
+		i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
 		}
 		h_sum = (i64)((u64)h_sum + (u64)h_v);
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
 	}
 	GO_LOOPED
 }
@@ -1789,48 +1726,48 @@ KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, con
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 12)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 12)];
 	}
 	BARRIER();
 	u32 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + h_more;
 	}
 	BARRIER();
 	u32 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		u32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
+		u32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
 	}
 	GO_LOOPED
 }
@@ -1859,48 +1796,48 @@ KERNEL void k_scan_uint64(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, con
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
 	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i += 256) {
-		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 14)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 14)];
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 12)]) = h_x[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i), h_x_n, 12)];
 	}
 	BARRIER();
 	u64 h_own = 0;
 	GO_INT v_3 = h_me * 8 + 8;
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 15)]);
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u64 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 17)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 18)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + h_more;
 	}
 	BARRIER();
 	u64 h_sum = 0;
 	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 19)]);
+		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
 	}
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 20)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)];
 	}
 	GO_INT v_6 = h_me * 8 + 8;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]);
+		u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 22)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 23)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 24)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 24)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
 	}
 	GO_LOOPED
 }
@@ -1933,13 +1870,13 @@ KERNEL void k_count_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOBAL
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_keys_n); h_i += 256) {
-			GO_INT v_2 = f_digit(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 25)], h_shift, h_sign, h_negative);
-			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 25)], 1);
+			GO_INT v_2 = f_digit(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
+			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 23)], 1);
 		}
 	}
 	BARRIER();
 	if (h_me < 16) {
-		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 26)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 26)]);
+		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 24)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 24)]);
 	}
 	GO_LOOPED
 }
@@ -1972,13 +1909,13 @@ KERNEL void k_count_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOBAL
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_keys_n); h_i += 256) {
-			GO_INT v_2 = f_digit_1(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 25)], h_shift, h_sign, h_negative);
-			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 25)], 1);
+			GO_INT v_2 = f_digit_1(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
+			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 23)], 1);
 		}
 	}
 	BARRIER();
 	if (h_me < 16) {
-		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 26)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 26)]);
+		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 24)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 24)]);
 	}
 	GO_LOOPED
 }
@@ -2014,50 +1951,50 @@ KERNEL void k_scatter_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOB
 	GO_INT h_end = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8) + 8), (GO_INT)h_keys_n);
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i = h_begin; h_i < h_end; h_i++) {
-			GO_INT v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 27)], h_shift, h_sign, h_negative);
+			GO_INT v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 25)], h_shift, h_sign, h_negative);
 			GO_INT v_3 = v_2 * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 27)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 27)]) + 1;
+			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 25)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 25)]) + 1;
 		}
 	}
 	BARRIER();
 	u32 h_own = 0;
 	GO_INT v_5 = h_me * 16 + 16;
 	for (GO_INT h_i_1 = h_me * 16; h_i_1 < v_5; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 28)]);
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 26)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 30)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 28)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 31)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 31)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) + h_more;
 	}
 	BARRIER();
-	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 32)]) - h_own;
+	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 30)]) - h_own;
 	GO_INT v_8 = h_me * 16 + 16;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_8; h_i_2++) {
-		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 33)]);
-		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 34)]) = h_sum;
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 31)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 32)]) = h_sum;
 		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
-		GO_ONCE(h_first.a[GO_AT(h_me, 16, 35)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 35)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 35)];
+		GO_ONCE(h_first.a[GO_AT(h_me, 16, 33)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 33)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 33)];
 	}
 	BARRIER();
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
-			GO_INT h_d = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 36)], h_shift, h_sign, h_negative);
-			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 37)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 37)]);
+			GO_INT h_d = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 34)], h_shift, h_sign, h_negative);
+			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 35)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 35)]);
 			GO_INT v_10 = h_d * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 38)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 38)]) + 1;
-			h_sorted[GO_AT(h_at, h_sorted_n, 39)] = h_keys[GO_AT(h_i_3, h_keys_n, 39)];
+			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 36)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 36)]) + 1;
+			h_sorted[GO_AT(h_at, h_sorted_n, 37)] = h_keys[GO_AT(h_i_3, h_keys_n, 37)];
 			if ((GO_INT)h_values_n > 0) {
-				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 40)] = h_values[GO_AT(h_i_3, h_values_n, 40)];
+				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 38)] = h_values[GO_AT(h_i_3, h_values_n, 38)];
 			}
 		}
 	}
@@ -2095,50 +2032,50 @@ KERNEL void k_scatter_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOB
 	GO_INT h_end = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8) + 8), (GO_INT)h_keys_n);
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i = h_begin; h_i < h_end; h_i++) {
-			GO_INT v_2 = f_digit_1(h_keys[GO_AT(h_i, h_keys_n, 27)], h_shift, h_sign, h_negative);
+			GO_INT v_2 = f_digit_1(h_keys[GO_AT(h_i, h_keys_n, 25)], h_shift, h_sign, h_negative);
 			GO_INT v_3 = v_2 * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 27)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 27)]) + 1;
+			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 25)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 25)]) + 1;
 		}
 	}
 	BARRIER();
 	u32 h_own = 0;
 	GO_INT v_5 = h_me * 16 + 16;
 	for (GO_INT h_i_1 = h_me * 16; h_i_1 < v_5; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 28)]);
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 26)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) = h_own;
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = h_own;
 	GO_INT h_step = 1;
 	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
 		BARRIER();
 		u32 h_more = 0;
 		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 30)]);
+			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 28)]);
 		}
 		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 31)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 31)]) + h_more;
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) + h_more;
 	}
 	BARRIER();
-	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 32)]) - h_own;
+	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 30)]) - h_own;
 	GO_INT v_8 = h_me * 16 + 16;
 	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_8; h_i_2++) {
-		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 33)]);
-		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 34)]) = h_sum;
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 31)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 32)]) = h_sum;
 		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
-		GO_ONCE(h_first.a[GO_AT(h_me, 16, 35)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 35)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 35)];
+		GO_ONCE(h_first.a[GO_AT(h_me, 16, 33)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 33)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 33)];
 	}
 	BARRIER();
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
-			GO_INT h_d = f_digit_1(h_keys[GO_AT(h_i_3, h_keys_n, 36)], h_shift, h_sign, h_negative);
-			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 37)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 37)]);
+			GO_INT h_d = f_digit_1(h_keys[GO_AT(h_i_3, h_keys_n, 34)], h_shift, h_sign, h_negative);
+			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 35)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 35)]);
 			GO_INT v_10 = h_d * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 38)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 38)]) + 1;
-			h_sorted[GO_AT(h_at, h_sorted_n, 39)] = h_keys[GO_AT(h_i_3, h_keys_n, 39)];
+			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 36)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 36)]) + 1;
+			h_sorted[GO_AT(h_at, h_sorted_n, 37)] = h_keys[GO_AT(h_i_3, h_keys_n, 37)];
 			if ((GO_INT)h_values_n > 0) {
-				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 40)] = h_values[GO_AT(h_i_3, h_values_n, 40)];
+				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 38)] = h_values[GO_AT(h_i_3, h_values_n, 38)];
 			}
 		}
 	}
@@ -2199,16 +2136,16 @@ var (
 )
 
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
-func Total[T grid.Number](q kernel.Queue, x kernel.Vector[T], sums kernel.Vector[T]) {
+func Total[T grid.Number](q kernel.Queue, size int, x kernel.Vector[T], sums kernel.Vector[T]) {
 	if ctx, _, over, ok := q.Launching("total", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TotalOn[T](ctx, q.On(), over, x, sums)
+		err = TotalOn[T](ctx, q.On(), over, size, x, sums)
 	}
 }
 
 // TotalOn launches total on a stream, a Split or a Step.
-func TotalOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[T], sums kernel.Vector[T]) error {
+func TotalOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, size int, x kernel.Vector[T], sums kernel.Vector[T]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *float32:
@@ -2226,20 +2163,20 @@ func TotalOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid
 	default:
 		return hal.Errorf("total", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:21 lists float32 float64 int32 int64 uint32 uint64", *new(T))
 	}
-	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+	return chosen.Launch(ctx, on, over, kernel.Value(int64(size)), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Dot launches dot on a queue, on the grid of q.Over or q.Grid.
-func Dot[T grid.Number](q kernel.Queue, x kernel.Vector[T], y kernel.Vector[T], sums kernel.Vector[T]) {
+func Dot[T grid.Number](q kernel.Queue, size int, x kernel.Vector[T], y kernel.Vector[T], sums kernel.Vector[T]) {
 	if ctx, _, over, ok := q.Launching("dot", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = DotOn[T](ctx, q.On(), over, x, y, sums)
+		err = DotOn[T](ctx, q.On(), over, size, x, y, sums)
 	}
 }
 
 // DotOn launches dot on a stream, a Split or a Step.
-func DotOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[T], y kernel.Vector[T], sums kernel.Vector[T]) error {
+func DotOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, size int, x kernel.Vector[T], y kernel.Vector[T], sums kernel.Vector[T]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *float32:
@@ -2255,9 +2192,9 @@ func DotOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid, 
 	case *uint64:
 		chosen = dot_uint64Kernel
 	default:
-		return hal.Errorf("dot", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:43 lists float32 float64 int32 int64 uint32 uint64", *new(T))
+		return hal.Errorf("dot", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:35 lists float32 float64 int32 int64 uint32 uint64", *new(T))
 	}
-	return chosen.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(y), kernel.Value(int64(kernel.Len(y))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+	return chosen.Launch(ctx, on, over, kernel.Value(int64(size)), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(y), kernel.Value(int64(kernel.Len(y))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Extreme launches extreme on a queue, on the grid of q.Over or q.Grid.
@@ -2286,7 +2223,7 @@ func ExtremeOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Gr
 	case *uint64:
 		chosen = extreme_uint64Kernel
 	default:
-		return hal.Errorf("extreme", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:65 lists float32 float64 int32 int64 uint32 uint64", *new(T))
+		return hal.Errorf("extreme", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:49 lists float32 float64 int32 int64 uint32 uint64", *new(T))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(most), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(indexes), kernel.Value(int64(kernel.Len(indexes))), kernel.Out(values), kernel.Value(int64(kernel.Len(values))), kernel.Out(at), kernel.Value(int64(kernel.Len(at))))
 }
@@ -2317,7 +2254,7 @@ func ScanOn[T grid.Number](ctx context.Context, on kernel.Target, over hal.Grid,
 	case *uint64:
 		chosen = scan_uint64Kernel
 	default:
-		return hal.Errorf("scan", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:111 lists float32 float64 int32 int64 uint32 uint64", *new(T))
+		return hal.Errorf("scan", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:95 lists float32 float64 int32 int64 uint32 uint64", *new(T))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(exclusive), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.In(before), kernel.Value(int64(kernel.Len(before))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
@@ -2340,7 +2277,7 @@ func CountOn[W Word](ctx context.Context, on kernel.Target, over hal.Grid, shift
 	case *uint64:
 		chosen = count_uint64Kernel
 	default:
-		return hal.Errorf("count", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:160 lists uint32 uint64", *new(W))
+		return hal.Errorf("count", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:144 lists uint32 uint64", *new(W))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
 }
@@ -2363,37 +2300,39 @@ func ScatterOn[W Word](ctx context.Context, on kernel.Target, over hal.Grid, shi
 	case *uint64:
 		chosen = scatter_uint64Kernel
 	default:
-		return hal.Errorf("scatter", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:185 lists uint32 uint64", *new(W))
+		return hal.Errorf("scatter", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:169 lists uint32 uint64", *new(W))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(values), kernel.Value(int64(kernel.Len(values))), kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))), kernel.Out(sortedValues), kernel.Value(int64(kernel.Len(sortedValues))))
 }
 
 // total_float32Footprint is the Footprint.Of of total_float32.
 func total_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
+	size := grid.Only(v[0])
 	at := grid.Blocks(box, 0)
-	at1 := at.Times(grid.Only(2048))
-	at2 := at1.Add(2048).Min(grid.Only(v[1]))
-	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
-	at3 := at.When(me.And(grid.Only(0)))
-	span := at3.Span(v[3])
-	touch[0] = kernel.Touch{Read: i.When(at2.Above(i)).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
+	at1 := size.Times(at)
+	at2 := grid.Locals(box, 0)
+	at3 := at1.Plus(size).Min(grid.Only(v[2]))
+	i := at1.Plus(at2).Steps(grid.Only(256), at3).Below(at3)
+	at4 := at.When(at2.And(grid.Only(0)))
+	span := at4.Span(v[4])
+	touch[0] = kernel.Touch{Read: i.When(at3.Above(i)).Span(v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at4)}
 }
 
 // dot_float32Footprint is the Footprint.Of of dot_float32.
 func dot_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
+	size := grid.Only(v[0])
 	at := grid.Blocks(box, 0)
-	at1 := at.Times(grid.Only(2048))
-	at2 := at1.Add(2048).Min(grid.Only(v[1]))
-	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
-	i1 := i.When(at2.Above(i))
-	at3 := at.When(me.And(grid.Only(0)))
-	span := at3.Span(v[5])
-	touch[0] = kernel.Touch{Read: i1.Span(v[1])}
-	touch[1] = kernel.Touch{Read: i1.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
+	at1 := size.Times(at)
+	at2 := grid.Locals(box, 0)
+	at3 := at1.Plus(size).Min(grid.Only(v[2]))
+	i := at1.Plus(at2).Steps(grid.Only(256), at3).Below(at3)
+	i1 := i.When(at3.Above(i))
+	at4 := at.When(at2.And(grid.Only(0)))
+	span := at4.Span(v[6])
+	touch[0] = kernel.Touch{Read: i1.Span(v[2])}
+	touch[1] = kernel.Touch{Read: i1.Span(v[4])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at4)}
 }
 
 // extreme_float32Footprint is the Footprint.Of of extreme_float32.
@@ -2460,16 +2399,18 @@ type totalPhasesKept[T grid.Number] struct {
 // totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhasesKept[T]], x []T, sums grid.Out[T]) {
-	var part_ [256]T
-	part := &part_
+func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhasesKept[T]], size int, x []T, sums grid.Out[T]) {
+	var values_ [1024]T
+	values := &values_
 	held := totalPhasesPool.Take(1)
 	kept := &(*held)[0]
 	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
 	if len(kept.sum) < threads__ {
 		kept.sum = make([]T, threads__)
 	}
-	from := int(b.Index[0]) * chunk
+	threads2 := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	_ = threads2
+	from := int(b.Index[0]) * size
 	_ = from
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
@@ -2477,9 +2418,9 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
 			for tx := range count {
 				_, _, _ = tx, ty, tz
-//line kernels.go:24
-				sum := T(0)
-//line chunks_kernels.go:2483
+//line kernels.go:22
+				_, sum := int(b.Index[0])*size, T(0)
+//line chunks_kernels.go:2424
 				sums_[tx] = sum
 			}
 		}
@@ -2487,8 +2428,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 	{
 		tx, ty, tz := 0, 0, 0 // of the first thread
 		_, _, _ = tx, ty, tz
-		me := tx
-		round, stop, step := from+me, min(from+chunk, len(x)), int(256)
+		round, stop, step := from+tx, min(from+size, len(x)), int(256)
 		from_, to := round, stop
 		from_, to = grid.Within(from_, to, 0, len(x))
 		if from_ == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b.Size[0] >= 16 && b.Size[0] <= 4096 {
@@ -2505,10 +2445,10 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 							sum := sums_[tx]
 							_ = sum
 							{
-//line kernels.go:26
+//line kernels.go:24
 								sum += x[i]
 							}
-//line chunks_kernels.go:2512
+//line chunks_kernels.go:2452
 							sums_[tx] = sum
 						}
 					}
@@ -2521,14 +2461,13 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 					sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
 					for tx := range count__ {
 						_, _, _ = tx, ty, tz
-						me := tx
 						sum := sums_[tx]
 						_ = sum
-//line kernels.go:25
-						for i := from + me; i < min(from+chunk, len(x)); i += threads {
+//line kernels.go:23
+						for i := from + tx; i < min(from+size, len(x)); i += threads {
 							sum += x[i]
 						}
-//line chunks_kernels.go:2532
+//line chunks_kernels.go:2471
 						sums_[tx] = sum
 					}
 				}
@@ -2541,43 +2480,34 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
 			for tx := range count___ {
 				_, _, _ = tx, ty, tz
-				me := tx
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				sum := sums_[tx]
 				_ = sum
-//line kernels.go:28
-				part[me] = sum
-//line chunks_kernels.go:2550
+//line kernels.go:26
+				values[rank] = sum
+//line chunks_kernels.go:2489
 			}
 		}
 	}
-//line kernels.go:29
-	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2556
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
-					_, _, _ = tx, ty, tz
-					me := tx
-					{
-//line kernels.go:32
-						part[me] += part[me+half]
-					}
-//line chunks_kernels.go:2566
-				}
-			}
+	for n := threads2; n > 1; n -= n / 2 {
+		for i2 := 0; i2 < n/2; i2++ {
+			values[i2] = values[2*i2] + values[2*i2+1]
+		}
+		if n&1 != 0 {
+			values[n/2] = values[n-1]
 		}
 	}
-//line chunks_kernels.go:2571
+	all := values[0]
+	_ = all
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
-				me := tx
-//line kernels.go:35
-				if me == 0 {
-					sums[int(b.Index[0])] = part[0]
+//line kernels.go:27
+				if tx == 0 {
+					sums[int(b.Index[0])] = all
 				}
-//line chunks_kernels.go:2581
+//line chunks_kernels.go:2511
 			}
 		}
 	}
@@ -2592,16 +2522,18 @@ type dotPhasesKept[T grid.Number] struct {
 // dotPhases runs dot for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhasesKept[T]], x []T, y []T, sums grid.Out[T]) {
-	var part_ [256]T
-	part := &part_
+func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhasesKept[T]], size int, x []T, y []T, sums grid.Out[T]) {
+	var values_ [1024]T
+	values := &values_
 	held := dotPhasesPool.Take(1)
 	kept := &(*held)[0]
 	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
 	if len(kept.sum) < threads__ {
 		kept.sum = make([]T, threads__)
 	}
-	from := int(b.Index[0]) * chunk
+	threads2 := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	_ = threads2
+	from := int(b.Index[0]) * size
 	_ = from
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
@@ -2609,9 +2541,9 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhase
 			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
 			for tx := range count {
 				_, _, _ = tx, ty, tz
-//line kernels.go:46
-				sum := T(0)
-//line chunks_kernels.go:2615
+//line kernels.go:36
+				_, sum := int(b.Index[0])*size, T(0)
+//line chunks_kernels.go:2547
 				sums_[tx] = sum
 			}
 		}
@@ -2619,8 +2551,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhase
 	{
 		tx, ty, tz := 0, 0, 0 // of the first thread
 		_, _, _ = tx, ty, tz
-		me := tx
-		round, stop, step := from+me, min(from+chunk, len(x)), int(256)
+		round, stop, step := from+tx, min(from+size, len(x)), int(256)
 		from_, to := round, stop
 		from_, to = grid.Within(from_, to, 0, len(x))
 		from_, to = grid.Within(from_, to, 0, len(y))
@@ -2638,10 +2569,10 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhase
 							sum := sums_[tx]
 							_ = sum
 							{
-//line kernels.go:48
+//line kernels.go:38
 								sum += T(x[i] * y[i])
 							}
-//line chunks_kernels.go:2645
+//line chunks_kernels.go:2576
 							sums_[tx] = sum
 						}
 					}
@@ -2654,14 +2585,13 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhase
 					sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
 					for tx := range count__ {
 						_, _, _ = tx, ty, tz
-						me := tx
 						sum := sums_[tx]
 						_ = sum
-//line kernels.go:47
-						for i := from + me; i < min(from+chunk, len(x)); i += threads {
+//line kernels.go:37
+						for i := from + tx; i < min(from+size, len(x)); i += threads {
 							sum += T(x[i] * y[i])
 						}
-//line chunks_kernels.go:2665
+//line chunks_kernels.go:2595
 						sums_[tx] = sum
 					}
 				}
@@ -2674,43 +2604,34 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhase
 			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
 			for tx := range count___ {
 				_, _, _ = tx, ty, tz
-				me := tx
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				sum := sums_[tx]
 				_ = sum
-//line kernels.go:50
-				part[me] = sum
-//line chunks_kernels.go:2683
+//line kernels.go:40
+				values[rank] = sum
+//line chunks_kernels.go:2613
 			}
 		}
 	}
-//line kernels.go:51
-	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2689
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
-					_, _, _ = tx, ty, tz
-					me := tx
-					{
-//line kernels.go:54
-						part[me] += part[me+half]
-					}
-//line chunks_kernels.go:2699
-				}
-			}
+	for n := threads2; n > 1; n -= n / 2 {
+		for i2 := 0; i2 < n/2; i2++ {
+			values[i2] = values[2*i2] + values[2*i2+1]
+		}
+		if n&1 != 0 {
+			values[n/2] = values[n-1]
 		}
 	}
-//line chunks_kernels.go:2704
+	all := values[0]
+	_ = all
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
-				me := tx
-//line kernels.go:57
-				if me == 0 {
-					sums[int(b.Index[0])] = part[0]
+//line kernels.go:41
+				if tx == 0 {
+					sums[int(b.Index[0])] = all
 				}
-//line chunks_kernels.go:2714
+//line chunks_kernels.go:2635
 			}
 		}
 	}
@@ -2732,7 +2653,7 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:69
+//line kernels.go:53
 				v, index := T(0), int64(-1)
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					w, other := x[i], int64(i)
@@ -2744,38 +2665,38 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					}
 				}
 				best[me], where[me] = v, index
-//line chunks_kernels.go:2748
+//line chunks_kernels.go:2669
 			}
 		}
 	}
-//line kernels.go:80
+//line kernels.go:64
 	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2754
+//line chunks_kernels.go:2675
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line kernels.go:82
+//line kernels.go:66
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line chunks_kernels.go:2764
+//line chunks_kernels.go:2685
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2769
+//line chunks_kernels.go:2690
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:86
+//line kernels.go:70
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line chunks_kernels.go:2779
+//line chunks_kernels.go:2700
 			}
 		}
 	}
@@ -2807,11 +2728,11 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:115
+//line kernels.go:99
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line chunks_kernels.go:2815
+//line chunks_kernels.go:2736
 			}
 		}
 	}
@@ -2820,19 +2741,19 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:119
+//line kernels.go:103
 				own := T(0)
 				for i := me * each; i < me*each+each; i++ {
 					own += tile[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2830
+//line chunks_kernels.go:2751
 			}
 		}
 	}
-//line kernels.go:124
+//line kernels.go:108
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2836
+//line chunks_kernels.go:2757
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -2840,12 +2761,12 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line kernels.go:126
+//line kernels.go:110
 					more := T(0)
 					if me >= step {
 						more = part[me-step]
 					}
-//line chunks_kernels.go:2849
+//line chunks_kernels.go:2770
 					mores[tx] = more
 				}
 			}
@@ -2859,20 +2780,20 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 					me := tx
 					more := mores[tx]
 					_ = more
-//line kernels.go:131
+//line kernels.go:115
 					part[me] += more
-//line chunks_kernels.go:2865
+//line chunks_kernels.go:2786
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2870
+//line chunks_kernels.go:2791
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:134
+//line kernels.go:118
 				sum := T(0)
 				if me > 0 {
 					sum = part[me-1]
@@ -2890,7 +2811,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 						tile[i] = sum
 					}
 				}
-//line chunks_kernels.go:2894
+//line chunks_kernels.go:2815
 			}
 		}
 	}
@@ -2899,11 +2820,11 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:152
+//line kernels.go:136
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line chunks_kernels.go:2907
+//line chunks_kernels.go:2828
 			}
 		}
 	}
@@ -2923,11 +2844,11 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:163
+//line kernels.go:147
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift, sign, negative)], 1)
 				}
-//line chunks_kernels.go:2931
+//line chunks_kernels.go:2852
 			}
 		}
 	}
@@ -2937,10 +2858,10 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 				_, _, _ = tx, ty, tz
 				me := tx
 				{
-//line kernels.go:168
+//line kernels.go:152
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line chunks_kernels.go:2944
+//line chunks_kernels.go:2865
 			}
 		}
 	}
@@ -2980,11 +2901,11 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 				me := tx
 				begin := min(from+me*each, len(keys))
 				end := min(from+me*each+each, len(keys))
-//line kernels.go:191
+//line kernels.go:175
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift, sign, negative)*threads+me]++
 				}
-//line chunks_kernels.go:2988
+//line chunks_kernels.go:2909
 			}
 		}
 	}
@@ -2995,20 +2916,20 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 			for tx := range count {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:195
+//line kernels.go:179
 				own := uint32(0)
 				for i := me * digits; i < me*digits+digits; i++ {
 					own += table[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:3005
+//line chunks_kernels.go:2926
 				owns[tx] = own
 			}
 		}
 	}
-//line kernels.go:200
+//line kernels.go:184
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:3012
+//line chunks_kernels.go:2933
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -3017,12 +2938,12 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						me := tx
-//line kernels.go:202
+//line kernels.go:186
 						more := uint32(0)
 						if me >= step {
 							more = part[me-step]
 						}
-//line chunks_kernels.go:3026
+//line chunks_kernels.go:2947
 						mores[tx] = more
 					}
 				}
@@ -3038,15 +2959,15 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 						me := tx
 						more := mores[tx]
 						_ = more
-//line kernels.go:207
+//line kernels.go:191
 						part[me] += more
-//line chunks_kernels.go:3044
+//line chunks_kernels.go:2965
 					}
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:3050
+//line chunks_kernels.go:2971
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -3056,14 +2977,14 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 				me := tx
 				own := owns[tx]
 				_ = own
-//line kernels.go:210
+//line kernels.go:194
 				sum := part[me] - own
 				for i := me * digits; i < me*digits+digits; i++ {
 					n := table[i]
 					table[i] = sum
 					sum += n
 				}
-//line chunks_kernels.go:3067
+//line chunks_kernels.go:2988
 			}
 		}
 	}
@@ -3073,10 +2994,10 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 				_, _, _ = tx, ty, tz
 				me := tx
 				{
-//line kernels.go:218
+//line kernels.go:202
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line chunks_kernels.go:3080
+//line chunks_kernels.go:3001
 			}
 		}
 	}
@@ -3087,7 +3008,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 				me := tx
 				begin := min(from+me*each, len(keys))
 				end := min(from+me*each+each, len(keys))
-//line kernels.go:221
+//line kernels.go:205
 				for i := begin; i < end; i++ {
 					d := digit(keys[i], shift, sign, negative)
 					at := table[d*threads+me] - first[d]
@@ -3097,7 +3018,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 						sortedValues[at] = values[i]
 					}
 				}
-//line chunks_kernels.go:3101
+//line chunks_kernels.go:3022
 			}
 		}
 	}

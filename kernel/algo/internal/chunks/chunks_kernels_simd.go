@@ -34,7 +34,7 @@ func scatterPhase1Lanes(step int, part []uint32, mores []uint32, count_2 int) bo
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
 		xs := lanes.Int32s(x)
-//line kernels.go:202
+//line kernels.go:186
 		more := c0
 		on := xs.GreaterEqual(bound1)
 		more = lanes.Load[simd.Uint32s](&part0[at]).IfElse(on, more)
@@ -57,9 +57,9 @@ func scatterPhase2Lanes(part []uint32, mores []uint32, count_2 int) bool {
 	mores0 := mores[0:][:to]
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:207
+//line kernels.go:191
 		more := lanes.Load[simd.Uint32s](&mores0[at])
-//line kernels.go:207
+//line kernels.go:191
 		lanes.Store(lanes.Load[simd.Uint32s](&part1[at]).Add(more), &part1[at])
 //line chunks_kernels_simd.go:65
 	}

@@ -15,47 +15,31 @@ const (
 // Word is the type of the bits of a key.
 type Word interface{ uint32 | uint64 }
 
-// total writes the sum of each chunk.
+// total writes the sum of each chunk of so many elements.
 //
 //halyard:kernel float32 float64 int32 int64 uint32 uint64
-func total[T grid.Number](t grid.Thread, x []T, sums grid.Out[T]) {
-	part := grid.Shared[[threads]T](t)
-	me, from := t.Local(0), t.Block(0)*chunk
-	sum := T(0)
-	for i := from + me; i < min(from+chunk, len(x)); i += threads {
+func total[T grid.Number](t grid.Thread, size int, x []T, sums grid.Out[T]) {
+	from, sum := t.Block(0)*size, T(0)
+	for i := from + t.Local(0); i < min(from+size, len(x)); i += threads {
 		sum += x[i]
 	}
-	part[me] = sum
-	for half := threads / 2; half > 0; half /= 2 {
-		t.Barrier()
-		if me < half {
-			part[me] += part[me+half]
-		}
-	}
-	if me == 0 {
-		sums[t.Block(0)] = part[0]
+	all := grid.BlockSum(t, sum)
+	if t.Local(0) == 0 {
+		sums[t.Block(0)] = all
 	}
 }
 
-// dot writes the sum of the products of each chunk.
+// dot writes the sum of the products of each chunk of so many elements.
 //
 //halyard:kernel float32 float64 int32 int64 uint32 uint64
-func dot[T grid.Number](t grid.Thread, x, y []T, sums grid.Out[T]) {
-	part := grid.Shared[[threads]T](t)
-	me, from := t.Local(0), t.Block(0)*chunk
-	sum := T(0)
-	for i := from + me; i < min(from+chunk, len(x)); i += threads {
+func dot[T grid.Number](t grid.Thread, size int, x, y []T, sums grid.Out[T]) {
+	from, sum := t.Block(0)*size, T(0)
+	for i := from + t.Local(0); i < min(from+size, len(x)); i += threads {
 		sum += T(x[i] * y[i])
 	}
-	part[me] = sum
-	for half := threads / 2; half > 0; half /= 2 {
-		t.Barrier()
-		if me < half {
-			part[me] += part[me+half]
-		}
-	}
-	if me == 0 {
-		sums[t.Block(0)] = part[0]
+	all := grid.BlockSum(t, sum)
+	if t.Local(0) == 0 {
+		sums[t.Block(0)] = all
 	}
 }
 
