@@ -159,7 +159,7 @@ MUTANTS_FLAGS ?= -layers
 mutants: ## break backends in one way each, and see that the conformance suite finds it (MUTANTS_FLAGS="-all -made 40 -run Fill")
 	@$(GO) run ./internal/testing/mutants $(MUTANTS_FLAGS)
 
-sass: ## count instructions of three kernels for sm_90 (HALYARD_NVRTC_LIBRARY names NVRTC, HALYARD_TEST_NVDISASM nvdisasm)
+sass: ## count instructions of kernels for sm_90 (HALYARD_NVRTC_LIBRARY names NVRTC, HALYARD_TEST_NVDISASM nvdisasm)
 	@$(GO) run ./internal/testing/sass
 
 sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print how to use them

@@ -212,7 +212,7 @@ func OpenAll(ctx context.Context) ([]*Device, error) {
 
 // Default opens the first GPU in the list of [Devices]: one of CUDA, HIP, OpenCL or Vulkan, in this order. If there is none, it opens the
 // first device that is not of the backend host: a processor that OpenCL drives, for example, which compiles kernels from source, as the
-// host backend does not. If there is no other, it opens the host. It leaves out devices that run few kernels (Info.Compute.NoInt64).
+// host backend does not. If there is no other, it opens the host. It leaves out devices that refuse many kernels (Info.Compute.NoInt64).
 func Default(ctx context.Context) (*Device, error) {
 	infos, err := selected(ctx, "default")
 	if err != nil {

@@ -24,6 +24,7 @@ type device struct {
 	queues []*queue
 	turn   atomic.Uint32 // counts the streams, which take turns with the queues
 
+	eager   sync.Mutex                   // held by the wait that asks without a pause
 	lost    atomic.Pointer[driver.Error] // why the device is lost
 	settled sync.Once
 

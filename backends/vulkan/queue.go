@@ -3,12 +3,14 @@
 package vulkan
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
@@ -277,6 +279,14 @@ const longWait = 1 << 60
 
 // wait blocks until the submissions up to a number are done.
 func (q *queue) wait(op string, number uint64) error {
+	if err := q.push(op, number); err == nil && q.soon(number) {
+		return nil
+	}
+	return q.sleep(op, number)
+}
+
+// sleep is wait by the driver's wait alone.
+func (q *queue) sleep(op string, number uint64) error {
 	for number > q.done.Load() {
 		if err := q.push(op, number); err != nil {
 			return err
@@ -293,6 +303,26 @@ func (q *queue) wait(op string, number uint64) error {
 		}
 	}
 	return nil
+}
+
+// eager is how long one wait of a device asks whether the work is done, before it sleeps in the driver's wait.
+const eager = 100 * time.Microsecond
+
+// soon asks for a short time whether the submissions up to a number are done: to be woken from the driver's wait takes longer than short work does.
+// Only one wait of a device asks at a time, so that waits keep at most one processor busy. The processors of a device that is made of them
+// have the work itself to do.
+func (q *queue) soon(number uint64) bool {
+	d := q.dev
+	if d.info.Class == driver.ClassCPU || !d.eager.TryLock() {
+		return false
+	}
+	defer d.eager.Unlock()
+	for start := time.Now(); time.Since(start) < eager; runtime.Gosched() {
+		if done, err := q.reached(number); done || err != nil {
+			return done && err == nil
+		}
+	}
+	return false
 }
 
 // after has a function called, which must not block, when the submissions up to a number are done, or the device is lost. If
@@ -337,7 +367,7 @@ const (
 
 func (q *queue) watch(number uint64) {
 	defer q.watchers.Done()
-	for retries := 0; q.wait("wait", number) != nil && q.dev.lost.Load() == nil; retries++ {
+	for retries := 0; q.sleep("wait", number) != nil && q.dev.lost.Load() == nil; retries++ {
 		if retries == mostRetries {
 			_ = q.dev.fail("wait", "vkWaitSemaphores", deviceLost)
 			break

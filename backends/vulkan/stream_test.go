@@ -509,3 +509,35 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 		}
 	})
 }
+
+// A wait for short work asks whether it is done, and does not sleep in the driver's wait. On processors, which do the work, it sleeps at once.
+func TestShortWaitsAsk(t *testing.T) {
+	everyModel(t, func(t *testing.T, p at) {
+		d := p.open(t)
+		s, m, slept := streamOf(t, d), memoryOf(t, d, driver.KindDevice, 1<<20), 0
+		real, value := d.t.waitSemaphores, d.t.semaphoreValue
+		d.t.waitSemaphores = func(device uintptr, info unsafe.Pointer, timeout uint64) status {
+			slept++
+			return real(device, info, timeout)
+		}
+		d.t.semaphoreValue = func(_, semaphore uintptr) (uint64, status) { // short work
+			return s.q.last.Load(), real(d.handle, unsafe.Pointer(&semaphoreWaitInfo{head: head{typeSemaphoreWaitInfo, nil}, n: 1,
+				semaphores: unsafe.Pointer(&semaphore), values: unsafe.Pointer(&s.q.args.number)}), longWait)
+		}
+		for _, row := range []struct {
+			class driver.Class
+			long  bool // the work takes longer than a wait asks
+			want  int
+		}{{driver.ClassGPU, false, 0}, {driver.ClassCPU, false, 1}, {driver.ClassGPU, true, 1}} {
+			d.info.Class, slept = row.class, 0
+			if row.long {
+				d.t.semaphoreValue = func(_, _ uintptr) (uint64, status) { return 0, success }
+			}
+			must(t, s.Fill(all(m), driver.Pattern{Bits: 1, Width: 4}), s.Sync())
+			if slept != row.want {
+				t.Errorf("%v, long %t: the driver's wait is called %d times, want %d", row.class, row.long, slept, row.want)
+			}
+		}
+		d.t.waitSemaphores, d.t.semaphoreValue = real, value
+	})
+}

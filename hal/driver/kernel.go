@@ -142,7 +142,8 @@ type Compute struct {
 
 	Float64, Float16 bool // kernels can compute with 64-bit and 16-bit floating-point numbers
 
-	// NoInt64 says that kernels cannot compute with 64-bit integers, as a few Vulkan devices. Most kernels are refused there.
+	// NoInt64 says that kernels cannot compute with 64-bit integers, as a few Vulkan devices. Kernels in Go run there if all their
+	// integers are kept in 32 bits.
 	NoInt64 bool
 
 	// Limits that the driver enforces by leaving out work, without an error; 0 if it has none. Kernels in Go are kept within them.

@@ -15,6 +15,7 @@ type Plan struct {
 	Piece   uint64 // bytes that one built-in copy moves at a time
 	Workers int    // goroutines that share a range, including the caller's
 	Stream  bool   // copies several pages at once and writes around the caches
+	Repeat  bool   // copies by the processor's own instruction, as C does
 }
 
 const (
@@ -125,7 +126,7 @@ func turn(tried int) (plan int, counts bool) { return tried / trialsPerPlan, tri
 func candidates(size uint64, processors int) []Plan {
 	plans := []Plan{one, {Piece: 256 << 10, Workers: 1}}
 	if canStream {
-		plans = append(plans, Plan{Piece: 256 << 10, Workers: 1, Stream: true})
+		plans = append(plans, Plan{Piece: 256 << 10, Workers: 1, Stream: true}, Plan{Piece: math.MaxUint64, Workers: 1, Repeat: true})
 	}
 	for workers := 2; workers <= min(processors, mostWorkers); workers *= 2 {
 		for _, piece := range []uint64{256 << 10, 512 << 10, 1 << 20, 4 << 20} {

@@ -33,7 +33,7 @@ func TestCandidates(t *testing.T) {
 		most := 0
 		for i, p := range plans {
 			most = max(most, p.Workers)
-			if p.Piece == 0 || p.Piece%4096 != 0 && p != one || slices.Contains(plans[:i], p) {
+			if p.Piece == 0 || p.Piece%4096 != 0 && p.Piece != one.Piece || slices.Contains(plans[:i], p) {
 				t.Errorf("%+v: candidate %+v", row, p)
 			}
 			if p.Workers > 1 && p.Piece*uint64(p.Workers) > row.size {

@@ -47,6 +47,14 @@ line:
 done:
 	RET
 
+// func repeatMove(dst, src unsafe.Pointer, n uint64)
+TEXT ·repeatMove(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	REP; MOVSB
+	RET
+
 // func hasAVX() bool
 TEXT ·hasAVX(SB), NOSPLIT, $0-1
 	XORL AX, AX

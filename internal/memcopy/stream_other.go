@@ -9,3 +9,5 @@ import "unsafe"
 const canStream = false
 
 func streamBlocks(dst, src unsafe.Pointer, blocks uint64) { move(dst, src, blocks*streamBlock) }
+
+func repeatMove(dst, src unsafe.Pointer, n uint64) { move(dst, src, n) }

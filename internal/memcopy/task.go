@@ -13,12 +13,17 @@ type task struct {
 	n        uint64 // bytes
 	word     uint64 // the pattern of a fill
 	stream   bool   // Plan.Stream of the plan that is followed
+	repeat   bool   // Plan.Repeat of it
 }
 
 // part copies or fills the n bytes at off, which is a multiple of 8.
 func (t *task) part(off, n uint64) {
 	if t.src == nil {
 		fill(unsafe.Add(t.dst, off), n, t.word)
+		return
+	}
+	if t.repeat {
+		repeatMove(unsafe.Add(t.dst, off), unsafe.Add(t.src, off), n)
 		return
 	}
 	if t.stream {
@@ -30,7 +35,7 @@ func (t *task) part(off, n uint64) {
 
 // run copies or fills all of t: alone, or with as many helpers as the plan and the allowance permit.
 func (p Plan) run(t task) {
-	t.stream = p.Stream
+	t.stream, t.repeat = p.Stream, p.Repeat
 	workers := min(p.Workers, runtime.GOMAXPROCS(0))
 	if workers <= 1 {
 		for off := uint64(0); off < t.n; {

@@ -57,3 +57,28 @@ func TestKernelsForAlignedPointers(t *testing.T) {
 		assert.Contains(t, text, "KERNEL void k_k(const GLOBAL ", "parts of grids find the types of arguments there")
 	}
 }
+
+// Loops of fast kernels that read neighbouring numbers are unrolled by eight.
+func TestFastLoopsAreUnrolled(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		mark, body string
+		eight      int
+	}{
+		{" fast", "for k := 0; k < len(x); k += 4 { s += x[k]*x[k+1] }", 1},
+		{" fast", "for k := range p { e := p[k]; s += e[0]*e[1] }", 1},
+		{" fast", "for range x { for k := 0; k < len(x); k += 4 { s += x[k]*x[k+1] } }", 1},
+		{" fast", "for k := 0; k < len(x); k += 4 { for range 9 { s += x[k]*x[k+1] } }", 0},
+		{" fast", "for k := range x { s += x[k] }", 0},
+		{" fast", "for k := 0; k < len(out); k += 4 { s += out[k]*out[k+1] }", 0}, // it is written
+		{"", "for k := 0; k < len(x); k += 4 { s += x[k]*x[k+1] }", 0},
+	} {
+		p, err := translate.Checked("package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n//halyard:kernel" + test.mark +
+			"\nfunc k(t grid.Thread, x []float32, p [][4]float32, out []float32) {\n\ts := float32(0)\n\t" + test.body + "\n\tout[t.Global(0)] = s\n}\n")
+		require.NoError(t, err, test.body)
+		program, err := build.Program(p.Package)
+		require.NoError(t, err, test.body)
+		text := cprint.Print(program, facts.NarrowOf(program)).C
+		assert.Equal(t, test.eight, strings.Count(text, "GO_EIGHT for"), "%s\n%s", test.body, text)
+	}
+}

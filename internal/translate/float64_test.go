@@ -145,10 +145,13 @@ func bytes(t grid.Thread, n int32,
 	x []small) {
 	x[0].a += int16(n)
 }
+
+//halyard:kernel
+func long(t grid.Thread, x []int64) { x[0]++ }
 `)
 	require.NoError(t, err)
 	for _, says := range []string{
-		`"shaderInt64": "int, which has 64 bits (k.go:17)",`,
+		`"shaderInt64": "int, which has 64 bits (k.go:56)",`,
 		`"shaderFloat64": "float64 (k.go:20)",`,
 		`"shaderFloat64": "float64 (k.go:25)",`,
 		`"shaderFloat64": "a function of package math, which is computed in float64 (k.go:31)",`,

@@ -156,3 +156,43 @@ func TestModulesOfMath(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, len(ir.Functions), validated(t, "functions", p))
 }
+
+// A module needs integers of 64 bits only if some integer of the kernel is not narrow. Without them it also has nothing else that SwiftShader lacks.
+func TestModulesWithoutIntegersOf64Bits(t *testing.T) {
+	t.Parallel()
+	for body, wide := range map[string]bool{
+		"x[t.Global(0)] *= x[n-1]":                                                                        false,
+		"for i := t.Global(0); i < len(x); i += 4 { x[i] += float32(i) }":                                 false,
+		"if i, j := t.Global(0), t.Global(1); j < m.Rows() && i < m.Cols() { m.Set(j, i, m.At(j, i)+1) }": false,
+		"e := s[0]; e[n&3] = 1; s[n] = e":                                                                 false,
+		"b := grid.Shared[[4]int32](t); b[t.Local(0)&3]++; t.Barrier(); x[0] = float32(b[0])":             false,
+		"if s[0] == s[1] { x[0] = 1 }":                                                                    false,
+		"x[0] = float32(n * n)":                                                                           true,
+		"w[0] = int64(n)":                                                                                 true,
+		"v := big[0]; v[1] = 2; big[n] = v":                                                               true, // too many parts
+		"grid.AtomicAdd(&x[0], 1)":                                                                        true, // the conversion of a pointer
+	} {
+		params := ""
+		if strings.Contains(body, "w[") {
+			params = ", w []int64"
+		}
+		p, err := translate.Checked("package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n//halyard:kernel\n" +
+			"func k(t grid.Thread, n int, x []float32, m grid.Matrix[float32], s [][4]float32, big [][1000]float32" + params + ") {\n\t" + body + "\n}\n")
+		require.NoError(t, err, body)
+		program, err := build.Program(p.Package)
+		require.NoError(t, err, body)
+		program = passes.Devices(program)
+		f := program.Functions[len(program.Functions)-1]
+		made, err := vulkan.ModulesOf(program, f, spirv.Options{Entry: cprint.Entry(f), Loops: true, Narrow: facts.NarrowOf(program)})
+		require.NoError(t, err, body)
+		for what, m := range map[string]*module.Module{"plain": made.Plain, "watched": made.Watched} {
+			text := module.Text(m.Words())
+			assert.Equal(t, wide, m.Needs(module.Int64), "%s, %s\n%s", body, what, text)
+			if !wide {
+				assert.NotContains(t, text, "OpCopyLogical", body)
+				assert.NotRegexp(t, `Op[SU]Convert`, text, body)
+			}
+		}
+		assert.True(t, made.Checked.Needs(module.Int64), body)
+	}
+}

@@ -29,7 +29,7 @@ var words = strings.Fields(`
 	__shfl_sync __ballot clock64 sinf rsqrtf __fadd_rn __ldg tex1Dfetch surf1Dread texture surface __half cooperative_groups nanosleep trap brev ffs popc sinpi cospi rcbrt erfcx
 	normcdf lgamma_r j0 y1 jn cyl_bessel_i0 make_float4 float1 longlong2 char1 int4 double4 hipThreadIdx_x hipBlockDim_x hipError_t __ockl_get_local_id __builtin_expect uint32_t
 	i8 i16 i32 i64 u8 u16 u32 u64 f32x2 f32x4 KERNEL FUNCTION GLOBAL LOCAL CONSTANT RESTRICT THREAD THREADS BLOCK BLOCKS INDEX BARRIER ATOMIC_ADD ATOMIC_CAS FMA BITS_F32 F32_BITS
-	F32X2 ALIGNED SHARED_PARAM SHARED_VAR HALYARD_OPENCL HALYARD_CUDA HALYARD_FLOAT64 HALYARD_BOUNDS GO_AT GO_FAULTS GO_PASS GO_WHOLE GO_APART GO_EACH GO_OWN GO_PASSED GO_RUSTICL GO_ORDERED GO_UNROLL GO_LOCAL go_at go_faults halyard_thread
+	F32X2 ALIGNED SHARED_PARAM SHARED_VAR HALYARD_OPENCL HALYARD_CUDA HALYARD_FLOAT64 HALYARD_BOUNDS GO_AT GO_FAULTS GO_PASS GO_WHOLE GO_APART GO_EACH GO_OWN GO_PASSED GO_RUSTICL GO_ORDERED GO_UNROLL GO_EIGHT GO_LOCAL go_at go_faults halyard_thread
 	halyard_shared h_x f_x k_x T_x R_x v_1 b_0 v_all v_me hu_x größe é _ue9_ _e9_ hu__e9_ linux unix i n s x y`)
 
 // Whatever the names of kernels, variables, parameters and fields are, the generated file compiles, and so does the text in each dialect.

@@ -17,7 +17,7 @@ import (
 // counts.
 func TestInstructions(t *testing.T) {
 	const version = "NVRTC 12.9"
-	want := []count{{187, 4}, {237, 8}, {46, 1}}
+	want := []count{{187, 4}, {237, 8}, {46, 1}, {133, 8}}
 	compiler, counts, err := measure(t.Context(), "../../..")
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, driver.ErrUnavailable) {
 		if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "nvrtc") {

@@ -17,6 +17,23 @@ import (
 // wideLoad is how many bytes one load reads at most.
 const wideLoad = 16
 
+// eightAtOnce reports whether NVIDIA's compiler is told to unroll a loop by eight: a loop of a fast kernel that reads neighbouring numbers and
+// has no loop in it. By itself the compiler unrolls it by four, and the rounds of a fast kernel are so short that counting shows.
+func (f *function) eightAtOnce(loop *ir.Stmt) bool {
+	if !f.f.Kernel || !f.f.Fast || f.Unroll[loop] > 0 {
+		return false
+	}
+	inner, gains := false, map[*ir.Param]bool{}
+	loop.Then.Visit(func(s *ir.Stmt) { inner = inner || s.Do == ir.Loop }, nil)
+	f.joins(loop, gains)
+	for m, joins := range gains {
+		if joins && !inner && !f.effects[f.f].Params[m.Index].Written {
+			return true
+		}
+	}
+	return false
+}
+
 // copied is an element that is copied in front of a loop: see copies.
 type copied struct {
 	of    *ir.Param

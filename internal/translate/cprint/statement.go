@@ -263,6 +263,9 @@ func (f *function) loop(s *ir.Stmt) {
 	if n := f.Unroll[s]; n > 0 {
 		order += fmt.Sprintf("GO_UNROLL(%d) ", n)
 	}
+	if f.eightAtOnce(s) {
+		order += "GO_EIGHT "
+	}
 	j := f.enter(s)
 	if s.Count != nil {
 		f.line("%s%s {", order, f.count(s.Count, f.Steady[s]))

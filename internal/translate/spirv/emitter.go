@@ -47,7 +47,9 @@ type emitter struct {
 	coherent  bool              // threads meet at barriers
 	arguments arguments
 	kept      map[*ir.Function]*stays
-	narrow    *facts.Narrow // nil in a module that reports bounds
+	narrow    *facts.Narrow       // nil in a module that reports bounds
+	halved    bool                // arguments of 64 bits are passed as halves
+	addressed map[*ir.Type]isa.ID // the types of the pointers that are arguments, if they are not pointers to any type
 }
 
 // arguments are the kernel's arguments. They are members of the block of push constants, or of memory whose address the block has.

@@ -31,17 +31,16 @@ func (f *flow) conditional(cond isa.ID, yes, no func()) {
 	}
 }
 
-// rounds prints a loop of n rounds.
+// rounds prints a loop of n rounds, a number of 32 bits.
 func (f *flow) rounds(n isa.ID, body func(i isa.ID)) {
-	t, i64 := ir.Basic(ir.Int), f.m.Int(64)
-	first, one := f.number(t, 0), f.number(t, 1)
+	u32, first, one := f.m.Int(32), f.m.Const(32, 0), f.m.Const(32, 1)
 	l := f.enter(nil)
 	next := f.m.ID()
-	i := f.phi(i64, first, next, l)
+	i := f.phi(u32, first, next, l)
 	f.test(l, f.c.Op(build.OpULessThan, f.m.Bool(), i, n))
 	body(i)
 	f.next(l)
-	f.c.As(isa.OpIAdd, i64, next, i, one)
+	f.c.As(isa.OpIAdd, u32, next, i, one)
 	f.again(l)
 }
 

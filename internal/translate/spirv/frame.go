@@ -37,9 +37,9 @@ type frame struct {
 // param is the argument of a parameter.
 type param struct {
 	value     isa.ID
-	read      func() isa.ID // returns the value of a kernel's argument
-	place     *place        // the memory that the argument refers to, or the variable that has its value
-	rows, col isa.ID        // the length of a slice; the rows and columns of a matrix
+	first     int    // the number of the kernel's argument, from 1; 0 if it is a parameter of another function
+	place     *place // the memory that the argument refers to, or the variable that has its value
+	rows, col int    // the numbers of the arguments that are the length of a slice, or the rows and columns of a matrix
 }
 
 func newFrame(f *ir.Function) *frame {

@@ -166,7 +166,7 @@ func (f *numbers) sameElements(t *ir.Type, args []isa.ID) {
 	x, y := f.variable(t), f.variable(t)
 	f.store(x, args[0])
 	f.store(y, args[1])
-	f.rounds(f.number(ir.Basic(ir.Int), uint64(t.Len)), func(i isa.ID) {
+	f.rounds(f.m.Const(32, uint64(t.Len)), func(i isa.ID) {
 		same := f.compare(ir.Eq, t.Elem, f.load(x.inside(f.memory, t.Elem, i, 0)), f.load(y.inside(f.memory, t.Elem, i, 0)))
 		differs := f.c.Op(build.OpLogicalNot, f.m.Bool(), same)
 		f.conditional(differs, func() { f.c.Do(build.OpReturnValue, f.m.Truth(false)) }, nil)

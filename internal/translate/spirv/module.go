@@ -9,10 +9,20 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Module returns the module of a kernel.
+// Module returns the module of a kernel. It needs no integers of 64 bits if all of the kernel's are narrow, so devices without them can run it.
 func Module(p *ir.Program, kernel *ir.Function, o Options) *build.Module {
+	if o.Narrow != nil && o.Reports != Bounds {
+		if m := printed(p, kernel, o, true); !m.Needs(build.Int64) {
+			return m
+		}
+	}
+	return printed(p, kernel, o, false)
+}
+
+// printed prints the module of a kernel. If halved is set, arguments of 64 bits are passed as halves.
+func printed(p *ir.Program, kernel *ir.Function, o Options, halved bool) *build.Module {
 	e := &emitter{Options: o, program: p, m: build.New(), effects: map[*ir.Function]*facts.Effects{}, types: map[string]isa.ID{},
-		functions: map[*ir.Function]isa.ID{}, helpers: map[string]isa.ID{}, tables: map[*ir.Table]isa.ID{}, inputs: map[uint32]isa.ID{}, kept: map[*ir.Function]*stays{}}
+		functions: map[*ir.Function]isa.ID{}, helpers: map[string]isa.ID{}, tables: map[*ir.Table]isa.ID{}, inputs: map[uint32]isa.ID{}, kept: map[*ir.Function]*stays{}, halved: halved, addressed: map[*ir.Type]isa.ID{}}
 	for _, f := range p.Functions {
 		e.effects[f] = facts.EffectsOf(f, e.effects)
 	}
@@ -71,24 +81,26 @@ func (e *emitter) kernel(k *ir.Function) {
 func (f *function) parameters(k *ir.Function) {
 	list := &ir.Type{Kind: ir.Struct}
 	add := func(t *ir.Type) int {
+		if f.halved && t.Integer() && t.Bits() == 64 {
+			t = halves
+		}
 		list.Fields = append(list.Fields, ir.Field{Type: t})
 		return len(list.Fields) - 1
 	}
-	number := ir.Basic(ir.Int)
 	first := make([]int, len(k.Params))
 	for i, p := range k.Params {
 		if !p.Type.Memory() {
 			first[i] = add(p.Type)
 			continue
 		}
-		first[i] = add(address)
-		add(number)
+		first[i] = add(f.addressOf(p.Type.Elem, f.coherentBuffer(p)))
+		add(ir.Basic(ir.Int))
 		if p.Type.Kind == ir.Matrix {
-			add(number)
+			add(ir.Basic(ir.Int))
 		}
 	}
 	if f.Reports != Nothing {
-		add(address)
+		add(f.addressOf(ir.Basic(ir.U32), f.coherent))
 	}
 	f.arguments.list = list
 	if len(list.Fields) > 0 {
@@ -97,13 +109,10 @@ func (f *function) parameters(k *ir.Function) {
 	for i, p := range k.Params {
 		made := param{}
 		if p.Type.Memory() {
-			made.place = f.buffer(p, first[i])
-			made.rows = f.argument(first[i] + 1)
-			if p.Type.Kind == ir.Matrix {
-				made.col = f.argument(first[i] + 2)
-			}
+			made.place = f.buffer(p.Type.Elem, f.coherentBuffer(p), first[i])
+			made.rows, made.col = first[i]+1, first[i]+2
 		} else {
-			made.read = func() isa.ID { return f.argument(first[i]) }
+			made.first = first[i] + 1
 			if f.stays(k).params[p] {
 				made.place = f.variable(p.Type)
 				f.store(made.place, f.argument(first[i]))
@@ -136,11 +145,30 @@ func (f *function) block() {
 	a.base = f.global(isa.PushConstant, block)
 }
 
-// buffer returns the place of a slice's or matrix's elements.
-func (f *function) buffer(p *ir.Param, i int) *place {
-	block := f.m.Pointer(isa.PhysicalStorage, f.elements(p.Type.Elem, f.coherent && f.effects[f.frame.f].Params[p.Index].Written))
-	at := f.once(fmt.Sprint("buffer ", i), func() isa.ID { return f.c.Early(build.OpBitcast, block, f.argument(i)) })
-	return &place{typ: p.Type.Elem, storage: isa.PhysicalStorage, base: at, list: true}
+// coherentBuffer reports whether threads that meet at a barrier see what others have written to a parameter's memory.
+func (f *function) coherentBuffer(p *ir.Param) bool {
+	return f.coherent && f.effects[f.frame.f].Params[p.Index].Written
+}
+
+// addressOf returns the type of the argument that is the address of elements. SwiftShader, which has no integers of 64 bits, does not convert
+// pointers: there the argument is a pointer to such elements, if push constants may have them.
+func (f *function) addressOf(elem *ir.Type, coherent bool) *ir.Type {
+	if !f.halved || elem.Has(func(t *ir.Type) bool { return t.Kind == ir.Bool || t.Number() && t.Bits() < 32 }) {
+		return address
+	}
+	t := &ir.Type{Kind: ir.Pointer}
+	f.addressed[t] = f.m.Pointer(isa.PhysicalStorage, f.elements(elem, coherent))
+	return t
+}
+
+// buffer returns the place of the elements whose address is argument i.
+func (f *memory) buffer(elem *ir.Type, coherent bool, i int) *place {
+	at := f.argument(i)
+	if f.addressed[f.arguments.list.Fields[i].Type] == 0 {
+		block := f.m.Pointer(isa.PhysicalStorage, f.elements(elem, coherent))
+		at = f.once(fmt.Sprint("buffer ", i), func() isa.ID { return f.c.Early(build.OpBitcast, block, f.argument(i)) })
+	}
+	return &place{typ: elem, storage: isa.PhysicalStorage, base: at, list: true}
 }
 
 // print prints a function that emitter.want has given an ID.

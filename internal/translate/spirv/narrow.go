@@ -1,8 +1,6 @@
 package spirv
 
 import (
-	"fmt"
-
 	isa "github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
 	"github.com/go-halyard/halyard/internal/translate/facts"
@@ -45,6 +43,8 @@ func (f *values) low(v *ir.Value) isa.ID {
 		return f.expr(v)
 	case v.Op == ir.Const:
 		return f.m.Const(32, bitsOf(v.Const))
+	case f.narrow != nil && v.Op >= ir.InGrid && v.Op <= ir.AllBlocks && !v.Bound: // also where share.go has added it
+		return f.inGrid(v.Op, v.Which[0], 32)
 	case !f.narrow.Value(v):
 		return f.cutLow(f.expr(v))
 	case v.Bound:
@@ -55,9 +55,16 @@ func (f *values) low(v *ir.Value) isa.ID {
 
 func (f *values) cutLow(id isa.ID) isa.ID { return f.c.Op(build.OpUConvert, f.m.Int(32), id) }
 
-// lowArgument returns the low 32 bits of an argument of the kernel.
-func (f *code) lowArgument(id isa.ID) isa.ID {
-	return f.once(fmt.Sprint("low ", id), func() isa.ID { return f.c.Early(build.OpUConvert, f.m.Int(32), id) })
+// lowOf returns the low 32 bits of an argument of the kernel, or of a length.
+func (f *values) lowOf(v *ir.Value) isa.ID {
+	switch p := f.frame.params[v.Param.Index]; v.Op {
+	case ir.Argument:
+		return f.lowArgument(p.first - 1)
+	case ir.Cols:
+		return f.lowArgument(p.col)
+	default:
+		return f.lowArgument(p.rows)
+	}
 }
 
 // computeLow prints a value that is kept in 32 bits.
@@ -66,12 +73,12 @@ func (f *values) computeLow(v *ir.Value) isa.ID {
 	switch op := v.Op; {
 	case op == ir.Const:
 		return f.low(v)
-	case op == ir.Argument && f.frame.params[v.Param.Index].read == nil:
+	case op == ir.Argument && f.frame.params[v.Param.Index].first == 0:
 		if f.narrow.Param(v.Param) {
 			return f.frame.params[v.Param.Index].value
 		}
 	case op == ir.Argument || op >= ir.Len && op <= ir.Cols:
-		return f.lowArgument(f.compute(v))
+		return f.lowOf(v)
 	case op >= ir.InGrid && op <= ir.AllBlocks:
 		return f.inGrid(op, v.Which[0], 32)
 	case op == ir.Load && facts.Loaded(v) != nil && f.narrow.Local(facts.Loaded(v)):

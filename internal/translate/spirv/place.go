@@ -86,9 +86,12 @@ func (f *memory) widened(id isa.ID, t *ir.Type, storage uint32, op func(isa.Op, 
 		return op(build.OpUConvert, f.m.Int(32), id)
 	case single(t) || t.Kind == ir.Pointer:
 	case storage == isa.PhysicalStorage || storage == isa.PushConstant:
+		if f.halved {
+			return f.rebuilt(id, t, func(t *ir.Type) isa.ID { return f.layout(t, storage) }, f.part, op)
+		}
 		return op(build.OpCopyLogical, f.part(t), id)
 	case words && hasFloat(t):
-		return f.rebuilt(id, t, true)
+		return f.rebuilt(id, t, f.shared, f.part, f.c.Op)
 	}
 	return id
 }
@@ -106,39 +109,36 @@ func (f *memory) narrowed(id isa.ID, t *ir.Type, storage uint32) isa.ID {
 		return f.c.Op(build.OpUConvert, f.m.Int(t.Bits()), id)
 	case single(t):
 	case storage == isa.PhysicalStorage:
+		if f.halved {
+			return f.rebuilt(id, t, f.part, func(t *ir.Type) isa.ID { return f.layout(t, storage) }, f.c.Op)
+		}
 		return f.c.Op(build.OpCopyLogical, f.layout(t, storage), id)
 	case words && hasFloat(t):
-		return f.rebuilt(id, t, false)
+		return f.rebuilt(id, t, f.part, f.shared, f.c.Op)
 	}
 	return id
 }
 
-// rebuilt converts the floats in a structure or an array from integers, or back to integers for shared memory.
-func (f *memory) rebuilt(id isa.ID, t *ir.Type, floats bool) isa.ID {
-	parts := fields(t)
-	if t.Kind == ir.Array {
-		parts = slices.Repeat([]*ir.Type{t.Elem}, int(t.Len))
+// rebuilt converts a structure or an array from one of its types in SPIR-V to another, part by part. SwiftShader has no OpCopyLogical.
+func (f *memory) rebuilt(id isa.ID, t *ir.Type, from, to func(*ir.Type) isa.ID, op func(isa.Op, isa.ID, ...uint32) isa.ID) isa.ID {
+	const most = 1 << 10 // bytes; a larger value has too many parts
+	if f.halved && t.Size() > most {
+		f.m.Need(build.Int64)
+		return id // the module is printed again: see Module
 	}
 	var made []isa.ID
-	for i, p := range parts {
-		from, to := f.part(p), f.shared(p)
-		if floats {
-			from, to = to, from
-		}
-		x := f.c.Op(build.OpCompositeExtract, from, id, uint32(i))
+	for i, p := range parts(t) {
+		x := op(build.OpCompositeExtract, from(p), id, uint32(i))
 		switch {
+		case from(p) == to(p):
 		case p.Float():
-			x = f.c.Op(build.OpBitcast, to, x)
-		case hasFloat(p):
-			x = f.rebuilt(x, p, floats)
+			x = op(build.OpBitcast, to(p), x)
+		default:
+			x = f.rebuilt(x, p, from, to, op)
 		}
 		made = append(made, x)
 	}
-	to := f.shared(t)
-	if floats {
-		to = f.part(t)
-	}
-	return f.c.Op(isa.OpCompositeConstruct, to, made...)
+	return op(isa.OpCompositeConstruct, to(t), made...)
 }
 
 // variable returns a new variable of a type.
@@ -225,17 +225,38 @@ func (e *emitter) stays(of *ir.Function) *stays {
 // argument returns argument i of the kernel, which may be an address.
 func (f *memory) argument(i int) isa.ID {
 	return f.once(fmt.Sprint("argument ", i), func() isa.ID {
-		a, t := &f.arguments, f.arguments.list.Fields[i].Type
-		base := a.base
-		if a.storage == isa.PhysicalStorage {
-			base = f.once("arguments", func() isa.ID {
-				at := f.c.Early(isa.OpAccessChain, f.m.Pointer(isa.PushConstant, a.pointer), base, f.m.Const(32, 0))
-				return f.c.Early(isa.OpLoad, a.pointer, at)
-			})
+		t := f.arguments.list.Fields[i].Type
+		if t == halves {
+			return f.m.Const(64, 0) // the module is printed again: see Module
 		}
-		typ := f.layout(t, a.storage)
-		at := f.c.Early(isa.OpAccessChain, f.m.Pointer(a.storage, typ), base, f.m.Const(32, uint64(i)))
-		id := f.c.Early(isa.OpLoad, typ, slices.Concat([]uint32{at}, aligned(t, a.storage))...)
-		return f.widened(id, t, a.storage, f.c.Early)
+		return f.widened(f.loadArgument(i), t, f.arguments.storage, f.c.Early)
 	})
+}
+
+// lowArgument returns the low 32 bits of argument i of the kernel, which is an integer of 64 bits.
+func (f *memory) lowArgument(i int) isa.ID {
+	return f.once(fmt.Sprint("low ", i), func() isa.ID {
+		if f.arguments.list.Fields[i].Type == halves {
+			return f.loadArgument(i, 0)
+		}
+		return f.c.Early(build.OpUConvert, f.m.Int(32), f.argument(i))
+	})
+}
+
+// loadArgument loads argument i of the kernel, or one of its fields.
+func (f *memory) loadArgument(i int, field ...int) isa.ID {
+	a, t, path := &f.arguments, f.arguments.list.Fields[i].Type, []isa.ID{f.m.Const(32, uint64(i))}
+	for _, n := range field {
+		t, path = t.Fields[n].Type, append(path, f.m.Const(32, uint64(n)))
+	}
+	base := a.base
+	if a.storage == isa.PhysicalStorage {
+		base = f.once("arguments", func() isa.ID {
+			at := f.c.Early(isa.OpAccessChain, f.m.Pointer(isa.PushConstant, a.pointer), base, f.m.Const(32, 0))
+			return f.c.Early(isa.OpLoad, a.pointer, at)
+		})
+	}
+	typ := f.layout(t, a.storage)
+	at := f.c.Early(isa.OpAccessChain, f.m.Pointer(a.storage, typ), append([]isa.ID{base}, path...)...)
+	return f.c.Early(isa.OpLoad, typ, slices.Concat([]uint32{at}, aligned(t, a.storage))...)
 }

@@ -26,9 +26,6 @@ const (
 // checked returns an index, extended to 64 bits unless integers are narrow, that selects one of n elements. A module that reports bounds reports an index out of range, and goes on with
 // index 0, as there is at least one element.
 func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
-	if f.narrow != nil {
-		return index
-	}
 	index = f.resized(index, v.Type, ir.Basic(ir.Int))
 	if !pos.IsValid() { // an index without a position comes from the pass in share.go, and is in range
 		return index
@@ -81,12 +78,20 @@ func (f *values) checkedIn(v *ir.Value, index isa.ID, n int64, pos token.Pos) is
 	return f.checked(v, index, f.number(ir.Basic(ir.Int), uint64(n)), pos)
 }
 
-// cell returns the index of an element of a matrix of n rows and m columns.
-func (f *values) cell(i, j, n, m isa.ID, pos token.Pos) isa.ID {
-	u64 := f.m.Int(64)
+// element returns the index of an element of a slice, which is reported if it is out of range.
+func (f *values) element(v *ir.Value, index isa.ID, of param, pos token.Pos) isa.ID {
 	if f.narrow != nil {
-		return f.c.Op(isa.OpIAdd, f.m.Int(32), f.c.Op(build.OpIMul, f.m.Int(32), i, f.lowArgument(m)), j)
+		return index
 	}
+	return f.checked(v, index, f.argument(of.rows), pos)
+}
+
+// cell returns the index of an element of a matrix.
+func (f *values) cell(i, j isa.ID, of param, pos token.Pos) isa.ID {
+	if f.narrow != nil {
+		return f.c.Op(isa.OpIAdd, f.m.Int(32), f.c.Op(build.OpIMul, f.m.Int(32), i, f.lowArgument(of.col)), j)
+	}
+	u64, n, m := f.m.Int(64), f.argument(of.rows), f.argument(of.col)
 	at := func(f *numbers, i, j, m isa.ID) isa.ID {
 		return f.c.Op(isa.OpIAdd, u64, f.c.Op(build.OpIMul, u64, i, m), j)
 	}
@@ -131,11 +136,7 @@ func (f *numbers) first(kind uint64) isa.ID {
 
 // word returns a word of the report, which is the kernel's last argument.
 func (f *numbers) word(i int) *place {
-	u32 := ir.Basic(ir.U32)
-	block := f.m.Pointer(isa.PhysicalStorage, f.elements(u32, f.coherent))
-	last := len(f.arguments.list.Fields) - 1
-	at := f.once("report", func() isa.ID { return f.c.Early(build.OpBitcast, block, f.argument(last)) })
-	return (&place{typ: u32, storage: isa.PhysicalStorage, base: at, list: true}).element(f.memory, f.m.Const(64, uint64(i)))
+	return f.buffer(ir.Basic(ir.U32), f.coherent, len(f.arguments.list.Fields)-1).element(f.memory, f.m.Const(32, uint64(i)))
 }
 
 // askRounds prints code that finds out whether the device still runs loops, and reports if it does not. The code runs a loop of two rounds. If the device has
@@ -147,7 +148,7 @@ func (f *function) askRounds() {
 		n := g.c.Op(isa.OpIAdd, g.m.Int(32), g.load(g.word(unused)), g.m.Const(32, 2))
 		sum := g.variable(u32)
 		g.store(sum, g.m.Const(32, 0))
-		g.rounds(g.resized(n, u32, ir.Basic(ir.U64)), func(isa.ID) {
+		g.rounds(n, func(isa.ID) {
 			three := g.c.Op(build.OpIMul, g.m.Int(32), g.load(sum), g.m.Const(32, 3))
 			g.store(sum, g.c.Op(isa.OpIAdd, g.m.Int(32), three, g.m.Const(32, 1)))
 		})

@@ -12,6 +12,9 @@ import (
 // address is the type of an argument that is an address.
 var address = &ir.Type{Kind: ir.Pointer}
 
+// halves is the type of an argument that is an integer of 64 bits, in modules without such integers: they read the low half only.
+var halves = &ir.Type{Kind: ir.Struct, Fields: []ir.Field{{Type: ir.Basic(ir.U32)}, {Type: ir.Basic(ir.U32)}}}
+
 // key returns a text that identifies the structure of a type: it is the same for two types that have the same values.
 func key(t *ir.Type) string {
 	switch t.Kind {
@@ -163,6 +166,8 @@ func hasFloat(t *ir.Type) bool {
 // layout returns the SPIR-V type of a type in a buffer or among the push constants, with Go's layout.
 func (e *emitter) layout(t *ir.Type, storage uint32) isa.ID {
 	switch {
+	case t.Kind == ir.Pointer && e.addressed[t] != 0:
+		return e.addressed[t]
 	case t.Kind == ir.Pointer: // a pointer to any type: spirv-val applies the rules for push constants to the target type, too
 		return e.m.Pointer(isa.PhysicalStorage, e.m.Int(32))
 	case t.Kind == ir.Bool || t.Integer():

@@ -34,14 +34,14 @@ func (f *values) compute(v *ir.Value) isa.ID {
 		return f.constant(v.Type, v.Const)
 	case op == ir.Argument:
 		p := f.frame.params[v.Param.Index]
-		if p.read != nil {
-			return p.read()
+		if p.first > 0 {
+			return f.argument(p.first - 1)
 		}
 		return p.value
 	case op == ir.Len || op == ir.Rows:
-		return f.frame.params[v.Param.Index].rows
+		return f.argument(f.frame.params[v.Param.Index].rows)
 	case op == ir.Cols:
-		return f.frame.params[v.Param.Index].col
+		return f.argument(f.frame.params[v.Param.Index].col)
 	case op >= ir.InGrid && op <= ir.AllBlocks:
 		return f.inGrid(op, v.Which[0], 64)
 	case op == ir.Load:
@@ -406,6 +406,7 @@ func (f *values) atomic(v *ir.Value) isa.ID {
 	if t.Float() {
 		bits = ir.Basic(map[int]ir.Kind{32: ir.U32, 64: ir.U64}[t.Bits()])
 		if p.storage == isa.PhysicalStorage {
+			f.m.Need(build.Int64) // which SwiftShader lacks, as it does the conversion of pointers
 			at = f.c.Op(build.OpBitcast, f.m.Pointer(p.storage, word), at)
 		}
 		if v.Of != "Exchange" && v.Of != "CompareExchange" {
@@ -504,10 +505,10 @@ func (f *values) at(p *ir.Place, indexes []isa.ID) *place {
 		switch {
 		case s.Col != nil:
 			m := f.frame.params[p.Param.Index]
-			at = at.element(f.memory, f.cell(indexes[0], indexes[1], m.rows, m.col, pos))
+			at = at.element(f.memory, f.cell(indexes[0], indexes[1], m, pos))
 			indexes = indexes[2:]
 		case s.Index != nil && at.list:
-			at = at.element(f.memory, f.checked(s.Index, indexes[0], f.frame.params[p.Param.Index].rows, pos))
+			at = at.element(f.memory, f.element(s.Index, indexes[0], f.frame.params[p.Param.Index], pos))
 			indexes = indexes[1:]
 		case s.Index != nil:
 			index := indexes[0]
