@@ -31,7 +31,7 @@ func (b *Buffer[T]) header() npy.Header {
 		kind = 'u'
 	}
 	big := binary.NativeEndian.Uint16([]byte{0, 1}) == 1
-	return npy.Header{Type: npy.Type{Kind: kind, Size: int(unsafe.Sizeof(zero))}, BigEndian: big, Shape: b.grid.shape}
+	return npy.Header{Type: npy.Type{Kind: kind, Size: int(unsafe.Sizeof(zero))}, BigEndian: big, Shape: b.state.grid.shape}
 }
 
 // Save writes all elements to one .npy file on a file system that all ranks share, and replaces a file of that name. All ranks call it,
@@ -43,21 +43,21 @@ func (b *Buffer[T]) Save(ctx context.Context, path string) error {
 	if err := b.begin(op); err != nil {
 		return err
 	}
-	defer b.done()
+	defer b.state.done()
 	head, err := b.header().Append(nil)
 	temporary := path + ".part"
 	var f *os.File
-	if err == nil && b.rank == 0 {
-		f, err = create(temporary, head, int64(len(head))+int64(b.grid.len())*int64(b.state.elem))
+	if err == nil && b.state.rank == 0 {
+		f, err = create(temporary, head, int64(len(head))+int64(b.state.grid.len())*int64(b.state.elem))
 	}
-	if err = agree(ctx, b.c, op, err); err != nil {
+	if err = agree(ctx, b.state.c, op, err); err != nil {
 		if f != nil {
 			_ = f.Close()
 			_ = os.Remove(temporary)
 		}
 		return err
 	}
-	if b.rank != 0 {
+	if b.state.rank != 0 {
 		f, err = os.OpenFile(temporary, os.O_WRONLY, 0)
 	}
 	if err == nil {
@@ -67,8 +67,8 @@ func (b *Buffer[T]) Save(ctx context.Context, path string) error {
 		}
 		err = errors.Join(err, f.Close())
 	}
-	err = agree(ctx, b.c, op, err)
-	if b.rank == 0 {
+	err = agree(ctx, b.state.c, op, err)
+	if b.state.rank == 0 {
 		if err == nil {
 			err = os.Rename(temporary, path)
 		}
@@ -78,10 +78,10 @@ func (b *Buffer[T]) Save(ctx context.Context, path string) error {
 			err = syncDirectory(path)
 		}
 	}
-	if b.c.Err() != nil {
+	if b.state.c.Err() != nil {
 		return err
 	}
-	return agree(ctx, b.c, op, err)
+	return agree(ctx, b.state.c, op, err)
 }
 
 // create makes a file of size bytes that begins with head.
@@ -110,12 +110,12 @@ func syncDirectory(path string) error {
 
 // write writes the owned elements to their places in a file, whose data begin at base.
 func (b *Buffer[T]) write(ctx context.Context, f *os.File, base int64) error {
-	if b.count == 0 {
+	if b.state.count == 0 {
 		return nil
 	}
 	return b.local.AccessRanges(ctx, coherence.Read, b.OwnedRanges(), func(s []T) error {
-		first := b.own[0].local
-		for _, r := range b.own {
+		first := b.state.own[0].local
+		for _, r := range b.state.own {
 			at := base + int64(r.global)*int64(b.state.elem)
 			if _, err := f.WriteAt(bytes(s[r.local-first:r.local-first+r.n]), at); err != nil {
 				return err
@@ -134,12 +134,12 @@ func (b *Buffer[T]) Load(ctx context.Context, path string) error {
 	if err := b.begin(op); err != nil {
 		return err
 	}
-	defer b.done()
+	defer b.state.done()
 	data, err := b.read(op, path)
-	if err = agree(ctx, b.c, op, err); err != nil {
+	if err = agree(ctx, b.state.c, op, err); err != nil {
 		return err
 	}
-	if b.count > 0 {
+	if b.state.count > 0 {
 		ranges := b.OwnedRanges()
 		err = b.local.AccessRanges(ctx, coherence.Overwrite, ranges, func(s []T) error {
 			for _, r := range ranges {
@@ -149,7 +149,7 @@ func (b *Buffer[T]) Load(ctx context.Context, path string) error {
 		})
 	}
 	b.Expire()
-	return agree(ctx, b.c, op, err)
+	return agree(ctx, b.state.c, op, err)
 }
 
 // read reads the owned elements in the order of the local numbering.
@@ -177,7 +177,7 @@ func (b *Buffer[T]) read(op, path string) (data []T, err error) {
 		return nil, err
 	}
 	elem := int64(b.state.elem)
-	for _, r := range b.own {
+	for _, r := range b.state.own {
 		h.Shape = []int{r.n}
 		part, err := npy.ReadData[T](io.NewSectionReader(f, base+int64(r.global)*elem, int64(r.n)*elem), h)
 		if err != nil {

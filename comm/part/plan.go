@@ -5,7 +5,8 @@ import (
 	"sort"
 )
 
-// parts is what one rank has of a layout.
+// parts is what one rank has of a layout. Its elements have two numberings: the local one, and that of slots, in which the owned elements
+// come first, and then the ghosts of one owner after those of another, by rank. Both keep the order of the local numbering.
 type parts struct {
 	grid   *grid
 	rank   int
@@ -14,7 +15,68 @@ type parts struct {
 	count  int   // owned elements
 	own    []run // the owned elements
 	ghosts []run
-	links  []*link // by rank
+	slots  []stretch // from slots to the local numbering
+	locals []stretch // from the local numbering to slots
+	links  []*link   // by rank
+}
+
+// stretch is consecutive elements of one numbering, from at on, that are consecutive in another one, from to on.
+type stretch struct{ at, to, n int }
+
+// add appends elements that follow those of a list.
+func add(list []stretch, to, n int) []stretch {
+	if len(list) == 0 {
+		return append(list, stretch{0, to, n})
+	}
+	if last := &list[len(list)-1]; last.to+last.n != to {
+		list = append(list, stretch{last.at + last.n, to, n})
+	} else {
+		last.n += n
+	}
+	return list
+}
+
+// pieces calls fn for each stretch of the elements from lo up to but not including hi.
+func pieces(list []stretch, lo, hi int, fn func(at, to, n int)) {
+	i := sort.Search(len(list), func(i int) bool { return list[i].at+list[i].n > lo })
+	for ; i < len(list) && list[i].at < hi; i++ {
+		s := list[i]
+		a, b := max(s.at, lo), min(s.at+s.n, hi)
+		fn(a, s.to+a-s.at, b-a)
+	}
+}
+
+// link is what a rank knows about one neighbour: which elements of the one the other has ghosts of, and what is exchanged of them.
+type link struct {
+	peer int
+	ends [2]end // out: elements owned here with ghosts there; in: ghosts here of elements owned there
+	most int    // the length of the longest message
+
+	head [2][]span // of the message that is written
+	// Of owned elements, in an exchange under way:
+	sent []span // what this rank sends
+	owed []span // what the neighbour requests, because it wrote to its ghosts of them
+	// Of ghosts:
+	received  []span // what the neighbour sends
+	requested []span // what this rank requests, because it wrote to these ghosts
+}
+
+// span is elements [lo, hi) of a link, in the order in which both ends number them: that of the ghosts in the receiver's local numbering.
+type span struct{ lo, hi int }
+
+// end is one rank's end of the elements of a link.
+type end struct {
+	slots  []stretch // from the link's numbering to slots
+	n      int
+	lo, hi int // all slots lie in [lo, hi)
+}
+
+func (e *end) add(slot, n int) {
+	if e.n == 0 {
+		e.lo = slot
+	}
+	e.slots = add(e.slots, slot, n)
+	e.n, e.lo, e.hi = e.n+n, min(e.lo, slot), max(e.hi, slot+n)
 }
 
 // divide finds the elements of a rank: those that it owns, its ghosts, and the owners of the ghosts.
@@ -24,17 +86,34 @@ func (g *grid) divide(rank int, h *Halo) parts {
 		switch k := len(p.own) - 1; {
 		case r.ghost:
 			p.ghosts = append(p.ghosts, r)
+			return
 		case k >= 0 && p.own[k].local+p.own[k].n == r.local && p.own[k].global+p.own[k].n == r.global:
 			p.own[k].n += r.n
-			p.count += r.n
 		default:
 			p.own = append(p.own, r)
-			p.count += r.n
 		}
+		p.count += r.n
+		p.slots = add(p.slots, r.local, r.n)
 	})
-	for _, r := range p.ghosts {
-		p.link(r.owner).in.add(r.local, r.n)
+	owned := len(p.slots)
+	ghosts := slices.Clone(p.ghosts)
+	slices.SortStableFunc(ghosts, func(a, b run) int { return a.owner - b.owner })
+	var list []stretch // apart, so that no stretch has both owned elements and ghosts
+	slot := p.count
+	for _, r := range ghosts {
+		list = add(list, r.local, r.n)
+		p.link(r.owner).ends[in].add(slot, r.n)
+		slot += r.n
 	}
+	p.slots = append(p.slots, list...)
+	for i := range p.slots {
+		if i >= owned {
+			p.slots[i].at += p.count
+		}
+		s := p.slots[i]
+		p.locals = append(p.locals, stretch{s.to, s.at, s.n})
+	}
+	slices.SortFunc(p.locals, func(a, b stretch) int { return a.at - b.at })
 	return p
 }
 
@@ -57,7 +136,8 @@ func (p *parts) owe(peer, global, n int) {
 		i := sort.Search(len(p.own), func(i int) bool { return p.own[i].global+p.own[i].n > global })
 		r := p.own[i]
 		k := min(n, r.global+r.n-global)
-		l.out.add(r.local+global-r.global, k)
+		local := r.local + global - r.global
+		pieces(p.locals, local, local+k, func(_, slot, n int) { l.ends[out].add(slot, n) })
 		global, n = global+k, n-k
 	}
 }
@@ -75,4 +155,27 @@ func (p *parts) link(peer int) *link {
 func (p *parts) globalOf(local int) int {
 	i := sort.Search(len(p.ghosts), func(i int) bool { return p.ghosts[i].local+p.ghosts[i].n > local })
 	return p.ghosts[i].global + local - p.ghosts[i].local
+}
+
+// without returns the elements of a that are not in b. Both ascend.
+func without(a, b []span) (list []span) {
+	if len(b) == 0 {
+		return a
+	}
+	i := 0
+	for _, r := range a {
+		for i < len(b) && b[i].hi <= r.lo {
+			i++
+		}
+		for k := i; k < len(b) && b[k].lo < r.hi; k++ {
+			if r.lo < b[k].lo {
+				list = append(list, span{r.lo, b[k].lo})
+			}
+			r.lo = max(r.lo, b[k].hi)
+		}
+		if r.lo < r.hi {
+			list = append(list, r)
+		}
+	}
+	return list
 }

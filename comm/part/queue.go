@@ -59,7 +59,6 @@ func Among(ctx context.Context, q *halyard.Queue, c *comm.Comm, shares ...float6
 		err = r.share(op, shares)
 	}
 	if r.c, err = join(ctx, c, op, err); err == nil {
-		r.mail, r.bytes = make([]mail, r.size), make([]traffic, r.size)
 		err = r.prepare(ctx)
 	}
 	if err != nil {

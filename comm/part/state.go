@@ -1,0 +1,240 @@
+package part
+
+import (
+	"errors"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/internal/comm/driver"
+	"github.com/go-halyard/halyard/internal/protocol"
+)
+
+// The places of a Buffer's map, which is of slots. An element that is owned here is current at the owner, and also at the ghosts if it was
+// sent since it was written. A ghost is current at both places, or at the owner alone (it is stale), or at the ghost alone (this rank has
+// written to it).
+const (
+	ghost protocol.Place = 0
+	owner protocol.Place = 1
+)
+
+// state is a [Buffer] without its type. It watches the local buffer.
+type state struct {
+	store
+	parts
+	mail
+	typ driver.Type
+
+	// These are guarded by the lock of the store.
+	quiet  bool // an exchange is under way
+	busy   bool // a collective call is under way
+	closed bool
+	failed error // of a call that had begun: later calls are refused, because messages may be left over, and ghosts that were not sent
+	runs   []span
+}
+
+// find appends the parts of [lo, hi) in the map whose places match, as spans that begin at lo.
+func (s *state) find(list []span, lo, hi int, match func(valid protocol.Set) bool) []span {
+	s.m.Runs(uint64(lo), uint64(hi), func(a, b uint64, valid protocol.Set) bool {
+		if match(valid) {
+			list = append(list, span{int(a) - lo, int(b) - lo})
+		}
+		return true
+	})
+	return list
+}
+
+func stale(valid protocol.Set) bool    { return !valid.Has(ghost) }
+func written(valid protocol.Set) bool  { return !valid.Has(owner) }
+func shared(valid protocol.Set) bool   { return valid.Has(owner) && valid.Has(ghost) }
+func unshared(valid protocol.Set) bool { return valid == protocol.Of(owner) }
+
+// at notes that slots from base on were read or written at a place.
+func (s *state) at(p protocol.Place, a protocol.Action, base int, list []span) {
+	for _, r := range list {
+		_ = s.m.Commit(a, p, uint64(base+r.lo), uint64(base+r.hi))
+	}
+}
+
+// Reads implements watch.Watcher. It refuses to read stale ghosts.
+func (s *state) Reads(lo, hi uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.m.ValidIn(uint64(s.count), uint64(s.size), ghost) {
+		return nil
+	}
+	list := s.stale(int(lo)/s.elem, (int(hi)+s.elem-1)/s.elem)
+	if len(list) == 0 {
+		return nil
+	}
+	return s.error(list)
+}
+
+// stale lists the stale ghosts in [lo, hi).
+func (s *state) stale(lo, hi int) (list []buffer.Range) {
+	pieces(s.locals, lo, hi, func(local, slot, n int) {
+		if slot < s.count {
+			return
+		}
+		s.runs = s.find(s.runs[:0], slot, slot+n, stale)
+		for _, r := range s.runs {
+			list = append(list, buffer.Range{Lo: local + r.lo, Hi: local + r.hi})
+		}
+	})
+	return union(list)
+}
+
+// error describes stale ghosts.
+func (s *state) error(list []buffer.Range) *staleError {
+	e := &staleError{Rank: s.rank, call: exchanging}
+	for _, r := range list { // split where the global numbering jumps
+		for lo := r.Lo; lo < r.Hi; {
+			hi, first := lo+1, s.globalOf(lo)
+			for hi < r.Hi && s.globalOf(hi) == first+hi-lo {
+				hi++
+			}
+			e.Local = append(e.Local, buffer.Range{Lo: lo, Hi: hi})
+			e.Global = append(e.Global, buffer.Range{Lo: first, Hi: first + hi - lo})
+			lo = hi
+		}
+	}
+	return e
+}
+
+// Writes implements watch.Watcher. It notes what was written, and expires the ghosts if owned elements were.
+func (s *state) Writes(from, to uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	owned := false
+	note := func(_, slot, n int) {
+		place := ghost
+		if slot < s.count {
+			place, owned = owner, true
+		}
+		_ = s.m.Commit(protocol.Overwrite, place, uint64(slot), uint64(slot+n))
+	}
+	lo, hi := int(from)/s.elem, (int(to)+s.elem-1)/s.elem
+	if hi-lo < s.size {
+		pieces(s.locals, lo, hi, note)
+	} else { // the same in two steps
+		note(0, 0, s.count)
+		note(0, s.count, s.size-s.count)
+	}
+	if owned && !s.quiet {
+		s.expire()
+	}
+}
+
+// expire makes all ghosts stale that hold elements of their owners. Ghosts that were written here stay as they are.
+func (s *state) expire() {
+	s.runs = s.find(s.runs[:0], s.count, s.size, shared)
+	for _, r := range s.runs {
+		s.m.Invalidate(ghost, uint64(s.count+r.lo), uint64(s.count+r.hi))
+	}
+}
+
+// decide determines what an exchange sends to the neighbours and requests of them, and notes both as done.
+func (s *state) decide() {
+	for _, l := range s.links {
+		l.sent, l.requested = s.unsent(l.sent[:0], &l.ends[out]), s.contributed(l)
+	}
+	s.runs = s.find(s.runs[:0], 0, s.count, stale)
+	s.at(ghost, protocol.Read, 0, s.runs)
+	for _, l := range s.links {
+		s.at(owner, protocol.Overwrite, l.ends[in].lo, l.requested)
+	}
+}
+
+// unsent appends the elements of an end that the neighbour does not have.
+func (s *state) unsent(list []span, e *end) []span {
+	all, some, _ := s.m.Summary(uint64(e.lo), uint64(e.hi))
+	switch {
+	case e.n == 0 || all.Has(ghost):
+		return list
+	case !some.Has(ghost):
+		return append(list, span{0, e.n})
+	}
+	for _, t := range e.slots {
+		s.runs = s.find(s.runs[:0], t.to, t.to+t.n, stale)
+		for _, r := range s.runs {
+			lo, hi := t.at+r.lo, t.at+r.hi
+			// A short gap is sent too, because another span in the head would not take fewer bytes.
+			if k := len(list) - 1; k >= 0 && (lo-list[k].hi)*s.elem <= spanSize {
+				list[k].hi = hi
+			} else {
+				list = append(list, span{lo, hi})
+			}
+		}
+	}
+	return list
+}
+
+// contributed returns the ghosts of a link that were written here, in the memory of what was requested before.
+func (s *state) contributed(l *link) []span {
+	return s.find(l.requested[:0], l.ends[in].lo, l.ends[in].hi, written)
+}
+
+// forget undoes decide: it notes that nothing of what was decided was sent. If nothing was, what was written to ghosts is not lost either.
+func (s *state) forget(nothing bool) {
+	for _, l := range s.links {
+		for _, r := range l.sent {
+			pieces(l.ends[out].slots, r.lo, r.hi, func(_, slot, n int) { s.m.Invalidate(ghost, uint64(slot), uint64(slot+n)) })
+		}
+		if nothing {
+			s.at(ghost, protocol.Overwrite, l.ends[in].lo, l.requested)
+		}
+	}
+}
+
+// arrived notes that ghosts of a link hold what their owner has.
+func (s *state) arrived(l *link, list []span) {
+	s.at(owner, protocol.Overwrite, l.ends[in].lo, list)
+	s.at(ghost, protocol.Read, l.ends[in].lo, list)
+}
+
+// confirm notes that the ghosts which were not sent have not changed at their owners.
+func (s *state) confirm() {
+	s.runs = s.find(s.runs[:0], s.count, s.size, unshared)
+	s.at(ghost, protocol.Read, s.count, s.runs)
+}
+
+// begin begins a collective call, unless another one is under way.
+func (s *state) begin(op string) error {
+	if s == nil {
+		return driver.Errorf(op, comm.ErrInvalidArgument, "nil buffer")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return driver.Errorf(op, comm.ErrClosed, "the buffer was closed")
+	case s.busy:
+		return driver.Errorf(op, comm.ErrInvalidArgument, "another collective call of the buffer is under way")
+	case s.failed != nil && op != "Close":
+		e := driver.Errorf(op, comm.ErrMismatch, "refused, because an earlier call on the buffer failed")
+		if of := (*comm.Error)(nil); errors.As(s.failed, &of) {
+			e.Kind = of.Kind
+		}
+		e.Err = s.failed
+		return e
+	}
+	s.busy, s.closed = true, op == "Close"
+	s.began, s.moved = false, Moved{}
+	return nil
+}
+
+// fail notes that the call under way has failed, and gives up its messages. It reports whether something was sent or received.
+func (s *state) fail(err error) bool {
+	s.abandon()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.began && s.failed == nil {
+		s.failed = err
+	}
+	return s.began
+}
+
+func (s *state) done() {
+	s.mu.Lock()
+	s.busy, s.quiet, s.closed = false, false, false
+	s.mu.Unlock()
+}
