@@ -2,37 +2,18 @@ package part
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/npy"
 )
-
-// header returns the header of a file with all elements.
-func (b *Buffer[T]) header() npy.Header {
-	var zero T
-	t := driver.TypeFor[T]()
-	kind := byte('i')
-	switch {
-	case t >= driver.Complex64:
-		kind = 'c'
-	case t >= driver.Float32:
-		kind = 'f'
-	case t >= driver.Uint8:
-		kind = 'u'
-	}
-	big := binary.NativeEndian.Uint16([]byte{0, 1}) == 1
-	return npy.Header{Type: npy.Type{Kind: kind, Size: int(unsafe.Sizeof(zero))}, BigEndian: big, Shape: b.state.grid.shape}
-}
 
 // Save writes all elements to one .npy file on a file system that all ranks share, and replaces a file of that name. All ranks call it,
 // with the same path, and it waits for them until ctx ends. Each rank writes its part to path with ".part" appended, and makes sure that it
@@ -44,7 +25,11 @@ func (b *Buffer[T]) Save(ctx context.Context, path string) error {
 		return err
 	}
 	defer b.state.done()
-	head, err := b.header().Append(nil)
+	h, err := npy.NewHeader[T](false, b.state.grid.shape)
+	var head []byte
+	if err == nil {
+		head, err = h.Append(nil)
+	}
 	temporary := path + ".part"
 	var f *os.File
 	if err == nil && b.state.rank == 0 {
@@ -163,7 +148,10 @@ func (b *Buffer[T]) read(op, path string) (data []T, err error) {
 	if err != nil {
 		return nil, err
 	}
-	want := b.header()
+	want, err := npy.NewHeader[T](false, b.state.grid.shape)
+	if err != nil {
+		return nil, err
+	}
 	if h.Type != want.Type || !slices.Equal(h.Shape, want.Shape) || h.Fortran && len(h.Shape) > 1 {
 		order := ""
 		if h.Fortran {

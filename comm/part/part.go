@@ -10,8 +10,10 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/internal/comm/driver"
+	launches "github.com/go-halyard/halyard/internal/parts"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/watch"
 )
@@ -55,9 +57,6 @@ func New[T buffer.Number](ctx context.Context, c *comm.Comm, layout Layout, halo
 		}
 		return nil, err
 	}
-	if b.local != nil {
-		watch.Attach(b.local, b.state)
-	}
 	return b, nil
 }
 
@@ -99,10 +98,14 @@ func (b *Buffer[T]) allocate(op string, p parts) (err error) {
 	if p.size == 0 {
 		return nil
 	}
-	if b.local, err = buffer.New[T](p.size); err == nil {
-		s.all, err = buffer.Reinterpret[byte](b.local)
+	if b.local, err = buffer.New[T](p.size); err != nil {
+		return err
 	}
-	if err == nil && len(p.own) == 1 {
+	launches.Watched(b.local.Want(coherence.Read), func(all *buffer.Buffer[byte], _ uint64) watch.Watcher {
+		s.all = all
+		return s
+	})
+	if len(p.own) == 1 {
 		b.owned, err = b.local.Slice(p.own[0].local, p.own[0].local+p.own[0].n)
 	}
 	return err

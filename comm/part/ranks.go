@@ -9,7 +9,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 	launches "github.com/go-halyard/halyard/internal/parts"
@@ -21,11 +20,9 @@ import (
 // which ranks the bytes are current. All ranks see the same launches, so all maps change alike, and each rank knows which messages the
 // others expect.
 type ranks struct {
-	rank, size int
-	bounds     []float64       // shares added up, for each rank and the end
-	on         launches.Target // of this rank's queue
-	attach     func(all *buffer.Buffer[byte], elem uint64) watch.Watcher
-	turn       chan struct{}
+	launches.Ranks
+	attach func(all *buffer.Buffer[byte], elem uint64) watch.Watcher
+	turn   chan struct{}
 
 	// These belong to whom turn belongs to.
 	mail                        // its boxes are of all ranks
@@ -62,18 +59,7 @@ const (
 	parting        // the rank makes no more launches
 )
 
-// Ranks implements launches.Ranks, as the methods that follow.
-func (r *ranks) Ranks() (rank, size int) { return r.rank, r.size }
-
-func (r *ranks) On() launches.Target { return r.on }
-
-func (r *ranks) Device() *hal.Device { return r.on.Device() }
-
-func (r *ranks) Begins(rank, n int) int {
-	// the conversion forbids to fuse, which would differ between machines
-	return int(float64(r.bounds[rank]/r.bounds[r.size]*float64(n)) + 0.5)
-}
-
+// Enter implements launches.Exchanger, as Leave and Exchange do.
 func (r *ranks) Enter(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
@@ -136,7 +122,7 @@ func (c *copies) everywhere(lo, hi uint64) {
 		return
 	}
 	_ = c.m.Commit(protocol.Overwrite, 0, lo, hi)
-	for p := 1; p < c.r.size; p++ {
+	for p := 1; p < c.r.Size; p++ {
 		_ = c.m.Apply(protocol.Transfer{Move: protocol.Move{From: 0, To: protocol.Place(p)}, Lo: lo, Hi: hi})
 	}
 }
@@ -151,12 +137,12 @@ func (c *copies) hold(held bool) {
 func (c *copies) Reads(lo, hi uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.m.ValidIn(lo, hi, protocol.Place(c.r.rank)) {
+	if c.m.ValidIn(lo, hi, protocol.Place(c.r.Rank)) {
 		return nil
 	}
-	e := &staleError{Rank: c.r.rank, call: "Gather or Allgather"}
+	e := &staleError{Rank: c.r.Rank, call: "Gather or Allgather"}
 	c.m.Runs(lo, hi, func(lo, hi uint64, valid protocol.Set) bool {
-		if !valid.Has(protocol.Place(c.r.rank)) {
+		if !valid.Has(protocol.Place(c.r.Rank)) {
 			e.Local = append(e.Local, buffer.Range{Lo: int(lo) / c.elem, Hi: (int(hi) + c.elem - 1) / c.elem})
 		}
 		return true
@@ -176,13 +162,12 @@ func (c *copies) Writes(lo, hi uint64) {
 	}
 }
 
-// Exchange implements launches.Ranks.
-func (r *ranks) Exchange(ctx context.Context, what uint64, uses []launches.Use) error {
+func (r *ranks) Exchange(ctx context.Context, what []uint64, uses []launches.Use) error {
 	return r.exchange(ctx, "launch", what, uses)
 }
 
-func (r *ranks) exchange(ctx context.Context, op string, what uint64, uses []launches.Use) error {
-	r.now = r.note(what)
+func (r *ranks) exchange(ctx context.Context, op string, what []uint64, uses []launches.Use) error {
+	r.now = r.note(what...)
 	r.held = r.held[:0]
 	r.clear()
 	for i := range uses {
@@ -203,7 +188,7 @@ func (r *ranks) exchange(ctx context.Context, op string, what uint64, uses []lau
 	if err := r.swap(ctx, op, carries); err != nil {
 		for _, v := range r.moves[in] { // they may not have arrived
 			v.of.mu.Lock()
-			v.of.m.Invalidate(protocol.Place(r.rank), uint64(v.lo), uint64(v.hi))
+			v.of.m.Invalidate(protocol.Place(r.Rank), uint64(v.lo), uint64(v.hi))
 			v.of.mu.Unlock()
 		}
 		return err
@@ -220,7 +205,7 @@ func (c *copies) plan(uses []launches.Use) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.plan = r.plan[:0]
-	for p := range r.size {
+	for p := range r.Size {
 		r.reads = r.reads[:0]
 		for i := range uses {
 			if r.held[i].copies == c {
@@ -234,7 +219,7 @@ func (c *copies) plan(uses []launches.Use) {
 	}
 	for _, t := range r.plan {
 		_ = c.m.Apply(t)
-		switch r.rank {
+		switch r.Rank {
 		case int(t.From):
 			r.carry(out, int(t.To), &c.store, int(t.Lo), int(t.Hi))
 		case int(t.To):
@@ -245,9 +230,9 @@ func (c *copies) plan(uses []launches.Use) {
 
 // reads appends what a part has to have before it runs, in bytes: what it reads, and what it may leave as it is.
 func (h *held) reads(list []buffer.Range, t *launches.Touch) []buffer.Range {
-	spans := [2][2]int{t.Read, t.Write}
+	spans := [2]buffer.Range{t.Read, t.Write}
 	if t.Whole {
-		spans[1] = [2]int{}
+		spans[1] = buffer.Range{}
 	}
 	for _, s := range spans {
 		if lo, hi := h.bytes(s); lo < hi {
@@ -258,9 +243,9 @@ func (h *held) reads(list []buffer.Range, t *launches.Touch) []buffer.Range {
 }
 
 // bytes returns where elements of the use lie in the buffer.
-func (h *held) bytes(span [2]int) (lo, hi uint64) {
+func (h *held) bytes(span buffer.Range) (lo, hi uint64) {
 	n := int((h.hi - h.lo) / h.size)
-	return h.lo + uint64(min(span[0], n))*h.size, h.lo + uint64(min(span[1], n))*h.size
+	return h.lo + uint64(min(span.Lo, n))*h.size, h.lo + uint64(min(span.Hi, n))*h.size
 }
 
 // distance makes ranks receive from the nearest rank.
@@ -281,7 +266,7 @@ func (h *held) written(u *launches.Use) {
 func (r *ranks) swap(ctx context.Context, op string, says int) error {
 	for i := range r.boxes {
 		for dir := range r.boxes[i].letters {
-			if l := &r.boxes[i].letters[dir]; l.elements > 0 || says == parting && i != r.rank {
+			if l := &r.boxes[i].letters[dir]; l.elements > 0 || says == parting && i != r.Rank {
 				l.size = headSize + l.elements
 			}
 		}
@@ -323,7 +308,7 @@ func (r *ranks) part(ctx context.Context) error {
 
 // prepare makes the boxes and the notice.
 func (r *ranks) prepare(ctx context.Context) (err error) {
-	for p := range r.size {
+	for p := range r.Size {
 		r.boxes = append(r.boxes, box{peer: p})
 	}
 	if r.notice, err = comm.NewBuffer[byte](r.c, headSize); err != nil {
@@ -340,8 +325,8 @@ func (r *ranks) fail(err error) {
 	r.failed = err
 	over, cancel := context.WithCancel(context.Background())
 	var told []*comm.Request
-	for p := range r.size {
-		if p == r.rank {
+	for p := range r.Size {
+		if p == r.Rank {
 			continue
 		}
 		if q, err := comm.Isend(over, r.c, r.notice, p, 0); err == nil {

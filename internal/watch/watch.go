@@ -1,5 +1,5 @@
-// Package watch lets packages of this module learn what accesses of a buffer read and write. Package comm/part stands on it. No program
-// needs it, so package buffer does not export it.
+// Package watch lets packages of this module learn what accesses of a buffer read and write. Package comm/part attaches one by
+// parts.Watched. No program needs it, so package buffer does not export it.
 package watch
 
 // Watcher is called for accesses of one buffer. Ranges are in bytes. Its methods are called with the buffer locked, so they must not use
@@ -12,7 +12,3 @@ type Watcher interface {
 	// until that access has ended.
 	Writes(lo, hi uint64)
 }
-
-// Attach makes w the watcher of a *buffer.Buffer and of its slices. Call it before the buffer is used. Package buffer sets this variable
-// when it is initialised, and nothing changes it later.
-var Attach func(buffer any, w Watcher)
