@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"reflect"
-	"slices"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
@@ -33,7 +32,8 @@ const (
 )
 
 // Exchange makes all ghosts current, and returns what this rank sent. All ranks call it, and it waits for the neighbours until ctx ends.
-// What was written to ghosts since the last Accumulate is lost.
+// What was written to ghosts since the last Accumulate is lost. Such ghosts are stale afterwards unless their owner has written them, too,
+// and the next Exchange makes them current.
 //
 // An error before anything was sent changes nothing. After any other one the ghosts that had not arrived are stale, and b refuses all
 // further calls that are collective except Close, because the ranks may no longer agree on which messages belong together.
@@ -70,13 +70,14 @@ func (x *Exchanging[T]) begin(ctx context.Context, b *Buffer[T]) error {
 	s.mu.Unlock()
 	s.clear()
 	for i, l := range s.links {
-		s.expect(i)
-		s.write(i, [2][]span{l.sent, l.requested}, out, l.sent)
+		s.write(i, out, l.sent, l.requested)
 	}
 	if err := s.send(ctx, exchanging, elements); err != nil {
-		began := s.fail(err)
+		s.fail(err)
 		s.mu.Lock()
-		s.forget(!began)
+		for _, l := range s.links {
+			s.unsend(l, l.sent)
+		}
 		s.mu.Unlock()
 		s.done()
 		return err
@@ -96,7 +97,6 @@ func (x *Exchanging[T]) End(ctx context.Context) (Moved, error) {
 	err := b.state.end(ctx)
 	if err != nil {
 		b.state.fail(err)
-		b.Expire() // what did not arrive may have changed
 	}
 	return b.state.moved, err
 }
@@ -106,36 +106,17 @@ func (s *state) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What was requested, and was not sent as written, follows in a second message.
-	s.clear()
-	for i, l := range s.links {
-		s.mu.Lock()
-		s.arrived(l, l.received)
-		s.mu.Unlock()
-		if l.requested = without(l.requested, l.received); len(l.requested) > 0 {
-			s.expect(i)
-		}
-		if answered := without(l.owed, l.sent); len(answered) > 0 {
-			s.write(i, [2][]span{answered}, out, answered)
-		}
-	}
-	if err = s.send(ctx, exchanging, answer); err == nil {
-		err = s.receive(ctx, exchanging, answer, coherence.Overwrite, in, take)
-	}
-	if err != nil {
-		return err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, l := range s.links {
-		if s.boxes[i].letters[in].size > 0 {
-			if !slices.Equal(l.received, l.requested) {
-				return mismatch(exchanging, l.peer, "the answer of an exchange is not what was requested")
-			}
-			s.arrived(l, l.received)
-		}
+	for _, l := range s.links {
+		base := l.ends[in].lo
+		s.at(owner, protocol.Overwrite, base, l.received)
+		s.at(ghost, protocol.Read, base, l.received)
+		s.unsend(l, l.owed)
 	}
-	s.confirm() // what was not sent has not changed
+	s.runs = s.find(s.runs[:0], s.count, s.size, unshared)
+	s.at(ghost, protocol.Read, s.count, s.runs) // what was not sent has not changed
+	s.lose()
 	return nil
 }
 
@@ -155,11 +136,10 @@ func (b *Buffer[T]) Accumulate(ctx context.Context, op comm.Op) (Moved, error) {
 	if !op.Takes(s.typ) {
 		return Moved{}, driver.Errorf(accumulating, comm.ErrInvalidArgument, "%v is not defined for %v", op, reflect.TypeFor[T]())
 	}
-	err, began := s.accumulate(ctx, op), true
+	err := s.accumulate(ctx, op)
 	if err != nil {
-		began = s.fail(err)
-	}
-	if began {
+		s.fail(err)
+	} else {
 		b.Expire() // other owners' elements have changed too
 	}
 	return s.moved, err
@@ -169,18 +149,15 @@ func (s *state) accumulate(ctx context.Context, op comm.Op) error {
 	s.clear()
 	for i, l := range s.links {
 		s.mu.Lock()
-		l.requested = s.contributed(l)
+		l.sent = s.contributed(l, l.sent)
 		s.mu.Unlock()
-		s.expect(i)
-		s.write(i, [2][]span{l.requested}, in, l.requested)
+		s.write(i, in, l.sent, l.requested[:0])
 	}
 	if err := s.send(ctx, accumulating, contributions); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	for _, l := range s.links {
-		s.at(owner, protocol.Overwrite, l.ends[in].lo, l.requested)
-	}
+	s.lose()
 	s.mu.Unlock()
 	return s.receive(ctx, accumulating, contributions, coherence.ReadWrite, out,
 		func(message, to []byte) { driver.Combine(to, message, s.typ, op) })
@@ -194,8 +171,8 @@ func (s *state) reserve(op string) error {
 	for i, l := range s.links {
 		s.boxes = append(s.boxes, box{peer: l.peer})
 		o, n := l.ends[out].n, l.ends[in].n
-		l.most = headSize + spanSize*((o+1)/2+(n+1)/2) + s.elem*max(o, n)
-		s.boxes[i].letters[out].size, s.boxes[i].letters[in].size = l.most, l.most
+		most := headSize + spanSize*((o+1)/2+(n+1)/2) + s.elem*max(o, n)
+		s.boxes[i].letters[out].size, s.boxes[i].letters[in].size = most, most
 	}
 	if err := s.room(op, out); err != nil {
 		return err
@@ -203,16 +180,12 @@ func (s *state) reserve(op string) error {
 	return s.room(op, in)
 }
 
-// expect notes that a message comes from a neighbour.
-func (s *state) expect(i int) { s.boxes[i].letters[in].size = s.links[i].most }
-
-// write puts the elements of some spans into the message to a neighbour. They are of its link's end in the direction dir, and the spans in
-// the head say which they are.
-func (s *state) write(i int, head [2][]span, dir int, list []span) {
-	s.links[i].head = head
-	s.spread(out, i, dir, list)
-	letter := &s.boxes[i].letters[out]
-	letter.size = headSize + spanSize*(len(head[0])+len(head[1])) + letter.elements
+// write makes the message to a neighbour: with elements of its link's end in the direction dir, and a request.
+func (s *state) write(i, dir int, sent, requested []span) {
+	l, letter := s.links[i], &s.boxes[i].letters[out]
+	l.sent, l.requested = sent, requested
+	s.spread(out, i, dir, sent)
+	letter.size = headSize + spanSize*(len(sent)+len(requested)) + letter.elements
 }
 
 // spread puts the elements of some spans of an end into the message to a neighbour, or takes them from its message.
@@ -227,9 +200,9 @@ func (s *state) spread(message, i, dir int, list []span) {
 // send posts the messages, which are all of one kind.
 func (s *state) send(ctx context.Context, op string, kind uint64) error {
 	return s.post(ctx, op, func(i int, to []byte) []byte {
-		head := s.links[i].head
-		to = putHead(to, kind, len(head[0]), len(head[1]))
-		for _, list := range head {
+		l := s.links[i]
+		to = putHead(to, kind, len(l.sent), len(l.requested))
+		for _, list := range [...][]span{l.sent, l.requested} {
 			for _, r := range list {
 				binary.NativeEndian.PutUint32(to, uint32(r.lo))
 				binary.NativeEndian.PutUint32(to[4:], uint32(r.hi))

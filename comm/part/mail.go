@@ -18,8 +18,8 @@ import (
 // mail is the messages of one rank in one exchange: at most one to each of some ranks, and at most one from each. A [Buffer] and a [Queue]
 // find out in their own ways which elements go where. Then both exchange them by these calls:
 //
-//	clear   there are no messages yet
-//	carry   a message has these elements: they are sent, or stored when it has come
+//	clear   the messages have no elements yet
+//	carry   a message has these elements: they are sent, or stored when it has come (the caller sets the size of the message)
 //	post    begins to receive, makes the messages, and begins to send them
 //	wait    waits until all have been sent and received
 //	open    reads the heads of the messages that came, and stores their elements
@@ -99,8 +99,7 @@ func (m *mail) clear() {
 	for dir := range m.moves {
 		m.moves[dir] = m.moves[dir][:0]
 		for i := range m.boxes {
-			l := &m.boxes[i].letters[dir]
-			l.size, l.elements = 0, 0
+			m.boxes[i].letters[dir].elements = 0
 		}
 	}
 }
@@ -154,17 +153,8 @@ func (m *mail) post(ctx context.Context, op string, write func(i int, to []byte)
 	if err := errors.Join(m.room(op, out), m.room(op, in)); err != nil {
 		return err
 	}
-	for i := range m.boxes {
-		if l := &m.boxes[i].letters[in]; l.size > 0 {
-			r, err := comm.Irecv(ctx, m.c, l.part, m.boxes[i].peer, 0)
-			if err != nil {
-				return err
-			}
-			l.Request, l.under, m.began = *r, true, true
-		}
-	}
-	if m.memory[out] == nil {
-		return nil
+	if err := m.start(ctx, in); err != nil || m.memory[out] == nil {
+		return err
 	}
 	err := m.memory[out].Overwrite(ctx, func(all []byte) error {
 		for i := range m.boxes {
@@ -177,18 +167,28 @@ func (m *mail) post(ctx context.Context, op string, write func(i int, to []byte)
 	if err != nil {
 		return err
 	}
+	return m.start(ctx, out)
+}
+
+// start begins to send or to receive.
+func (m *mail) start(ctx context.Context, dir int) (err error) {
 	for i := range m.boxes {
 		b := &m.boxes[i]
-		l := &b.letters[out]
+		l := &b.letters[dir]
 		if l.size == 0 {
 			continue
 		}
-		r, err := comm.Isend(ctx, m.c, l.part, b.peer, 0)
+		var r *comm.Request
+		if dir == in {
+			r, err = comm.Irecv(ctx, m.c, l.part, b.peer, 0)
+		} else {
+			r, err = comm.Isend(ctx, m.c, l.part, b.peer, 0)
+		}
 		if err != nil {
 			return err
 		}
 		l.Request, l.under, m.began = *r, true, true
-		if b.peer != m.c.Rank() {
+		if dir == out && b.peer != m.c.Rank() {
 			m.moved.Messages++
 			m.moved.Bytes += uint64(l.elements)
 		}
@@ -269,13 +269,7 @@ func (m *mail) open(ctx context.Context, op string, mode coherence.Mode, read fu
 func (m *mail) abandon() {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	for i := range m.boxes {
-		for dir := range m.boxes[i].letters {
-			if l := &m.boxes[i].letters[dir]; l.under {
-				l.under = false
-				_, _ = l.Wait(over)
-			}
-		}
+	for m.wait(over) != nil { // after an error it waits for one less
 	}
 }
 

@@ -136,53 +136,51 @@ func (s *state) connect(ctx context.Context, op string, of any, h *Halo) error {
 
 // request gives the owners the list of their elements that this rank has ghosts of: pairs of a global index and a length. First each rank
 // gives each other one the length of the list.
-func (s *state) request(ctx context.Context) (err error) {
+func (s *state) request(ctx context.Context) error {
 	size := s.c.Size()
-	lists, lengths, theirs := make([][]int64, size), make([]int64, size), make([]int64, size)
+	lists, lengths, counts := make([][]int64, size), make([][]int64, size), make([]int, size)
 	for _, r := range s.ghosts {
 		lists[r.owner] = append(lists[r.owner], int64(r.global), int64(r.n))
 	}
-	var sends, recvs [2][]int // the numbers of lengths, and of elements of lists
 	for i, list := range lists {
-		lengths[i] = int64(len(list))
-		sends[0], recvs[0], sends[1] = append(sends[0], 1), append(recvs[0], 1), append(sends[1], len(list))
+		lengths[i], counts[i] = []int64{int64(len(list))}, 1
 	}
-	if err := alltoall(ctx, s.c, lengths, sends[0], theirs, recvs[0]); err != nil {
+	theirs, err := alltoall(ctx, s.c, lengths, counts)
+	if err != nil {
 		return err
 	}
-	total := 0
-	for _, n := range theirs {
-		recvs[1], total = append(recvs[1], int(n)), total+int(n)
+	for i, n := range theirs {
+		counts[i] = int(n)
 	}
-	needs := make([]int64, total)
-	if err := alltoall(ctx, s.c, slices.Concat(lists...), sends[1], needs, recvs[1]); err != nil {
-		return err
-	}
-	for peer, n := range recvs[1] {
-		for ; n > 0; n -= 2 {
+	needs, err := alltoall(ctx, s.c, lists, counts)
+	for peer, n := range counts {
+		for ; n > 0 && err == nil; n -= 2 {
 			s.owe(peer, int(needs[0]), int(needs[1]))
 			needs = needs[2:]
 		}
 	}
-	return nil
+	return err
 }
 
-// alltoall is comm.Alltoallv for slices.
-func alltoall(ctx context.Context, c *comm.Comm, send []int64, sends []int, recv []int64, recvs []int) error {
-	from, err := buffer.From(send)
+// alltoall sends a list to each rank, and returns those of all ranks, which have these lengths.
+func alltoall(ctx context.Context, c *comm.Comm, lists [][]int64, lengths []int) ([]int64, error) {
+	var sends []int
+	n := 0
+	for i, list := range lists {
+		sends, n = append(sends, len(list)), n+lengths[i]
+	}
+	from, err := buffer.From(slices.Concat(lists...))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer from.Close()
-	to, err := buffer.From(recv)
+	to, err := buffer.New[int64](n)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer to.Close()
-	if err := comm.Alltoallv(ctx, c, from, sends, to, recvs); err != nil {
-		return err
-	}
-	return to.CopyOut(ctx, recv)
+	got := make([]int64, n)
+	return got, errors.Join(comm.Alltoallv(ctx, c, from, sends, to, lengths), to.CopyOut(ctx, got))
 }
 
 // Shape is the extents of the whole grid, one for each dimension of the layout.
@@ -208,18 +206,6 @@ func (b *Buffer[T]) OwnedRanges() []buffer.Range {
 		list = append(list, buffer.Range{Lo: r.local, Hi: r.local + r.n})
 	}
 	return union(list)
-}
-
-// Range is the owned elements in the global numbering for a layout of one dimension. For others see [Buffer.Box].
-func (b *Buffer[T]) Range() (lo, hi int) {
-	if len(b.state.grid.shape) > 1 {
-		if b.state.count == 0 {
-			return 0, 0
-		}
-		last := b.state.own[len(b.state.own)-1]
-		return b.state.own[0].global, last.global + last.n
-	}
-	return b.state.grid.cut(0, b.state.rank), b.state.grid.cut(0, b.state.rank+1)
 }
 
 // Box is where the owned box begins and ends in each dimension of the whole grid.

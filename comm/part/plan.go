@@ -50,15 +50,11 @@ func pieces(list []stretch, lo, hi int, fn func(at, to, n int)) {
 type link struct {
 	peer int
 	ends [2]end // out: elements owned here with ghosts there; in: ghosts here of elements owned there
-	most int    // the length of the longest message
 
-	head [2][]span // of the message that is written
-	// Of owned elements, in an exchange under way:
-	sent []span // what this rank sends
-	owed []span // what the neighbour requests, because it wrote to its ghosts of them
-	// Of ghosts:
-	received  []span // what the neighbour sends
-	requested []span // what this rank requests, because it wrote to these ghosts
+	// The two lists in the heads of messages: the elements that the message has, and, of an exchange, those of the other end that the sender
+	// has written to as ghosts. The next exchange brings these, if this one does not.
+	sent, requested []span
+	received, owed  []span
 }
 
 // span is elements [lo, hi) of a link, in the order in which both ends number them: that of the ghosts in the receiver's local numbering.
@@ -155,27 +151,4 @@ func (p *parts) link(peer int) *link {
 func (p *parts) globalOf(local int) int {
 	i := sort.Search(len(p.ghosts), func(i int) bool { return p.ghosts[i].local+p.ghosts[i].n > local })
 	return p.ghosts[i].global + local - p.ghosts[i].local
-}
-
-// without returns the elements of a that are not in b. Both ascend.
-func without(a, b []span) (list []span) {
-	if len(b) == 0 {
-		return a
-	}
-	i := 0
-	for _, r := range a {
-		for i < len(b) && b[i].hi <= r.lo {
-			i++
-		}
-		for k := i; k < len(b) && b[k].lo < r.hi; k++ {
-			if r.lo < b[k].lo {
-				list = append(list, span{r.lo, b[k].lo})
-			}
-			r.lo = max(r.lo, b[k].hi)
-		}
-		if r.lo < r.hi {
-			list = append(list, r)
-		}
-	}
-	return list
 }

@@ -266,7 +266,8 @@ func (h *held) written(u *launches.Use) {
 func (r *ranks) swap(ctx context.Context, op string, says int) error {
 	for i := range r.boxes {
 		for dir := range r.boxes[i].letters {
-			if l := &r.boxes[i].letters[dir]; l.elements > 0 || says == parting && i != r.Rank {
+			l := &r.boxes[i].letters[dir]
+			if l.size = 0; l.elements > 0 || says == parting && i != r.Rank {
 				l.size = headSize + l.elements
 			}
 		}

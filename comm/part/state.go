@@ -132,16 +132,13 @@ func (s *state) expire() {
 	}
 }
 
-// decide determines what an exchange sends to the neighbours and requests of them, and notes both as done.
+// decide determines what an exchange sends to the neighbours, notes it as sent, and determines what it requests of them.
 func (s *state) decide() {
 	for _, l := range s.links {
-		l.sent, l.requested = s.unsent(l.sent[:0], &l.ends[out]), s.contributed(l)
+		l.sent, l.requested = s.unsent(l.sent[:0], &l.ends[out]), s.contributed(l, l.requested)
 	}
 	s.runs = s.find(s.runs[:0], 0, s.count, stale)
 	s.at(ghost, protocol.Read, 0, s.runs)
-	for _, l := range s.links {
-		s.at(owner, protocol.Overwrite, l.ends[in].lo, l.requested)
-	}
 }
 
 // unsent appends the elements of an end that the neighbour does not have.
@@ -168,33 +165,22 @@ func (s *state) unsent(list []span, e *end) []span {
 	return list
 }
 
-// contributed returns the ghosts of a link that were written here, in the memory of what was requested before.
-func (s *state) contributed(l *link) []span {
-	return s.find(l.requested[:0], l.ends[in].lo, l.ends[in].hi, written)
+// contributed returns the ghosts of a link that were written here, in the memory of a list.
+func (s *state) contributed(l *link, list []span) []span {
+	return s.find(list[:0], l.ends[in].lo, l.ends[in].hi, written)
 }
 
-// forget undoes decide: it notes that nothing of what was decided was sent. If nothing was, what was written to ghosts is not lost either.
-func (s *state) forget(nothing bool) {
-	for _, l := range s.links {
-		for _, r := range l.sent {
-			pieces(l.ends[out].slots, r.lo, r.hi, func(_, slot, n int) { s.m.Invalidate(ghost, uint64(slot), uint64(slot+n)) })
-		}
-		if nothing {
-			s.at(ghost, protocol.Overwrite, l.ends[in].lo, l.requested)
-		}
+// lose makes ghosts that were written here stale.
+func (s *state) lose() {
+	s.runs = s.find(s.runs[:0], s.count, s.size, written)
+	s.at(owner, protocol.Overwrite, s.count, s.runs)
+}
+
+// unsend makes the next exchange send owned elements of a link.
+func (s *state) unsend(l *link, list []span) {
+	for _, r := range list {
+		pieces(l.ends[out].slots, r.lo, r.hi, func(_, slot, n int) { s.m.Invalidate(ghost, uint64(slot), uint64(slot+n)) })
 	}
-}
-
-// arrived notes that ghosts of a link hold what their owner has.
-func (s *state) arrived(l *link, list []span) {
-	s.at(owner, protocol.Overwrite, l.ends[in].lo, list)
-	s.at(ghost, protocol.Read, l.ends[in].lo, list)
-}
-
-// confirm notes that the ghosts which were not sent have not changed at their owners.
-func (s *state) confirm() {
-	s.runs = s.find(s.runs[:0], s.count, s.size, unshared)
-	s.at(ghost, protocol.Read, s.count, s.runs)
 }
 
 // begin begins a collective call, unless another one is under way.
@@ -222,13 +208,16 @@ func (s *state) begin(op string) error {
 	return nil
 }
 
-// fail notes that the call under way has failed, and gives up its messages. It reports whether something was sent or received.
+// fail notes that the call under way has failed, and gives up its messages. It reports whether something was sent or received; then ghosts
+// are stale.
 func (s *state) fail(err error) bool {
 	s.abandon()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.began && s.failed == nil {
 		s.failed = err
+		s.lose()
+		s.expire() // what did not arrive may have changed
 	}
 	return s.began
 }
