@@ -7,17 +7,20 @@ type StaleError = staleError
 // at to find those.
 func Stretches(l Layout, h Halo, rank, ranks int) (neighbours, kept, seen int, err error) {
 	g, err := l.on("Stretches", ranks)
+	if err == nil {
+		err = g.surround("Test", &h, rank)
+	}
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	count := func(run) { seen++ }
-	h.runs(g, rank, count)
-	for _, peer := range g.readers(rank, &h) {
+	g.runs(rank, h.Needs, count)
+	for _, peer := range g.readers(rank) {
 		seen++
-		g.walk(peer, rank, &h, count)
+		g.walk(peer, rank, count)
 	}
-	p := g.divide(rank, &h)
-	p.serve(&h)
+	p := g.divide(rank, h.Needs)
+	p.serve()
 	kept = len(p.own) + len(p.ghosts) + len(p.slots) + len(p.locals)
 	for _, l := range p.links {
 		if l.peer != rank {
@@ -31,11 +34,14 @@ func Stretches(l Layout, h Halo, rank, ranks int) (neighbours, kept, seen int, e
 // Traffic returns how many messages a rank of a layout sends and receives in an exchange after which all elements have changed, and how many elements they have.
 func Traffic(l Layout, h Halo, rank, ranks int) (sent, received, elements, ghosts int, err error) {
 	g, err := l.on("Traffic", ranks)
+	if err == nil {
+		err = g.surround("Test", &h, rank)
+	}
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	p := g.divide(rank, &h)
-	p.serve(&h)
+	p := g.divide(rank, h.Needs)
+	p.serve()
 	for _, l := range p.links {
 		if l.peer == rank {
 			continue

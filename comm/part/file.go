@@ -25,7 +25,7 @@ func (b *Buffer[T]) Save(ctx context.Context, path string) error {
 		return err
 	}
 	defer b.state.done()
-	h, err := npy.NewHeader[T](false, b.state.grid.shape)
+	h, err := npy.NewHeader[T](false, b.Shape())
 	var head []byte
 	if err == nil {
 		head, err = h.Append(nil)
@@ -148,7 +148,7 @@ func (b *Buffer[T]) read(op, path string) (data []T, err error) {
 	if err != nil {
 		return nil, err
 	}
-	want, err := npy.NewHeader[T](false, b.state.grid.shape)
+	want, err := npy.NewHeader[T](false, b.Shape())
 	if err != nil {
 		return nil, err
 	}

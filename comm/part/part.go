@@ -34,19 +34,18 @@ func New[T buffer.Number](ctx context.Context, c *comm.Comm, layout Layout, halo
 	if c == nil {
 		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "nil communicator")
 	}
-	halo = Halo{slices.Clone(halo.Lo), slices.Clone(halo.Hi), slices.Clone(halo.Periodic), slices.Clone(halo.Needs)}
 	b := new(Buffer[T])
 	g, err := layout.on(op, c.Size())
 	if err == nil {
-		err = halo.check(op, g, c.Rank())
+		err = g.surround(op, &halo, c.Rank())
 	}
 	if err == nil {
-		err = b.allocate(op, g.divide(c.Rank(), &halo))
+		err = b.allocate(op, g.divide(c.Rank(), halo.Needs))
 	}
 	own, err := join(ctx, c, op, err)
 	if err == nil {
 		b.state.c = own
-		err = b.state.connect(ctx, op, b, &halo)
+		err = b.state.connect(ctx, op, b, len(halo.Needs) > 0)
 		if err != nil {
 			err = errors.Join(err, b.state.close())
 		}
@@ -113,11 +112,14 @@ func (b *Buffer[T]) allocate(op string, p parts) (err error) {
 
 // connect finds which elements are ghosts of other ranks. With widths that follows from the layout. Needs are known only to the rank that
 // has them. It fails on all ranks if it fails on one, or if their layouts, widths or types, which is that of of, differ.
-func (s *state) connect(ctx context.Context, op string, of any, h *Halo) error {
+func (s *state) connect(ctx context.Context, op string, of any, needs bool) error {
 	f := fnv.New64a()
-	fmt.Fprintf(f, "%T %v %v %v %v %v %v", of, s.grid.shape, s.grid.procs, s.grid.cuts, h.Lo, h.Hi, h.Periodic)
+	fmt.Fprintf(f, "%T %v", of, *s.grid)
 	v := int64(f.Sum64() >> 1)
-	all := []int64{v, -v, -int64(len(h.Needs))}
+	all := []int64{v, -v, 0}
+	if needs {
+		all[2] = -1
+	}
 	if err := comm.AllreduceSlice(ctx, s.c, all, comm.Min); err != nil {
 		return err
 	}
@@ -125,7 +127,7 @@ func (s *state) connect(ctx context.Context, op string, of any, h *Halo) error {
 	case all[0] != -all[1]:
 		return driver.Errorf(op, comm.ErrMismatch, "ranks gave different layouts, widths or types of elements")
 	case all[2] == 0:
-		s.serve(h)
+		s.serve()
 	default:
 		if err := s.request(ctx); err != nil {
 			return err
@@ -184,7 +186,7 @@ func alltoall(ctx context.Context, c *comm.Comm, lists [][]int64, lengths []int)
 }
 
 // Shape is the extents of the whole grid, one for each dimension of the layout.
-func (b *Buffer[T]) Shape() []int { return slices.Clone(b.state.grid.shape) }
+func (b *Buffer[T]) Shape() []int { return slices.Clone(b.state.grid.shape[3-b.state.grid.dims:]) }
 
 // Local is the buffer of this rank's elements, owned ones and ghosts, on which kernels run. With widths it is a box in row-major order with
 // the extents [Buffer.LocalShape]. With needs it has the owned elements and then the ghosts in the order of the list. It is nil if the rank
@@ -193,7 +195,7 @@ func (b *Buffer[T]) Local() *buffer.Buffer[T] { return b.local }
 
 // LocalShape is the extents of the local box: those of the owned elements with the ghosts on both sides. All are 0 if the rank owns
 // nothing. Ghosts of needs are not part of it.
-func (b *Buffer[T]) LocalShape() []int { return slices.Clone(b.state.extent[:len(b.state.grid.shape)]) }
+func (b *Buffer[T]) LocalShape() []int { return slices.Clone(b.state.extent[3-b.state.grid.dims:]) }
 
 // Owned is the slice of Local that has the owned elements. It is nil if there are none, or if they are not one range of the local
 // numbering; see [Buffer.OwnedRanges].
@@ -210,10 +212,10 @@ func (b *Buffer[T]) OwnedRanges() []buffer.Range {
 
 // Box is where the owned box begins and ends in each dimension of the whole grid.
 func (b *Buffer[T]) Box() (lo, hi []int) {
-	at := b.state.grid.coords(b.state.rank)
-	for d := range b.state.grid.shape {
-		lo = append(lo, b.state.grid.cut(d, at[d]))
-		hi = append(hi, b.state.grid.cut(d, at[d]+1))
+	g := b.state.grid
+	at := g.coords(b.state.rank)
+	for d := 3 - g.dims; d < 3; d++ {
+		lo, hi = append(lo, g.cut(d, at[d])), append(hi, g.cut(d, at[d]+1))
 	}
 	return lo, hi
 }

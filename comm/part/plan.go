@@ -3,6 +3,8 @@ package part
 import (
 	"slices"
 	"sort"
+
+	"github.com/go-halyard/halyard/buffer"
 )
 
 // parts is what one rank has of a layout. Its elements have two numberings: the local one, and that of slots, in which the owned elements
@@ -76,9 +78,9 @@ func (e *end) add(slot, n int) {
 }
 
 // divide finds the elements of a rank: those that it owns, its ghosts, and the owners of the ghosts.
-func (g *grid) divide(rank int, h *Halo) parts {
+func (g *grid) divide(rank int, needs []buffer.Range) parts {
 	p := parts{grid: g, rank: rank}
-	p.extent, p.size = h.runs(g, rank, func(r run) {
+	p.extent, p.size = g.runs(rank, needs, func(r run) {
 		switch k := len(p.own) - 1; {
 		case r.ghost:
 			p.ghosts = append(p.ghosts, r)
@@ -115,9 +117,9 @@ func (g *grid) divide(rank int, h *Halo) parts {
 
 // serve finds which elements of this rank are ghosts of other ranks, in a halo of widths. Both ends of a link number them in the order of
 // the other rank's box.
-func (p *parts) serve(h *Halo) {
-	for _, peer := range p.grid.readers(p.rank, h) {
-		p.grid.walk(peer, p.rank, h, func(r run) {
+func (p *parts) serve() {
+	for _, peer := range p.grid.readers(p.rank) {
+		p.grid.walk(peer, p.rank, func(r run) {
 			if r.ghost {
 				p.owe(peer, r.global, r.n)
 			}
