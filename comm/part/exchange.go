@@ -38,11 +38,10 @@ const (
 // An error before anything was sent changes nothing. After any other one the ghosts that had not arrived are stale, and b refuses all
 // further calls that are collective except Close, because the ranks may no longer agree on which messages belong together.
 func (b *Buffer[T]) Exchange(ctx context.Context) (Moved, error) {
-	var x Exchanging[T]
-	if err := x.begin(ctx, b); err != nil {
+	if err := b.start(ctx); err != nil {
 		return Moved{}, err
 	}
-	return x.End(ctx)
+	return b.end(ctx)
 }
 
 // Exchanging is an exchange under way.
@@ -52,14 +51,23 @@ type Exchanging[T buffer.Number] struct{ b *Buffer[T] }
 // returns; what is written to owned elements after that is sent by the next exchange, and does not make ghosts stale before End. Ghosts
 // must not be written before End. After an error there is nothing to end.
 func (b *Buffer[T]) Begin(ctx context.Context) (*Exchanging[T], error) {
-	x := new(Exchanging[T])
-	if err := x.begin(ctx, b); err != nil {
+	if err := b.start(ctx); err != nil {
 		return nil, err
 	}
-	return x, nil
+	return &Exchanging[T]{b}, nil
 }
 
-func (x *Exchanging[T]) begin(ctx context.Context, b *Buffer[T]) error {
+// End waits until the exchange has ended, and returns what this rank sent.
+func (x *Exchanging[T]) End(ctx context.Context) (Moved, error) {
+	if x == nil || x.b == nil {
+		return Moved{}, driver.Errorf(exchanging, comm.ErrInvalidArgument, "the exchange has ended before")
+	}
+	b := x.b
+	x.b = nil
+	return b.end(ctx)
+}
+
+func (b *Buffer[T]) start(ctx context.Context) error {
 	if err := b.begin(exchanging); err != nil {
 		return err
 	}
@@ -72,7 +80,8 @@ func (x *Exchanging[T]) begin(ctx context.Context, b *Buffer[T]) error {
 	for i, l := range s.links {
 		s.write(i, out, l.sent, l.requested)
 	}
-	if err := s.send(ctx, exchanging, elements); err != nil {
+	err := s.send(ctx, exchanging, elements)
+	if err != nil {
 		s.fail(err)
 		s.mu.Lock()
 		for _, l := range s.links {
@@ -80,25 +89,18 @@ func (x *Exchanging[T]) begin(ctx context.Context, b *Buffer[T]) error {
 		}
 		s.mu.Unlock()
 		s.done()
-		return err
 	}
-	x.b = b
-	return nil
+	return err
 }
 
-// End waits until the exchange has ended, and returns what this rank sent.
-func (x *Exchanging[T]) End(ctx context.Context) (Moved, error) {
-	if x == nil || x.b == nil {
-		return Moved{}, driver.Errorf(exchanging, comm.ErrInvalidArgument, "the exchange has ended before")
-	}
-	b := x.b
-	x.b = nil
-	defer b.state.done()
-	err := b.state.end(ctx)
+func (b *Buffer[T]) end(ctx context.Context) (Moved, error) {
+	s := b.state
+	defer s.done()
+	err := s.end(ctx)
 	if err != nil {
-		b.state.fail(err)
+		s.fail(err)
 	}
-	return b.state.moved, err
+	return s.moved, err
 }
 
 func (s *state) end(ctx context.Context) error {

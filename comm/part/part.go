@@ -224,7 +224,8 @@ func (b *Buffer[T]) Box() (lo, hi []int) {
 func (b *Buffer[T]) Stale() []buffer.Range {
 	b.state.mu.Lock()
 	defer b.state.mu.Unlock()
-	return b.state.stale(0, b.state.size)
+	locals, _ := b.state.stale(0, b.state.size)
+	return union(locals)
 }
 
 // Expire makes all ghosts stale that hold elements of their owners. Call it if the owners have written since, and this rank has not: a

@@ -148,9 +148,3 @@ func (p *parts) link(peer int) *link {
 	}
 	return p.links[i]
 }
-
-// globalOf is the global index of a local ghost.
-func (p *parts) globalOf(local int) int {
-	i := sort.Search(len(p.ghosts), func(i int) bool { return p.ghosts[i].local+p.ghosts[i].n > local })
-	return p.ghosts[i].global + local - p.ghosts[i].local
-}

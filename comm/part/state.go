@@ -1,7 +1,7 @@
 package part
 
 import (
-	"errors"
+	"sort"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
@@ -62,42 +62,28 @@ func (s *state) Reads(lo, hi uint64) error {
 	if s.m.ValidIn(uint64(s.count), uint64(s.size), ghost) {
 		return nil
 	}
-	list := s.stale(int(lo)/s.elem, (int(hi)+s.elem-1)/s.elem)
-	if len(list) == 0 {
+	local, global := s.stale(int(lo)/s.elem, (int(hi)+s.elem-1)/s.elem)
+	if len(local) == 0 {
 		return nil
 	}
-	return s.error(list)
+	return &staleError{Rank: s.rank, Local: local, Global: global, call: exchanging}
 }
 
-// stale lists the stale ghosts in [lo, hi).
-func (s *state) stale(lo, hi int) (list []buffer.Range) {
-	pieces(s.locals, lo, hi, func(local, slot, n int) {
-		if slot < s.count {
-			return
-		}
-		s.runs = s.find(s.runs[:0], slot, slot+n, stale)
-		for _, r := range s.runs {
-			list = append(list, buffer.Range{Lo: local + r.lo, Hi: local + r.hi})
-		}
-	})
-	return union(list)
-}
-
-// error describes stale ghosts.
-func (s *state) error(list []buffer.Range) *staleError {
-	e := &staleError{Rank: s.rank, call: exchanging}
-	for _, r := range list { // split where the global numbering jumps
-		for lo := r.Lo; lo < r.Hi; {
-			hi, first := lo+1, s.globalOf(lo)
-			for hi < r.Hi && s.globalOf(hi) == first+hi-lo {
-				hi++
+// stale lists the stale ghosts in [lo, hi) of the local numbering, in both numberings.
+func (s *state) stale(lo, hi int) (locals, globals []buffer.Range) {
+	i := sort.Search(len(s.ghosts), func(i int) bool { return s.ghosts[i].local+s.ghosts[i].n > lo })
+	for ; i < len(s.ghosts) && s.ghosts[i].local < hi; i++ {
+		r := s.ghosts[i]
+		pieces(s.locals, max(r.local, lo), min(r.local+r.n, hi), func(local, slot, n int) {
+			s.runs = s.find(s.runs[:0], slot, slot+n, stale)
+			for _, f := range s.runs {
+				at := buffer.Range{Lo: local + f.lo, Hi: local + f.hi}
+				locals = append(locals, at)
+				globals = append(globals, buffer.Range{Lo: at.Lo - r.local + r.global, Hi: at.Hi - r.local + r.global})
 			}
-			e.Local = append(e.Local, buffer.Range{Lo: lo, Hi: hi})
-			e.Global = append(e.Global, buffer.Range{Lo: first, Hi: first + hi - lo})
-			lo = hi
-		}
+		})
 	}
-	return e
+	return locals, globals
 }
 
 // Writes implements watch.Watcher. It notes what was written, and expires the ghosts if owned elements were.
@@ -197,9 +183,6 @@ func (s *state) begin(op string) error {
 		return driver.Errorf(op, comm.ErrInvalidArgument, "another collective call of the buffer is under way")
 	case s.failed != nil && op != "Close":
 		e := driver.Errorf(op, comm.ErrMismatch, "refused, because an earlier call on the buffer failed")
-		if of := (*comm.Error)(nil); errors.As(s.failed, &of) {
-			e.Kind = of.Kind
-		}
 		e.Err = s.failed
 		return e
 	}
