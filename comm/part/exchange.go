@@ -114,7 +114,7 @@ func (s *state) end(ctx context.Context) error {
 		base := l.ends[in].lo
 		s.at(owner, protocol.Overwrite, base, l.received)
 		s.at(ghost, protocol.Read, base, l.received)
-		s.unsend(l, l.owed)
+		s.answer(l)
 	}
 	s.runs = s.find(s.runs[:0], s.count, s.size, unshared)
 	s.at(ghost, protocol.Read, s.count, s.runs) // what was not sent has not changed

@@ -145,7 +145,7 @@ func TestStaleGhostsAreNotRead(t *testing.T) {
 		if _, err := x.End(ctx); !errors.Is(err, comm.ErrInvalidArgument) {
 			return fmt.Errorf("the second end: %v", err)
 		}
-		if err := must(read(other+20), exchange(), read(other+30)); err != nil {
+		if err := must(refused(), exchange(), read(other+30)); err != nil {
 			return err
 		}
 		if err := b.Close(); err != nil {

@@ -162,6 +162,19 @@ func (s *state) lose() {
 	s.at(owner, protocol.Overwrite, s.count, s.runs)
 }
 
+// answer makes the next exchange send what a neighbour has requested, apart from what this one has sent.
+func (s *state) answer(l *link) {
+	k := 0
+	for i, r := range l.owed {
+		for k < len(l.sent) && l.sent[k].hi < r.hi {
+			k++
+		}
+		if k == len(l.sent) || r.lo < l.sent[k].lo {
+			s.unsend(l, l.owed[i:i+1])
+		}
+	}
+}
+
 // unsend makes the next exchange send owned elements of a link.
 func (s *state) unsend(l *link, list []span) {
 	for _, r := range list {
