@@ -218,3 +218,25 @@ func TestAnAccumulateThatIsRefusedKeepsGhosts(t *testing.T) {
 		return b.Close()
 	})
 }
+
+// Ranks that make different calls on a buffer get an error, and do not take one call's elements for those of the other.
+func TestDifferentCallsAreAnError(t *testing.T) {
+	run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		b, err := part.New[int32](ctx, c, part.Block(8), part.Width(1))
+		if err != nil {
+			return err
+		}
+		if _, err = b.Exchange(ctx); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			_, err = b.Exchange(ctx)
+		} else {
+			_, err = b.Accumulate(ctx, comm.Sum)
+		}
+		if !errors.Is(err, comm.ErrMismatch) {
+			return fmt.Errorf("other calls: %v", err)
+		}
+		return b.Close()
+	})
+}
