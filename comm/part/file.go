@@ -30,58 +30,32 @@ func (b *Buffer[T]) Save(ctx context.Context, path string) error {
 	if err == nil {
 		head, err = h.Append(nil)
 	}
-	temporary := path + ".part"
-	var f *os.File
-	if err == nil && b.state.rank == 0 {
-		f, err = create(temporary, head, int64(len(head))+int64(b.state.grid.len())*int64(b.state.elem))
+	temporary, rank, c := path+".part", b.state.rank, b.state.c
+	if err == nil && rank == 0 {
+		err = create(temporary, head, int64(len(head))+int64(b.state.grid.len())*int64(b.state.elem))
 	}
-	if err = agree(ctx, b.state.c, op, err); err != nil {
-		if f != nil {
-			_ = f.Close()
-			_ = os.Remove(temporary)
+	made := rank == 0 && err == nil
+	if err = agree(ctx, c, op, err); err == nil {
+		err = agree(ctx, c, op, b.write(ctx, temporary, int64(len(head))))
+		if rank == 0 && err == nil {
+			err = errors.Join(os.Rename(temporary, path), syncDirectory(path))
 		}
-		return err
-	}
-	if b.state.rank != 0 {
-		f, err = os.OpenFile(temporary, os.O_WRONLY, 0)
-	}
-	if err == nil {
-		err = b.write(ctx, f, int64(len(head)))
-		if err == nil {
-			err = f.Sync()
-		}
-		err = errors.Join(err, f.Close())
-	}
-	err = agree(ctx, b.state.c, op, err)
-	if b.state.rank == 0 {
-		if err == nil {
-			err = os.Rename(temporary, path)
-		}
-		if err != nil {
-			_ = os.Remove(temporary)
-		} else {
-			err = syncDirectory(path)
+		if c.Err() == nil {
+			err = agree(ctx, c, op, err)
 		}
 	}
-	if b.state.c.Err() != nil {
-		return err
+	if made && err != nil {
+		_ = os.Remove(temporary)
 	}
-	return agree(ctx, b.state.c, op, err)
+	return err
 }
 
 // create makes a file of size bytes that begins with head.
-func create(path string, head []byte, size int64) (*os.File, error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, err
+func create(path string, head []byte, size int64) error {
+	if err := os.WriteFile(path, head, 0o666); err != nil {
+		return err
 	}
-	if _, err = f.Write(head); err == nil {
-		err = f.Truncate(size)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(path))
-	}
-	return f, nil
+	return os.Truncate(path, size)
 }
 
 // syncDirectory makes sure that the new name of a file is on the disk.
@@ -93,21 +67,25 @@ func syncDirectory(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// write writes the owned elements to their places in a file, whose data begin at base.
-func (b *Buffer[T]) write(ctx context.Context, f *os.File, base int64) error {
-	if b.state.count == 0 {
-		return nil
+// write writes the owned elements to their places in a file, whose data begin at base, and makes sure that they are on the disk.
+func (b *Buffer[T]) write(ctx context.Context, path string, base int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
 	}
-	return b.local.AccessRanges(ctx, coherence.Read, b.OwnedRanges(), func(s []T) error {
-		first := b.state.own[0].local
-		for _, r := range b.state.own {
-			at := base + int64(r.global)*int64(b.state.elem)
-			if _, err := f.WriteAt(bytes(s[r.local-first:r.local-first+r.n]), at); err != nil {
-				return err
+	if b.state.count > 0 {
+		err = b.local.AccessRanges(ctx, coherence.Read, b.OwnedRanges(), func(s []T) error {
+			first := b.state.own[0].local
+			for _, r := range b.state.own {
+				at := base + int64(r.global)*int64(b.state.elem)
+				if _, err := f.WriteAt(bytes(s[r.local-first:r.local-first+r.n]), at); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
+	}
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // Load reads the elements of an .npy file that has the shape of the grid and the type T. Any program may have written it, on any number of
