@@ -43,7 +43,8 @@ type start struct {
 	id     [16]uint64
 }
 
-func addressOf(block []uint64) uintptr { return dl.Address(unsafe.Pointer(unsafe.SliceData(block))) }
+// raw is the bytes of an id, which is aligned as C expects.
+func raw(id *[16]uint64) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(id)), len(ID{})) }
 
 // join makes a communicator, and waits until all ranks have joined.
 func join(ctx context.Context, op string, l *library, id ID, rank, size int, dev *hal.Device) (*Comm, error) {
@@ -75,7 +76,7 @@ func join(ctx context.Context, op string, l *library, id ID, rank, size int, dev
 func (c *Comm) begin(op string, id ID) error {
 	l := c.lib
 	c.start = &start{config: notBlocking()}
-	copy(c.start.id[:], id.words())
+	copy(raw(&c.start.id), id[:])
 	at := func(p unsafe.Pointer) uintptr { return dl.Address(p) }
 	handle, conf := at(unsafe.Pointer(&c.start.handle)), at(unsafe.Pointer(&c.start.config))
 	var code int32
@@ -311,21 +312,14 @@ func (c *Comm) Close(ctx context.Context) error {
 		return err
 	}
 	defer func() { <-c.turn }()
+	var err error
 	if !aborted {
-		if err := c.finalize(ctx, op); err != nil {
-			c.mark()
-			return err
-		}
+		err = c.finalize(ctx, op)
 	}
-	c.mark()
-	return nil
-}
-
-// mark notes that the communicator was closed.
-func (c *Comm) mark() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.closed = true
-	c.mu.Unlock()
+	return err
 }
 
 func (c *Comm) finalize(ctx context.Context, op string) error {
