@@ -49,7 +49,7 @@ func raw(id *[16]uint64) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(id)
 // join makes a communicator, and waits until all ranks have joined.
 func join(ctx context.Context, op string, l *library, id ID, rank, size int, dev *hal.Device) (*Comm, error) {
 	if ctx.Err() != nil {
-		return nil, interrupted(ctx, op, driver.NoPeer, 0, 0)
+		return nil, driver.Interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, 0)
 	}
 	c := &Comm{lib: l, dev: dev, rank: rank, size: size, turn: make(chan struct{}, 1), gone: make(chan struct{})}
 	runtime.LockOSThread()
@@ -174,7 +174,7 @@ func (c *Comm) settle(ctx context.Context, op, api string, peer int, bytes uint6
 			return nil
 		}
 		if w.Rest(ctx) {
-			e := interrupted(ctx, op, peer, bytes, w.Since())
+			e := driver.Interrupted(op, ctx, peer, driver.NoTag, bytes, w.Since())
 			c.fail(e)
 			return e
 		}
@@ -249,7 +249,7 @@ func (c *Comm) take(ctx context.Context, op string) error {
 		select {
 		case c.turn <- struct{}{}:
 		case <-ctx.Done():
-			return interrupted(ctx, op, driver.NoPeer, 0, 0)
+			return driver.Interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, 0)
 		}
 	}
 	return nil
@@ -278,7 +278,7 @@ func (c *Comm) Sync(ctx context.Context, stream *hal.Stream) error {
 			return err
 		}
 		if w.Rest(ctx) {
-			e := interrupted(ctx, op, driver.NoPeer, 0, w.Since())
+			e := driver.Interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, w.Since())
 			c.fail(e)
 			return e
 		}

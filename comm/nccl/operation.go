@@ -81,7 +81,7 @@ func (c *Comm) usable(ctx context.Context, op string, stream *hal.Stream) error 
 	case stream == nil:
 		return driver.Errorf(op, driver.ErrInvalidArgument, "nil stream")
 	case ctx.Err() != nil:
-		return interrupted(ctx, op, driver.NoPeer, 0, 0)
+		return driver.Interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, 0)
 	case !stream.Device().Same(c.dev):
 		return driver.Errorf(op, driver.ErrInvalidArgument, "the stream is on device %s, the communicator on %s", stream.Device().Name(),
 			c.dev.Name())
