@@ -3,6 +3,7 @@ package part
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"reflect"
 
 	"github.com/go-halyard/halyard/buffer"
@@ -27,7 +28,6 @@ const (
 // The messages of a Buffer, as their heads have them.
 const (
 	elements      = 1 + iota // of an exchange: what was written, and what is requested
-	answer                   // of an exchange: what was requested
 	contributions            // of Accumulate: what was written to ghosts
 )
 
@@ -159,7 +159,9 @@ func (s *state) accumulate(ctx context.Context, op comm.Op) error {
 		return err
 	}
 	s.mu.Lock()
-	s.lose()
+	for _, l := range s.links {
+		s.at(owner, protocol.Overwrite, l.ends[in].lo, l.sent)
+	}
 	s.mu.Unlock()
 	return s.receive(ctx, accumulating, contributions, coherence.ReadWrite, out,
 		func(message, to []byte) { driver.Combine(to, message, s.typ, op) })
@@ -176,10 +178,7 @@ func (s *state) reserve(op string) error {
 		most := headSize + spanSize*((o+1)/2+(n+1)/2) + s.elem*max(o, n)
 		s.boxes[i].letters[out].size, s.boxes[i].letters[in].size = most, most
 	}
-	if err := s.room(op, out); err != nil {
-		return err
-	}
-	return s.room(op, in)
+	return errors.Join(s.room(op, out), s.room(op, in))
 }
 
 // write makes the message to a neighbour: with elements of its link's end in the direction dir, and a request.
