@@ -29,17 +29,18 @@ import (
 type mail struct {
 	c      *comm.Comm
 	boxes  []box
-	memory [2]*buffer.Buffer[byte] // out and in
+	memory [3]*buffer.Buffer[byte] // out, in, and that of a notice
 	moves  [2][]move               // out and in: the moves of one buffer are neighbours
 	ranges []buffer.Range
 	began  bool // something was sent or received, or may have been
 	moved  Moved
 }
 
-// Directions of messages.
+// Directions of messages, and the notice of ranks.fail, which is sent while others may be under way.
 const (
-	out = 0
-	in  = 1
+	out = iota
+	in
+	notice
 )
 
 // box is the message to a rank and the one from it.

@@ -25,9 +25,8 @@ type ranks struct {
 	turn   chan struct{}
 
 	// These belong to whom turn belongs to.
-	mail                        // its boxes are of all ranks
-	notice *buffer.Buffer[byte] // the message that the rank has failed
-	held   []held               // of each use of the launch under way
+	mail          // its boxes are of all ranks, and its last memory is the message that this rank has failed
+	held   []held // of each use of the launch under way
 	reads  []buffer.Range
 	plan   []protocol.Transfer
 	now    uint64 // the history as the messages under way have it
@@ -85,12 +84,10 @@ func (r *ranks) Leave(err error) {
 
 // giveUp tells the other ranks that this one makes no more launches, if there was an error.
 func (r *ranks) giveUp(err error) {
-	if err == nil {
-		return
+	if err != nil {
+		r.turn <- struct{}{}
+		r.Leave(err)
 	}
-	r.turn <- struct{}{}
-	r.fail(err)
-	<-r.turn
 }
 
 // note makes something part of the history, and returns that.
@@ -312,10 +309,10 @@ func (r *ranks) prepare(ctx context.Context) (err error) {
 	for p := range r.Size {
 		r.boxes = append(r.boxes, box{peer: p})
 	}
-	if r.notice, err = comm.NewBuffer[byte](r.c, headSize); err != nil {
+	if r.memory[notice], err = comm.NewBuffer[byte](r.c, headSize); err != nil {
 		return err
 	}
-	return r.notice.Overwrite(ctx, func(to []byte) error { putHead(to, 0, failed, 0); return nil })
+	return r.memory[notice].Overwrite(ctx, func(to []byte) error { putHead(to, 0, failed, 0); return nil })
 }
 
 // fail notes the first error, gives up what is under way, and tells the other ranks.
@@ -330,7 +327,7 @@ func (r *ranks) fail(err error) {
 		if p == r.Rank {
 			continue
 		}
-		if q, err := comm.Isend(over, r.c, r.notice, p, 0); err == nil {
+		if q, err := comm.Isend(over, r.c, r.memory[notice], p, 0); err == nil {
 			told = append(told, q)
 		}
 	}
@@ -348,13 +345,7 @@ func (r *ranks) close() error {
 	if r.c == nil {
 		return nil
 	}
-	var err error
-	if r.notice != nil {
-		if err = r.notice.Close(); r.c.Err() != nil { // the engine may still use it, and closing it fails
-			err = nil
-		}
-	}
-	err = errors.Join(err, r.mail.close())
+	err := r.mail.close()
 	r.c, r.failed = nil, driver.Errorf("launch", comm.ErrClosed, "the queue was closed")
 	return err
 }
