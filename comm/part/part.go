@@ -15,7 +15,6 @@ import (
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	launches "github.com/go-halyard/halyard/internal/parts"
 	"github.com/go-halyard/halyard/internal/protocol"
-	"github.com/go-halyard/halyard/internal/watch"
 )
 
 // Buffer is one rank's part of a buffer that is divided among the ranks of a communicator, with its ghosts.
@@ -100,7 +99,7 @@ func (b *Buffer[T]) allocate(op string, p parts) (err error) {
 	if b.local, err = buffer.New[T](p.size); err != nil {
 		return err
 	}
-	launches.Watched(b.local.Want(coherence.Read), func(all *buffer.Buffer[byte], _ uint64) watch.Watcher {
+	launches.Watched(b.local.Want(coherence.Read), func(all *buffer.Buffer[byte], _ uint64) launches.Watcher {
 		s.all = all
 		return s
 	})

@@ -13,7 +13,6 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 	launches "github.com/go-halyard/halyard/internal/parts"
 	"github.com/go-halyard/halyard/internal/protocol"
-	"github.com/go-halyard/halyard/internal/watch"
 )
 
 // ranks divides launches among ranks: it is what [launches.Ranks] describes. For each buffer every rank has the same map, which says at
@@ -21,7 +20,7 @@ import (
 // others expect.
 type ranks struct {
 	launches.Ranks
-	attach func(all *buffer.Buffer[byte], elem uint64) watch.Watcher
+	attach func(all *buffer.Buffer[byte], elem uint64) launches.Watcher
 	turn   chan struct{}
 
 	// These belong to whom turn belongs to.
@@ -102,7 +101,7 @@ func (r *ranks) note(what ...uint64) uint64 {
 }
 
 // watch makes the map of a buffer that takes part for the first time. All ranks have filled it alike.
-func (r *ranks) watch(all *buffer.Buffer[byte], elem uint64) watch.Watcher {
+func (r *ranks) watch(all *buffer.Buffer[byte], elem uint64) launches.Watcher {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.buffers++
@@ -130,7 +129,7 @@ func (c *copies) hold(held bool) {
 	c.mu.Unlock()
 }
 
-// Reads implements watch.Watcher. It refuses to read what only other ranks have.
+// Reads implements launches.Watcher. It refuses to read what only other ranks have.
 func (c *copies) Reads(lo, hi uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +148,7 @@ func (c *copies) Reads(lo, hi uint64) error {
 	return e
 }
 
-// Writes implements watch.Watcher. What this rank writes outside of launches all ranks write.
+// Writes implements launches.Watcher. What this rank writes outside of launches all ranks write.
 func (c *copies) Writes(lo, hi uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

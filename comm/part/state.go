@@ -55,7 +55,7 @@ func (s *state) at(p protocol.Place, a protocol.Action, base int, list []span) {
 	}
 }
 
-// Reads implements watch.Watcher. It refuses to read stale ghosts.
+// Reads implements launches.Watcher. It refuses to read stale ghosts.
 func (s *state) Reads(lo, hi uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *state) stale(lo, hi int) (locals, globals []buffer.Range) {
 	return locals, globals
 }
 
-// Writes implements watch.Watcher. It notes what was written, and expires the ghosts if owned elements were.
+// Writes implements launches.Watcher. It notes what was written, and expires the ghosts if owned elements were.
 func (s *state) Writes(from, to uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer/slot"
 )
 
 // Target is as kernel.Target.
@@ -53,6 +54,9 @@ type Touch struct {
 	Read, Write buffer.Range
 	Whole       bool
 }
+
+// Watcher learns what accesses of a buffer read and write.
+type Watcher = slot.Watcher
 
 // Watched returns the watcher of a want's buffer, and where the want's elements lie in it, in bytes. If there is no watcher, attach returns
 // one. It is given all bytes of the buffer, and must not use them before Watched has returned.
