@@ -15,7 +15,6 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
-	"github.com/go-halyard/halyard/internal/watch"
 )
 
 // Buffer is a sequence of elements, such as numbers or structures of them, that is coherent over the host and all devices that use it, or a
@@ -472,12 +471,6 @@ func (l Lease) String() string {
 // Element returns the zero value of the element type, for interfaces whose arguments are buffers of one type.
 func (b *Buffer[T]) Element() (zero T) { return zero }
 
-func (b *Buffer[T]) watched(w watch.Watcher) {
-	b.s.mu.Lock()
-	b.s.watcher = w
-	b.s.mu.Unlock()
-}
-
 // close frees everything. Work under way goes on.
 func (s *storage) close() error {
 	s.mu.Lock()
@@ -514,10 +507,4 @@ func (s *storage) shut(op string) (u *hostmem.LastUse, err error) {
 	}
 	u = s.dropHost(keep, c)
 	return u, first
-}
-
-func init() {
-	watch.Attach = func(b any, w watch.Watcher) {
-		b.(interface{ watched(watch.Watcher) }).watched(w)
-	}
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/layer/slot"
 	"github.com/go-halyard/halyard/internal/protocol"
-	"github.com/go-halyard/halyard/internal/watch"
 )
 
 // These are the functions that package internal/parts calls; they are documented there.
 func init() {
-	slot.OfBuffer = slot.Buffer[Want, Leases, *Buffer[byte], coherence.Mode, hal.Region, watch.Watcher]{
+	slot.OfBuffer = slot.Buffer[Want, Leases, *Buffer[byte], coherence.Mode, hal.Region]{
 		Cover: cover, Of: Leases.part, Sub: Want.sub, Under: Leases.under, InTurn: inTurn, Key: Leases.key, Mark: Leases.mark,
 		Copied: Leases.copied, Watched: Want.watched}
 }
@@ -117,7 +116,7 @@ func (l Leases) key() uint64 {
 }
 
 // watched is parts.Watched.
-func (w Want) watched(attach func(all *Buffer[byte], elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64) {
+func (w Want) watched(attach func(all *Buffer[byte], elem uint64) slot.Watcher) (by slot.Watcher, lo, hi, elem uint64) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	elem = uint64(w.elem)

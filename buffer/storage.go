@@ -111,9 +111,9 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/callsite"
+	"github.com/go-halyard/halyard/internal/layer/slot"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/span"
-	"github.com/go-halyard/halyard/internal/watch"
 )
 
 // packagePath distinguishes frames of this package from those of its callers.
@@ -152,8 +152,8 @@ type storage struct {
 	first   [2]*replica      // the memory of at, as long as one device uses the buffer
 	leaving int              // number of leaving replicas
 	stats   Stats
-	watcher watch.Watcher // nil for most buffers; with a watcher no access begins at once (fast.go)
-	recent  recent        // the access that the next one may repeat
+	watcher slot.Watcher // nil for most buffers; with a watcher no access begins at once (fast.go)
+	recent  recent       // the access that the next one may repeat
 
 	scratch struct {
 		plan, zeros []protocol.Transfer

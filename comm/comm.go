@@ -67,7 +67,7 @@ func (c *Comm) enter(ctx context.Context, op string) error {
 		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
 	}
 	if ctx.Err() != nil {
-		return interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, 0)
+		return driver.Interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, 0)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

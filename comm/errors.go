@@ -1,11 +1,6 @@
 package comm
 
-import (
-	"context"
-	"time"
-
-	"github.com/go-halyard/halyard/internal/comm/driver"
-)
+import "github.com/go-halyard/halyard/internal/comm/driver"
 
 // Error is the type of the errors of this package and of its engines; errors.As finds it. Errors of buffers that take part in an
 // operation, such as conflicts, are those of package buffer.
@@ -24,7 +19,3 @@ var (
 	ErrMismatch        = driver.ErrMismatch        // ranks made different calls
 	ErrEngine          = driver.ErrEngine          // the engine reported something unforeseen
 )
-
-func interrupted(op string, ctx context.Context, peer, tag int, bytes uint64, after time.Duration) *Error {
-	return &Error{Op: op, Kind: ErrTimeout, Peer: peer, Tag: tag, Bytes: bytes, After: after, Err: context.Cause(ctx)}
-}

@@ -196,7 +196,7 @@ func Probe[T buffer.Element](ctx context.Context, c *Comm, source, tag int) (Sta
 			return Status{Source: m.Source, Tag: m.Tag, Count: int(m.Bytes / size[T]())}, nil
 		case w.Rest(ctx):
 			c.leave(nil)
-			return Status{}, interrupted(op, ctx, source, tag, 0, w.Since())
+			return Status{}, driver.Interrupted(op, ctx, source, tag, 0, w.Since())
 		}
 	}
 }

@@ -417,7 +417,7 @@ func Waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
 			return -1, Status{}, nil
 		}
 		if w.Rest(ctx) {
-			return -1, Status{}, interrupted("Waitany", ctx, driver.NoPeer, driver.NoTag, 0, w.Since())
+			return -1, Status{}, driver.Interrupted("Waitany", ctx, driver.NoPeer, driver.NoTag, 0, w.Since())
 		}
 	}
 }
@@ -503,6 +503,6 @@ func (r *operation) giveUp(ctx context.Context, after time.Duration) {
 	if r.cancel() && r.poll() {
 		return
 	}
-	e := interrupted(r.op, ctx, r.peer, r.tag, r.bytes, after)
+	e := driver.Interrupted(r.op, ctx, r.peer, r.tag, r.bytes, after)
 	r.finish(e, e)
 }

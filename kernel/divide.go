@@ -31,7 +31,7 @@ type division struct {
 	one    team        // of a rank with one device
 	bounds []uint32    // of the ranks' parts, in blocks, and the end
 	uses   []parts.Use // of each buffer among the arguments
-	text   []byte
+	what   []uint64
 }
 
 // slice is what one device does of a launch that is divided.

@@ -96,7 +96,7 @@ func (k *Kernel) Launch(ctx context.Context, on Target, grid hal.Grid, args ...A
 		return on.launch(ctx, k, failed, grid, args)
 	case *Step:
 		return on.launch(ctx, k, grid, args)
-	case parts.Ranks:
+	case *parts.Ranks:
 		return k.launchAmong(ctx, on, grid, args)
 	case nil:
 		return k.launch(ctx, nil, nil, nil, grid, args)

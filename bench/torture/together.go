@@ -254,7 +254,8 @@ func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, beg
 	}
 	defer func() { err = errors.Join(err, u.Close()) }()
 	whole := make([]uint32, size)
-	lo, hi := u.Range()
+	from, to := u.Box()
+	lo, hi := from[0], to[0]
 	for step := range steps {
 		begin(step, c.Rank())
 		r.actions.Add(1)

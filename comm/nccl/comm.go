@@ -43,12 +43,13 @@ type start struct {
 	id     [16]uint64
 }
 
-func addressOf(block []uint64) uintptr { return dl.Address(unsafe.Pointer(unsafe.SliceData(block))) }
+// raw is the bytes of an id, which is aligned as C expects.
+func raw(id *[16]uint64) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(id)), len(ID{})) }
 
 // join makes a communicator, and waits until all ranks have joined.
 func join(ctx context.Context, op string, l *library, id ID, rank, size int, dev *hal.Device) (*Comm, error) {
 	if ctx.Err() != nil {
-		return nil, interrupted(ctx, op, driver.NoPeer, 0, 0)
+		return nil, driver.Interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, 0)
 	}
 	c := &Comm{lib: l, dev: dev, rank: rank, size: size, turn: make(chan struct{}, 1), gone: make(chan struct{})}
 	runtime.LockOSThread()
@@ -75,7 +76,7 @@ func join(ctx context.Context, op string, l *library, id ID, rank, size int, dev
 func (c *Comm) begin(op string, id ID) error {
 	l := c.lib
 	c.start = &start{config: notBlocking()}
-	copy(c.start.id[:], id.words())
+	copy(raw(&c.start.id), id[:])
 	at := func(p unsafe.Pointer) uintptr { return dl.Address(p) }
 	handle, conf := at(unsafe.Pointer(&c.start.handle)), at(unsafe.Pointer(&c.start.config))
 	var code int32
@@ -173,7 +174,7 @@ func (c *Comm) settle(ctx context.Context, op, api string, peer int, bytes uint6
 			return nil
 		}
 		if w.Rest(ctx) {
-			e := interrupted(ctx, op, peer, bytes, w.Since())
+			e := driver.Interrupted(op, ctx, peer, driver.NoTag, bytes, w.Since())
 			c.fail(e)
 			return e
 		}
@@ -248,7 +249,7 @@ func (c *Comm) take(ctx context.Context, op string) error {
 		select {
 		case c.turn <- struct{}{}:
 		case <-ctx.Done():
-			return interrupted(ctx, op, driver.NoPeer, 0, 0)
+			return driver.Interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, 0)
 		}
 	}
 	return nil
@@ -277,7 +278,7 @@ func (c *Comm) Sync(ctx context.Context, stream *hal.Stream) error {
 			return err
 		}
 		if w.Rest(ctx) {
-			e := interrupted(ctx, op, driver.NoPeer, 0, w.Since())
+			e := driver.Interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, w.Since())
 			c.fail(e)
 			return e
 		}
@@ -311,21 +312,14 @@ func (c *Comm) Close(ctx context.Context) error {
 		return err
 	}
 	defer func() { <-c.turn }()
+	var err error
 	if !aborted {
-		if err := c.finalize(ctx, op); err != nil {
-			c.mark()
-			return err
-		}
+		err = c.finalize(ctx, op)
 	}
-	c.mark()
-	return nil
-}
-
-// mark notes that the communicator was closed.
-func (c *Comm) mark() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.closed = true
-	c.mu.Unlock()
+	return err
 }
 
 func (c *Comm) finalize(ctx context.Context, op string) error {

@@ -1,9 +1,6 @@
 package nccl
 
 import (
-	"context"
-	"time"
-
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/dl"
 )
@@ -45,10 +42,4 @@ func (l *library) failure(op, api string, code int32, comm uintptr) *driver.Erro
 		e.Detail = dl.GoString(l.call.GetLastError.Call1(comm))
 	}
 	return e
-}
-
-// interrupted returns the error of an operation that was given up because ctx ended.
-func interrupted(ctx context.Context, op string, peer int, bytes uint64, after time.Duration) *driver.Error {
-	return &driver.Error{Op: op, Kind: driver.ErrTimeout, Peer: peer, Tag: driver.NoTag, Bytes: bytes, After: after,
-		Err: context.Cause(ctx)}
 }

@@ -2,11 +2,12 @@ package nccl
 
 import (
 	"context"
-	"runtime"
+	"unsafe"
 
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // ID is NCCL's unique id, by which the ranks of a communicator find each other. One rank makes it, and sends it to the others by any means.
@@ -23,13 +24,12 @@ func NewID(dev *hal.Device) (ID, error) {
 }
 
 func (l *library) newID(op string) (ID, error) {
-	block := make([]uint64, len(ID{})/8)
-	code := int32(l.call.GetUniqueID.Call1(addressOf(block)))
-	runtime.KeepAlive(block)
+	block := new([16]uint64)
+	code := int32(l.call.GetUniqueID.Call1(dl.Address(unsafe.Pointer(block))))
 	if code != success {
 		return ID{}, l.failure(op, "ncclGetUniqueId", code, 0)
 	}
-	return idOf(block), nil
+	return ID(raw(block)), nil
 }
 
 // libraryOf returns the library for a device.
@@ -74,35 +74,12 @@ func New(ctx context.Context, c *comm.Comm, dev *hal.Device) (*Comm, error) {
 // Join makes a communicator of the size ranks that join with the same id. It waits for the others until ctx ends.
 func Join(ctx context.Context, id ID, rank, size int, dev *hal.Device) (*Comm, error) {
 	const op = "Join"
-	if err := checkRank(op, rank, size); err != nil {
-		return nil, err
+	if size < 1 || size > 1<<31-1 || rank < 0 || rank >= size {
+		return nil, driver.Errorf(op, driver.ErrInvalidArgument, "there is no rank %d of %d", rank, size)
 	}
 	l, err := libraryOf(op, dev)
 	if err != nil {
 		return nil, err
 	}
 	return join(ctx, op, l, id, rank, size, dev)
-}
-
-func checkRank(op string, rank, size int) error {
-	if size < 1 || size > 1<<31-1 || rank < 0 || rank >= size {
-		return driver.Errorf(op, driver.ErrInvalidArgument, "there is no rank %d of %d", rank, size)
-	}
-	return nil
-}
-
-// idOf and words convert an id from and to words, which are aligned and laid out as C expects.
-func idOf(block []uint64) (id ID) {
-	for i := range id {
-		id[i] = byte(block[i/8] >> (i % 8 * 8))
-	}
-	return id
-}
-
-func (id ID) words() []uint64 {
-	block := make([]uint64, len(id)/8)
-	for i, b := range id {
-		block[i/8] |= uint64(b) << (i % 8 * 8)
-	}
-	return block
 }

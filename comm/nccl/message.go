@@ -35,7 +35,7 @@ func Send[T Number](b *buffer.Buffer[T], dest int) Message {
 		if p.peer(dest); p.err == nil {
 			w := want(p, "send", b, coherence.Read)
 			t, n := typed[T](b.Len())
-			p.add(operation{name: "Send", peer: dest, bytes: b.Size(), send: w, recv: -1,
+			p.list = append(p.list, operation{name: "Send", peer: dest, bytes: b.Size(), send: w, recv: -1,
 				fn: func(l *library, send, _, comm, stream uintptr) int32 {
 					return int32(l.call.Send.Call6(send, n, t, uintptr(dest), comm, stream))
 				}})
@@ -49,7 +49,7 @@ func Recv[T Number](b *buffer.Buffer[T], source int) Message {
 		if p.peer(source); p.err == nil {
 			w := want(p, "receive into", b, coherence.Overwrite)
 			t, n := typed[T](b.Len())
-			p.add(operation{name: "Recv", peer: source, bytes: b.Size(), send: -1, recv: w,
+			p.list = append(p.list, operation{name: "Recv", peer: source, bytes: b.Size(), send: -1, recv: w,
 				fn: func(l *library, _, recv, comm, stream uintptr) int32 {
 					return int32(l.call.Recv.Call6(recv, n, t, uintptr(source), comm, stream))
 				}})

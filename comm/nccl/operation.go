@@ -19,8 +19,7 @@ type operation struct {
 	bytes      uint64
 	send, recv int // indices in batch.wants, -1 for none
 	fn         func(l *library, send, recv, comm, stream uintptr) int32
-	// own is the address of send minus that of recv if the operation is in place.
-	own int64
+	own        int64 // the address of send minus that of recv if the operation is in place
 }
 
 // Number are the types of the elements of messages and reductions. NCCL has bfloat16 since version 2.10.
@@ -31,6 +30,8 @@ type Number interface {
 // batch is a list of operations that begin together.
 type batch struct {
 	c     *Comm
+	rank  int // of c, and how many it has
+	size  int
 	name  string
 	wants []buffer.Want // the buffers of all operations
 	sizes []uint64      // their sizes in bytes
@@ -57,17 +58,18 @@ func want[T Number](p *batch, what string, b *buffer.Buffer[T], mode coherence.M
 
 // peer refuses a rank that is out of range.
 func (p *batch) peer(rank int) {
-	if p.c != nil && (rank < 0 || rank >= p.c.size) {
-		p.refuse(driver.ErrInvalidArgument, "rank %d is not between 0 and %d", rank, p.c.size-1)
+	if rank < 0 || rank >= p.size {
+		p.refuse(driver.ErrInvalidArgument, "rank %d is not between 0 and %d", rank, p.size-1)
 	}
 }
 
 func newBatch(c *Comm, name string) *batch {
-	p := &batch{c: c, name: name}
 	if c == nil {
+		p := &batch{name: name, size: 1}
 		p.refuse(driver.ErrInvalidArgument, "nil communicator")
+		return p
 	}
-	return p
+	return &batch{c: c, name: name, rank: c.rank, size: c.size}
 }
 
 // usable checks what every call needs: a communicator that can be used, a context that has not ended, and a stream of the communicator's
@@ -79,7 +81,7 @@ func (c *Comm) usable(ctx context.Context, op string, stream *hal.Stream) error 
 	case stream == nil:
 		return driver.Errorf(op, driver.ErrInvalidArgument, "nil stream")
 	case ctx.Err() != nil:
-		return interrupted(ctx, op, driver.NoPeer, 0, 0)
+		return driver.Interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, 0)
 	case !stream.Device().Same(c.dev):
 		return driver.Errorf(op, driver.ErrInvalidArgument, "the stream is on device %s, the communicator on %s", stream.Device().Name(),
 			c.dev.Name())

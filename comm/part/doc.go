@@ -45,7 +45,8 @@
 // its own.
 //
 // What is written to a ghost is this rank's contribution to the element. This rank can read it, and [Buffer.Accumulate] combines it with
-// the owner's element. An exchange replaces it with the owner's element.
+// the owner's element. An exchange replaces it with the owner's element if the owner has written that. If it has not, the contribution is
+// lost, the ghost is stale, and the next exchange makes it current.
 //
 // # Calls of all ranks
 //
@@ -55,13 +56,13 @@
 //
 // # Messages and memory
 //
-// An exchange sends one message to each neighbour, which begins with the ranges that were written. A second one follows only if the
-// neighbour had written to ghosts. What to send follows from the protocol of package coherence, with the owner and the neighbour as its two
-// places. For each neighbour a rank keeps memory for two messages of the greatest length. Close frees everything.
+// An exchange sends one message to each neighbour, which begins with the ranges that were written. What to send follows from the protocol
+// of package coherence, with the owner and the neighbours as its two places. For each neighbour a rank keeps memory for two messages of the
+// greatest length. Close frees everything.
 //
 // With widths, each rank finds its neighbours and what to send to them from the layout alone. The memory and time for that grow with the
 // rank's own elements and neighbours, and not with the number of ranks, except with [Starts], which has a number for each rank. With needs,
-// New exchanges a number for each rank as well, and two messages with each neighbour.
+// New also sends each rank the list of its elements that are needed (comm.Alltoallv), and its length.
 //
 // # Errors
 //

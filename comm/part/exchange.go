@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"reflect"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
@@ -18,82 +19,42 @@ type Moved struct {
 	Messages int
 }
 
-// exchanging is the operation in errors of Exchange, Begin and End.
-const exchanging = "Exchange"
+// The operations in errors. Exchange, Begin and End have one name.
+const (
+	exchanging   = "Exchange"
+	accumulating = "Accumulate"
+)
+
+// The messages of a Buffer, as their heads have them.
+const (
+	elements      = 1 + iota // of an exchange: what was written, and what is requested
+	contributions            // of Accumulate: what was written to ghosts
+)
 
 // Exchange makes all ghosts current, and returns what this rank sent. All ranks call it, and it waits for the neighbours until ctx ends.
-// What was written to ghosts since the last Accumulate is lost.
+// What was written to ghosts since the last Accumulate is lost. Such ghosts are stale afterwards unless their owner has written them, too,
+// and the next Exchange makes them current.
 //
 // An error before anything was sent changes nothing. After any other one the ghosts that had not arrived are stale, and b refuses all
 // further calls that are collective except Close, because the ranks may no longer agree on which messages belong together.
 func (b *Buffer[T]) Exchange(ctx context.Context) (Moved, error) {
-	var x Exchanging[T]
-	if err := x.begin(ctx, b); err != nil {
+	if err := b.start(ctx); err != nil {
 		return Moved{}, err
 	}
-	return x.End(ctx)
+	return b.end(ctx)
 }
 
 // Exchanging is an exchange under way.
-type Exchanging[T buffer.Number] struct {
-	b     *Buffer[T]
-	moved Moved
-}
+type Exchanging[T buffer.Number] struct{ b *Buffer[T] }
 
 // Begin begins an exchange, so that the program can compute while messages are on their way. The elements to send are copied before it
 // returns; what is written to owned elements after that is sent by the next exchange, and does not make ghosts stale before End. Ghosts
 // must not be written before End. After an error there is nothing to end.
 func (b *Buffer[T]) Begin(ctx context.Context) (*Exchanging[T], error) {
-	x := new(Exchanging[T])
-	if err := x.begin(ctx, b); err != nil {
+	if err := b.start(ctx); err != nil {
 		return nil, err
 	}
-	return x, nil
-}
-
-func (x *Exchanging[T]) begin(ctx context.Context, b *Buffer[T]) error {
-	if err := b.begin(exchanging); err != nil {
-		return err
-	}
-	s := b.state
-	s.mu.Lock()
-	s.quiet = true
-	for _, l := range s.links {
-		s.decide(l)
-	}
-	s.mu.Unlock()
-	err := b.post(ctx, tagExchange)
-	if err == nil {
-		err = b.pack(ctx, func(l *link) (head [2][]span, payload []span, from *end) {
-			return [2][]span{l.sent, l.requested}, l.sent, &l.out
-		}, tagExchange, &x.moved)
-	}
-	if err != nil {
-		b.forget(!s.fail(err))
-		err = errors.Join(err, b.abandon(ctx))
-		b.done()
-		return err
-	}
-	s.begun()
-	x.b = b
-	return nil
-}
-
-// forget undoes decide: it notes that nothing of what was decided was sent. If nothing was, what was written to ghosts is not lost either.
-func (b *Buffer[T]) forget(nothing bool) {
-	b.state.mu.Lock()
-	defer b.state.mu.Unlock()
-	for _, l := range b.state.links {
-		for _, r := range l.sent {
-			l.out.m.Invalidate(ghost, uint64(r.lo), uint64(r.hi))
-		}
-		if !nothing {
-			continue
-		}
-		for _, r := range l.requested {
-			_ = l.in.m.Commit(protocol.Overwrite, ghost, uint64(r.lo), uint64(r.hi))
-		}
-	}
+	return &Exchanging[T]{b}, nil
 }
 
 // End waits until the exchange has ended, and returns what this rank sent.
@@ -103,250 +64,189 @@ func (x *Exchanging[T]) End(ctx context.Context) (Moved, error) {
 	}
 	b := x.b
 	x.b = nil
-	defer b.done()
-	err := x.end(ctx, b)
-	if err != nil {
-		b.state.fail(err)
-		b.Expire() // what did not arrive may have changed
-	}
-	return x.moved, err
+	return b.end(ctx)
 }
 
-func (x *Exchanging[T]) end(ctx context.Context, b *Buffer[T]) error {
+func (b *Buffer[T]) start(ctx context.Context) error {
+	if err := b.begin(exchanging); err != nil {
+		return err
+	}
 	s := b.state
-	if err := b.wait(ctx); err != nil {
-		return errors.Join(err, b.abandon(ctx))
-	}
-	again := false
+	s.mu.Lock()
+	s.quiet = true
+	s.decide()
+	s.mu.Unlock()
+	s.clear()
 	for i, l := range s.links {
-		err := b.open(ctx, exchanging, i, [2]int{l.in.n, l.out.n}, func(head [2][]span, payload []byte) error {
-			l.received, l.owed = append(l.received[:0], head[0]...), append(l.owed[:0], head[1]...)
-			if len(payload) != count(l.received)*int(s.elem) {
-				return mismatch(exchanging, l.peer, "the elements of an exchange are too few or too many")
-			}
-			return b.unpack(ctx, l, l.received, payload)
-		})
-		if err != nil {
-			return err
-		}
-		l.missing = without(l.requested, l.received)
-		l.answered = without(l.owed, l.sent)
-		again = again || len(l.missing)+len(l.answered) > 0
+		s.write(i, out, l.sent, l.requested)
 	}
-	if again {
-		err := b.post(ctx, tagAnswer)
-		if err == nil {
-			err = b.pack(ctx, func(l *link) ([2][]span, []span, *end) { return [2][]span{}, l.answered, &l.out }, tagAnswer, &x.moved)
+	err := s.send(ctx, exchanging, elements)
+	if err != nil {
+		s.fail(err)
+		s.mu.Lock()
+		for _, l := range s.links {
+			s.unsend(l, l.sent)
 		}
-		if err == nil {
-			err = b.wait(ctx)
-		}
-		if err != nil {
-			return errors.Join(err, b.abandon(ctx))
-		}
-		for i, l := range s.links {
-			if len(l.missing) == 0 {
-				continue
-			}
-			err := b.open(ctx, exchanging, i, [2]int{}, func(_ [2][]span, payload []byte) error {
-				if len(payload) != count(l.missing)*int(s.elem) {
-					return mismatch(exchanging, l.peer, "the answer of an exchange does not have the length that was requested")
-				}
-				return b.unpack(ctx, l, l.missing, payload)
-			})
-			if err != nil {
-				return err
-			}
-		}
+		s.mu.Unlock()
+		s.done()
+	}
+	return err
+}
+
+func (b *Buffer[T]) end(ctx context.Context) (Moved, error) {
+	s := b.state
+	defer s.done()
+	err := s.end(ctx)
+	if err != nil {
+		s.fail(err)
+	}
+	return s.moved, err
+}
+
+func (s *state) end(ctx context.Context) error {
+	err := s.receive(ctx, exchanging, elements, coherence.Overwrite, in, take)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.links {
+		base := l.ends[in].lo
+		s.at(owner, protocol.Overwrite, base, l.received)
+		s.at(ghost, protocol.Read, base, l.received)
+		s.answer(l)
+	}
+	s.runs = s.find(s.runs[:0], s.count, s.size, unshared)
+	s.at(ghost, protocol.Read, s.count, s.runs) // what was not sent has not changed
+	s.lose()
+	return nil
+}
+
+func take(message, to []byte) { copy(to, message) }
+
+// Accumulate combines what was written to ghosts, since the last Exchange or Accumulate, with the elements of their owners, and returns
+// what this rank sent. The owner's element comes first, then the contributions in the order of ranks, so results are the same in every
+// run. Afterwards the ghosts of elements that were combined are stale. All ranks call it, with the same op, and it waits for the neighbours
+// until ctx ends. If op does not take elements of type T, the error is of kind ErrInvalidArgument. After an error, unless it came before
+// anything was sent, b refuses further calls as after one of [Buffer.Exchange].
+func (b *Buffer[T]) Accumulate(ctx context.Context, op comm.Op) (Moved, error) {
+	if err := b.begin(accumulating); err != nil {
+		return Moved{}, err
+	}
+	s := b.state
+	defer s.done()
+	if !op.Takes(s.typ) {
+		return Moved{}, driver.Errorf(accumulating, comm.ErrInvalidArgument, "%v is not defined for %v", op, reflect.TypeFor[T]())
+	}
+	err := s.accumulate(ctx, op)
+	if err != nil {
+		s.fail(err)
+	} else {
+		b.Expire() // other owners' elements have changed too
+	}
+	return s.moved, err
+}
+
+func (s *state) accumulate(ctx context.Context, op comm.Op) error {
+	s.clear()
+	for i, l := range s.links {
+		s.mu.Lock()
+		l.sent = s.contributed(l, l.sent)
+		s.mu.Unlock()
+		s.write(i, in, l.sent, l.requested[:0])
+	}
+	if err := s.send(ctx, accumulating, contributions); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	for _, l := range s.links {
-		s.confirm(l) // what was not sent has not changed
+		s.at(owner, protocol.Overwrite, l.ends[in].lo, l.sent)
 	}
 	s.mu.Unlock()
-	return nil
+	return s.receive(ctx, accumulating, contributions, coherence.ReadWrite, out,
+		func(message, to []byte) { driver.Combine(to, message, s.typ, op) })
 }
 
-func mismatch(op string, peer int, detail string) error {
-	e := driver.Errorf(op, comm.ErrMismatch, "%s", detail)
-	e.Peer = peer
-	return e
+// spanSize is the size in bytes of a span in the head of a message.
+const spanSize = 8
+
+// reserve makes memory for the longest messages of all links.
+func (s *state) reserve(op string) error {
+	for i, l := range s.links {
+		s.boxes = append(s.boxes, box{peer: l.peer})
+		o, n := l.ends[out].n, l.ends[in].n
+		most := headSize + spanSize*((o+1)/2+(n+1)/2) + s.elem*max(o, n)
+		s.boxes[i].letters[out].size, s.boxes[i].letters[in].size = most, most
+	}
+	return errors.Join(s.room(op, out), s.room(op, in))
 }
 
-// post begins to receive the messages of a call.
-func (b *Buffer[T]) post(ctx context.Context, tag int) error {
-	for i, l := range b.state.links {
-		if l.peer == b.rank || tag == tagAnswer && len(l.missing) == 0 {
-			continue
-		}
-		r, err := comm.Irecv(ctx, b.c, b.mail[i].in, l.peer, tag)
-		if err != nil {
-			return err
-		}
-		b.mail[i].receive = posted{*r, true}
-		b.state.begun()
-	}
-	return nil
+// write makes the message to a neighbour: with elements of its link's end in the direction dir, and a request.
+func (s *state) write(i, dir int, sent, requested []span) {
+	l, letter := s.links[i], &s.boxes[i].letters[out]
+	l.sent, l.requested = sent, requested
+	s.spread(out, i, dir, sent)
+	letter.size = headSize + spanSize*(len(sent)+len(requested)) + letter.elements
 }
 
-// pack makes the messages of a call and begins to send them. what returns for each link the spans in the head of the message, the elements
-// that it carries, and the end of the link to which these belong. All elements are read under one access.
-func (b *Buffer[T]) pack(ctx context.Context, what func(*link) (head [2][]span, payload []span, from *end), tag int, moved *Moved) error {
-	ranges := b.ranges[:0]
-	for _, l := range b.state.links {
-		_, payload, from := what(l)
-		for _, r := range payload {
-			from.each(r, func(local, n int) { ranges = append(ranges, buffer.Range{Lo: local, Hi: local + n}) })
-		}
+// spread puts the elements of some spans of an end into the message to a neighbour, or takes them from its message.
+func (s *state) spread(message, i, dir int, list []span) {
+	for _, r := range list {
+		pieces(s.links[i].ends[dir].slots, r.lo, r.hi, func(_, slot, n int) {
+			pieces(s.slots, slot, slot+n, func(_, local, n int) { s.carry(message, i, &s.store, local*s.elem, (local+n)*s.elem) })
+		})
 	}
-	fill := func(data []T, base int) error {
-		for i, l := range b.state.links {
-			head, payload, from := what(l)
-			if tag == tagAnswer && len(payload) == 0 {
-				continue
-			}
-			if err := b.letter(ctx, b.mail[i], l, tag, head, payload, from, data, base); err != nil {
-				return err
-			}
-			if l.peer != b.rank {
-				moved.Messages++
-				moved.Bytes += uint64(count(payload)) * b.state.elem
-			}
-		}
-		return nil
-	}
-	if len(ranges) == 0 {
-		return fill(nil, 0)
-	}
-	ranges = union(ranges)
-	b.ranges = ranges
-	return b.local.AccessRanges(ctx, coherence.Read, ranges, func(data []T) error { return fill(data, ranges[0].Lo) })
 }
 
-// letter makes one message and begins to send it. data begins with local element base. A message to this rank itself is not sent: its
-// memory becomes that of the received message.
-func (b *Buffer[T]) letter(ctx context.Context, m *mail, l *link, tag int, head [2][]span, payload []span, from *end, data []T,
-	base int) error {
-	n := headSize + spanSize*(len(head[0])+len(head[1])) + count(payload)*int(b.state.elem)
-	if m.part == nil || m.part.Len() != n {
-		part, err := m.out.Slice(0, n)
-		if err != nil {
-			return err
-		}
-		m.part = part
-	}
-	err := m.part.Overwrite(ctx, func(to []byte) error {
-		binary.NativeEndian.PutUint32(to, uint32(len(head[0])))
-		binary.NativeEndian.PutUint32(to[4:], uint32(len(head[1])))
-		to = to[headSize:]
-		for _, list := range head {
+// send posts the messages, which are all of one kind.
+func (s *state) send(ctx context.Context, op string, kind uint64) error {
+	return s.post(ctx, op, func(i int, to []byte) []byte {
+		l := s.links[i]
+		to = putHead(to, kind, len(l.sent), len(l.requested))
+		for _, list := range [...][]span{l.sent, l.requested} {
 			for _, r := range list {
 				binary.NativeEndian.PutUint32(to, uint32(r.lo))
 				binary.NativeEndian.PutUint32(to[4:], uint32(r.hi))
 				to = to[spanSize:]
 			}
 		}
-		for _, r := range payload {
-			from.each(r, func(local, n int) { to = to[copy(to, bytes(data[local-base:local-base+n])):] })
-		}
-		return nil
+		return to
 	})
-	if err != nil {
+}
+
+// receive waits for the messages, and stores their elements at the links' ends in the direction dir.
+func (s *state) receive(ctx context.Context, op string, kind uint64, mode coherence.Mode, dir int, store func(message, to []byte)) error {
+	if err := s.wait(ctx); err != nil {
 		return err
 	}
-	if l.peer == b.rank {
-		m.in, m.out, m.part, m.received = m.out, m.in, nil, n
-		return nil
-	}
-	r, err := comm.Isend(ctx, b.c, m.part, l.peer, tag)
-	if err != nil {
-		return err
-	}
-	m.send = posted{*r, true}
-	return nil
+	return s.open(ctx, op, mode, func(i int, from []byte) ([]byte, error) {
+		l := s.links[i]
+		about, first, second, rest := head(from)
+		if about != kind {
+			return nil, mismatch(op, l.peer, otherCalls)
+		}
+		var ok [2]bool
+		l.received, rest, ok[0] = spans(l.received[:0], rest, first, l.ends[dir].n)
+		l.owed, rest, ok[1] = spans(l.owed[:0], rest, second, l.ends[1-dir].n)
+		if !ok[0] || !ok[1] {
+			return nil, mismatch(op, l.peer, "a message is too short, or names elements that the link does not have")
+		}
+		s.spread(in, i, dir, l.received)
+		return rest, nil
+	}, store)
 }
 
-// wait waits for all messages of a call.
-func (b *Buffer[T]) wait(ctx context.Context) error {
-	for _, m := range b.mail {
-		if !m.receive.under {
-			continue
-		}
-		status, err := m.receive.wait(ctx)
-		if err != nil {
-			return err
-		}
-		m.received = status.Count
+// spans appends the n spans with which the rest of a message begins. They must ascend, and end at limit or before.
+func spans(list []span, from []byte, n, limit int) ([]span, []byte, bool) {
+	if n > len(from)/spanSize {
+		return list, nil, false
 	}
-	for _, m := range b.mail {
-		if _, err := m.send.wait(ctx); err != nil {
-			return err
+	for at := 0; n > 0; n-- {
+		r := span{int(binary.NativeEndian.Uint32(from)), int(binary.NativeEndian.Uint32(from[4:]))}
+		if r.lo < at || r.hi <= r.lo || r.hi > limit {
+			return list, nil, false
 		}
+		list, at, from = append(list, r), r.hi, from[spanSize:]
 	}
-	return nil
-}
-
-// abandon gives up the messages that are under way.
-func (b *Buffer[T]) abandon(ctx context.Context) (err error) {
-	over, cancel := context.WithCancel(ctx)
-	cancel()
-	for _, m := range b.mail {
-		_, e1 := m.receive.wait(over)
-		_, e2 := m.send.wait(over)
-		err = errors.Join(err, e1, e2)
-	}
-	return err
-}
-
-// open reads the message that was received on link i, in the call op. The spans in each list of its head must ascend, and end at its limit
-// or before.
-func (b *Buffer[T]) open(ctx context.Context, op string, i int, limit [2]int, fn func(head [2][]span, payload []byte) error) error {
-	m, peer := b.mail[i], b.state.links[i].peer
-	return m.in.View(ctx, func(from []byte) error {
-		from = from[:m.received]
-		if len(from) < headSize {
-			return mismatch(op, peer, "a message is too short")
-		}
-		head := [2][]span{b.head[0][:0], b.head[1][:0]}
-		lengths := [2]int{int(binary.NativeEndian.Uint32(from)), int(binary.NativeEndian.Uint32(from[4:]))}
-		from = from[headSize:]
-		for k, n := range lengths {
-			if n > len(from)/spanSize {
-				return mismatch(op, peer, "a message is too short")
-			}
-			at := 0
-			for range n {
-				r := span{int(binary.NativeEndian.Uint32(from)), int(binary.NativeEndian.Uint32(from[4:]))}
-				if r.lo < at || r.hi <= r.lo || r.hi > limit[k] {
-					return mismatch(op, peer, "a message names elements that the link does not have")
-				}
-				head[k], at, from = append(head[k], r), r.hi, from[spanSize:]
-			}
-		}
-		b.head = head
-		return fn(head, from)
-	})
-}
-
-// unpack writes elements to the ghosts of a link.
-func (b *Buffer[T]) unpack(ctx context.Context, l *link, list []span, payload []byte) error {
-	ranges := b.ranges[:0]
-	for _, r := range list {
-		l.in.each(r, func(local, n int) { ranges = append(ranges, buffer.Range{Lo: local, Hi: local + n}) })
-	}
-	if len(ranges) == 0 {
-		return nil
-	}
-	ranges = union(ranges)
-	b.ranges = ranges
-	return b.local.AccessRanges(ctx, coherence.Overwrite, ranges, func(data []T) error {
-		base := ranges[0].Lo
-		for _, r := range list {
-			l.in.each(r, func(local, n int) { payload = payload[copy(bytes(data[local-base:local-base+n]), payload):] })
-		}
-		b.state.mu.Lock()
-		l.in.arrived(list)
-		b.state.mu.Unlock()
-		return nil
-	})
+	return list, from, true
 }

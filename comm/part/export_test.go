@@ -7,46 +7,53 @@ type StaleError = staleError
 // at to find those.
 func Stretches(l Layout, h Halo, rank, ranks int) (neighbours, kept, seen int, err error) {
 	g, err := l.on("Stretches", ranks)
+	if err == nil {
+		err = g.surround("Test", &h, rank)
+	}
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	count := func(run) { seen++ }
-	h.runs(g, rank, count)
-	for _, peer := range g.readers(rank, &h) {
+	g.runs(rank, h.Needs, count)
+	for _, peer := range g.readers(rank) {
 		seen++
-		g.walk(peer, rank, &h, count)
+		g.walk(peer, rank, count)
 	}
-	p := g.divide(rank, &h)
-	p.serve(&h)
-	kept = len(p.own) + len(p.ghosts)
+	p := g.divide(rank, h.Needs)
+	p.serve()
+	kept = len(p.own) + len(p.ghosts) + len(p.slots) + len(p.locals)
 	for _, l := range p.links {
 		if l.peer != rank {
 			neighbours++
 		}
-		kept += len(l.out.wire) + len(l.in.wire)
+		kept += len(l.ends[out].slots) + len(l.ends[in].slots)
 	}
 	return neighbours, kept, seen, nil
 }
 
 // Traffic returns how many messages a rank of a layout sends and receives in an exchange after which all elements have changed, and how many elements they have.
-func Traffic(l Layout, h Halo, rank, ranks int) (sent, received, out, in int, err error) {
+func Traffic(l Layout, h Halo, rank, ranks int) (sent, received, elements, ghosts int, err error) {
 	g, err := l.on("Traffic", ranks)
+	if err == nil {
+		err = g.surround("Test", &h, rank)
+	}
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	p := g.divide(rank, &h)
-	p.serve(&h)
+	p := g.divide(rank, h.Needs)
+	p.serve()
 	for _, l := range p.links {
 		if l.peer == rank {
 			continue
 		}
-		out, in = out+l.out.n, in+l.in.n
-		if l.out.n > 0 {
+		o, n := l.ends[out].n, l.ends[in].n
+		elements, ghosts = elements+o, ghosts+n
+		if o > 0 {
 			sent++
 		}
-		if l.in.n > 0 {
+		if n > 0 {
 			received++
 		}
 	}
-	return sent, received, out, in, nil
+	return sent, received, elements, ghosts, nil
 }

@@ -100,7 +100,8 @@ func TestMismatchNamesTheCall(t *testing.T) {
 	}
 }
 
-// An exchange that is refused before it sends anything changes nothing, so the next one brings the owner's elements to ghosts that were written.
+// An exchange that is refused before it sends anything changes nothing, so the next one forgets what was written to ghosts, and the one after that brings
+// the owner's elements.
 func TestRefusedExchangeIsMadeAgain(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		run(t, n, func(ctx context.Context, c *comm.Comm) error {
@@ -119,12 +120,19 @@ func TestRefusedExchangeIsMadeAgain(t *testing.T) {
 			if n == 1 { // no message is sent, but the access of the elements fails
 				kind := context.Canceled
 				return must(b.Owned().Fill(ctx, 3), exchange(ctx, nil), b.Local().Set(ctx, 0, 99), exchange(over, kind), exchange(ctx, nil),
-					ghostIs(ctx, b, 0, 3), b.Close())
+					ghostIsStale(ctx, b, 0), exchange(ctx, nil), ghostIs(ctx, b, 0, 3), b.Close())
 			}
 			return must(b.Owned().Fill(ctx, 3), exchange(ctx, nil), b.Local().Set(ctx, 0, 99), exchange(over, comm.ErrTimeout), ghostIs(ctx, b, 0, 99),
-				exchange(ctx, nil), ghostIs(ctx, b, 0, 3), b.Close())
+				exchange(ctx, nil), ghostIsStale(ctx, b, 0), exchange(ctx, nil), ghostIs(ctx, b, 0, 3), b.Close())
 		})
 	}
+}
+
+func ghostIsStale(ctx context.Context, b *part.Buffer[float64], local int) error {
+	if _, err := b.Local().At(ctx, local); !errors.Is(err, part.ErrStale) {
+		return fmt.Errorf("reading ghost %d: %v", local, err)
+	}
+	return nil
 }
 
 func ghostIs(ctx context.Context, b *part.Buffer[float64], local int, want float64) error {
@@ -206,6 +214,28 @@ func TestAnAccumulateThatIsRefusedKeepsGhosts(t *testing.T) {
 		}
 		if stale := b.Stale(); len(stale) != 0 {
 			return fmt.Errorf("stale after a call that was refused: %v", stale)
+		}
+		return b.Close()
+	})
+}
+
+// Ranks that make different calls on a buffer get an error, and do not take one call's elements for those of the other.
+func TestDifferentCallsAreAnError(t *testing.T) {
+	run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		b, err := part.New[int32](ctx, c, part.Block(8), part.Width(1))
+		if err != nil {
+			return err
+		}
+		if _, err = b.Exchange(ctx); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			_, err = b.Exchange(ctx)
+		} else {
+			_, err = b.Accumulate(ctx, comm.Sum)
+		}
+		if !errors.Is(err, comm.ErrMismatch) {
+			return fmt.Errorf("other calls: %v", err)
 		}
 		return b.Close()
 	})

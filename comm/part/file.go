@@ -2,37 +2,18 @@ package part
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/npy"
 )
-
-// header returns the header of a file with all elements.
-func (b *Buffer[T]) header() npy.Header {
-	var zero T
-	t := driver.TypeFor[T]()
-	kind := byte('i')
-	switch {
-	case t >= driver.Complex64:
-		kind = 'c'
-	case t >= driver.Float32:
-		kind = 'f'
-	case t >= driver.Uint8:
-		kind = 'u'
-	}
-	big := binary.NativeEndian.Uint16([]byte{0, 1}) == 1
-	return npy.Header{Type: npy.Type{Kind: kind, Size: int(unsafe.Sizeof(zero))}, BigEndian: big, Shape: b.grid.shape}
-}
 
 // Save writes all elements to one .npy file on a file system that all ranks share, and replaces a file of that name. All ranks call it,
 // with the same path, and it waits for them until ctx ends. Each rank writes its part to path with ".part" appended, and makes sure that it
@@ -43,60 +24,38 @@ func (b *Buffer[T]) Save(ctx context.Context, path string) error {
 	if err := b.begin(op); err != nil {
 		return err
 	}
-	defer b.done()
-	head, err := b.header().Append(nil)
-	temporary := path + ".part"
-	var f *os.File
-	if err == nil && b.rank == 0 {
-		f, err = create(temporary, head, int64(len(head))+int64(b.grid.len())*int64(b.state.elem))
-	}
-	if err = agree(ctx, b.c, op, err); err != nil {
-		if f != nil {
-			_ = f.Close()
-			_ = os.Remove(temporary)
-		}
-		return err
-	}
-	if b.rank != 0 {
-		f, err = os.OpenFile(temporary, os.O_WRONLY, 0)
-	}
+	defer b.state.done()
+	h, err := npy.NewHeader[T](false, b.Shape())
+	var head []byte
 	if err == nil {
-		err = b.write(ctx, f, int64(len(head)))
-		if err == nil {
-			err = f.Sync()
-		}
-		err = errors.Join(err, f.Close())
+		head, err = h.Append(nil)
 	}
-	err = agree(ctx, b.c, op, err)
-	if b.rank == 0 {
-		if err == nil {
-			err = os.Rename(temporary, path)
+	temporary, rank, c := path+".part", b.state.rank, b.state.c
+	if err == nil && rank == 0 {
+		err = create(temporary, head, int64(len(head))+int64(b.state.grid.len())*int64(b.state.elem))
+	}
+	made := rank == 0 && err == nil
+	if err = agree(ctx, c, op, err); err == nil {
+		err = agree(ctx, c, op, b.write(ctx, temporary, int64(len(head))))
+		if rank == 0 && err == nil {
+			err = errors.Join(os.Rename(temporary, path), syncDirectory(path))
 		}
-		if err != nil {
-			_ = os.Remove(temporary)
-		} else {
-			err = syncDirectory(path)
+		if c.Err() == nil {
+			err = agree(ctx, c, op, err)
 		}
 	}
-	if b.c.Err() != nil {
-		return err
+	if made && err != nil {
+		_ = os.Remove(temporary)
 	}
-	return agree(ctx, b.c, op, err)
+	return err
 }
 
 // create makes a file of size bytes that begins with head.
-func create(path string, head []byte, size int64) (*os.File, error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, err
+func create(path string, head []byte, size int64) error {
+	if err := os.WriteFile(path, head, 0o666); err != nil {
+		return err
 	}
-	if _, err = f.Write(head); err == nil {
-		err = f.Truncate(size)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(path))
-	}
-	return f, nil
+	return os.Truncate(path, size)
 }
 
 // syncDirectory makes sure that the new name of a file is on the disk.
@@ -108,21 +67,25 @@ func syncDirectory(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// write writes the owned elements to their places in a file, whose data begin at base.
-func (b *Buffer[T]) write(ctx context.Context, f *os.File, base int64) error {
-	if b.count == 0 {
-		return nil
+// write writes the owned elements to their places in a file, whose data begin at base, and makes sure that they are on the disk.
+func (b *Buffer[T]) write(ctx context.Context, path string, base int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
 	}
-	return b.local.AccessRanges(ctx, coherence.Read, b.OwnedRanges(), func(s []T) error {
-		first := b.own[0].local
-		for _, r := range b.own {
-			at := base + int64(r.global)*int64(b.state.elem)
-			if _, err := f.WriteAt(bytes(s[r.local-first:r.local-first+r.n]), at); err != nil {
-				return err
+	if b.state.count > 0 {
+		err = b.local.AccessRanges(ctx, coherence.Read, b.OwnedRanges(), func(s []T) error {
+			first := b.state.own[0].local
+			for _, r := range b.state.own {
+				at := base + int64(r.global)*int64(b.state.elem)
+				if _, err := f.WriteAt(bytes(s[r.local-first:r.local-first+r.n]), at); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
+	}
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // Load reads the elements of an .npy file that has the shape of the grid and the type T. Any program may have written it, on any number of
@@ -134,12 +97,12 @@ func (b *Buffer[T]) Load(ctx context.Context, path string) error {
 	if err := b.begin(op); err != nil {
 		return err
 	}
-	defer b.done()
+	defer b.state.done()
 	data, err := b.read(op, path)
-	if err = agree(ctx, b.c, op, err); err != nil {
+	if err = agree(ctx, b.state.c, op, err); err != nil {
 		return err
 	}
-	if b.count > 0 {
+	if b.state.count > 0 {
 		ranges := b.OwnedRanges()
 		err = b.local.AccessRanges(ctx, coherence.Overwrite, ranges, func(s []T) error {
 			for _, r := range ranges {
@@ -149,7 +112,7 @@ func (b *Buffer[T]) Load(ctx context.Context, path string) error {
 		})
 	}
 	b.Expire()
-	return agree(ctx, b.c, op, err)
+	return agree(ctx, b.state.c, op, err)
 }
 
 // read reads the owned elements in the order of the local numbering.
@@ -163,7 +126,10 @@ func (b *Buffer[T]) read(op, path string) (data []T, err error) {
 	if err != nil {
 		return nil, err
 	}
-	want := b.header()
+	want, err := npy.NewHeader[T](false, b.Shape())
+	if err != nil {
+		return nil, err
+	}
 	if h.Type != want.Type || !slices.Equal(h.Shape, want.Shape) || h.Fortran && len(h.Shape) > 1 {
 		order := ""
 		if h.Fortran {
@@ -177,7 +143,7 @@ func (b *Buffer[T]) read(op, path string) (data []T, err error) {
 		return nil, err
 	}
 	elem := int64(b.state.elem)
-	for _, r := range b.own {
+	for _, r := range b.state.own {
 		h.Shape = []int{r.n}
 		part, err := npy.ReadData[T](io.NewSectionReader(f, base+int64(r.global)*elem, int64(r.n)*elem), h)
 		if err != nil {

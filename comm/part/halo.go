@@ -25,52 +25,35 @@ type Halo struct {
 // Width is a halo of w[d] elements below and above the owned part in dimension d of the layout.
 func Width(w ...int) Halo { return Halo{Lo: slices.Clone(w), Hi: slices.Clone(w)} }
 
-func (h *Halo) lo(d int) int {
-	if h.Lo == nil {
-		return 0
-	}
-	return h.Lo[d]
-}
-
-func (h *Halo) hi(d int) int {
-	if h.Hi == nil {
-		return 0
-	}
-	return h.Hi[d]
-}
-
-func (h *Halo) periodic(d int) bool { return h.Periodic != nil && h.Periodic[d] }
-
-// check refuses a halo that does not fit the layout.
-func (h *Halo) check(op string, g *grid, rank int) error {
+// surround gives the grid the widths of a halo, or refuses a halo that does not fit.
+func (g *grid) surround(op string, h *Halo, rank int) error {
 	bad := func(format string, args ...any) error {
 		return driver.Errorf(op, comm.ErrInvalidArgument, format, args...)
 	}
-	dims := len(g.shape)
-	if h.Lo != nil && len(h.Lo) != dims || h.Hi != nil && len(h.Hi) != dims || h.Periodic != nil && len(h.Periodic) != dims {
+	if h.Lo != nil && len(h.Lo) != g.dims || h.Hi != nil && len(h.Hi) != g.dims || h.Periodic != nil && len(h.Periodic) != g.dims {
 		return bad("halo widths %v and %v, periodic %v: each must have %d values, as the layout has dimensions", h.Lo, h.Hi, h.Periodic,
-			dims)
+			g.dims)
 	}
-	for d := range dims {
-		if h.lo(d) < 0 || h.hi(d) < 0 || h.lo(d) > maxElements || h.hi(d) > maxElements {
+	copy(g.lo[3-g.dims:], h.Lo)
+	copy(g.hi[3-g.dims:], h.Hi)
+	copy(g.periodic[3-g.dims:], h.Periodic)
+	for d := range g.shape {
+		if min(g.lo[d], g.hi[d]) < 0 || max(g.lo[d], g.hi[d]) > maxElements {
 			return bad("halo widths %v and %v; each must be between 0 and %d", h.Lo, h.Hi, maxElements)
 		}
-		if h.periodic(d) && max(h.lo(d), h.hi(d)) > g.shape[d] {
-			return bad("halo widths %v and %v are wider than the periodic grid %v", h.Lo, h.Hi, g.shape)
+		if g.periodic[d] && max(g.lo[d], g.hi[d]) > g.shape[d] {
+			return bad("halo widths %v and %v are wider than the periodic grid %v", h.Lo, h.Hi, g.shape[3-g.dims:])
 		}
-		if len(h.Needs) > 0 && h.lo(d)+h.hi(d) > 0 {
+		if len(h.Needs) > 0 && g.lo[d]+g.hi[d] > 0 {
 			return bad("a halo with both widths and needs")
 		}
 	}
-	if len(h.Needs) == 0 {
-		return nil
-	}
-	if dims != 1 {
-		return bad("needs in a layout of %d dimensions", dims)
+	if len(h.Needs) > 0 && g.dims != 1 {
+		return bad("needs in a layout of %d dimensions", g.dims)
 	}
 	sorted := slices.Clone(h.Needs)
 	slices.SortFunc(sorted, byLo)
-	lo, hi := g.cut(0, rank), g.cut(0, rank+1)
+	lo, hi := g.cut(2, g.coords(rank)[2]), g.cut(2, g.coords(rank)[2]+1)
 	for i, r := range sorted {
 		switch {
 		case r.Lo < 0 || r.Hi > g.len() || r.Lo >= r.Hi:
@@ -84,14 +67,12 @@ func (h *Halo) check(op string, g *grid, rank int) error {
 	return nil
 }
 
-// runs calls fn for each run of a rank's local elements. It returns the extents of the box of widths, and the number of all local elements.
-func (h *Halo) runs(g *grid, rank int, fn func(run)) (extent [3]int, n int) {
-	extent = g.walk(rank, anyone, h, fn)
-	n = 1
-	for d := range g.shape {
-		n *= extent[d]
-	}
-	for _, r := range h.Needs {
+// runs calls fn for each run of a rank's local elements, whose ghosts are those of the widths and of needs. It returns the extents of the
+// box of widths, and the number of all local elements.
+func (g *grid) runs(rank int, needs []buffer.Range, fn func(run)) (extent [3]int, n int) {
+	extent = g.walk(rank, anyone, fn)
+	n = extent[0] * extent[1] * extent[2]
+	for _, r := range needs {
 		for at := r.Lo; at < r.Hi; {
 			owner, end := g.owner(at)
 			k := min(end, r.Hi) - at

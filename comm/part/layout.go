@@ -35,11 +35,14 @@ func Grid(shape, procs []int) Layout {
 	return Layout{shape: slices.Clone(shape), procs: slices.Clone(procs)}
 }
 
-// grid is a layout for a given number of ranks. Unless there are explicit starts, the borders of parts are computed and not stored, so
-// memory and time do not grow with the number of ranks.
+// grid is a layout for a given number of ranks, with the widths of a halo. It has three dimensions: the last ones are those of the layout,
+// and outer ones have extent 1. Unless there are explicit starts, the borders of parts are computed and not stored, so memory and time do
+// not grow with the number of ranks.
 type grid struct {
-	shape, procs []int
-	cuts         []int // of Starts, unless they divide as Block does: where the parts begin, and the end
+	dims                 int // of the layout
+	shape, procs, lo, hi [3]int
+	periodic             [3]bool
+	cuts                 []int // of Starts, unless they divide as Block does: where the parts begin, and the end
 }
 
 // on checks the layout for a number of ranks, and returns the grid that it gives them.
@@ -47,23 +50,25 @@ func (l Layout) on(op string, ranks int) (*grid, error) {
 	bad := func(format string, args ...any) (*grid, error) {
 		return nil, driver.Errorf(op, comm.ErrInvalidArgument, format, args...)
 	}
-	if len(l.shape) < 1 || len(l.shape) > 3 {
-		return bad("a layout of %d dimensions; there may be one to three", len(l.shape))
+	g := &grid{dims: len(l.shape), shape: [3]int{1, 1, 1}, procs: [3]int{1, 1, 1}}
+	if g.dims < 1 || g.dims > 3 {
+		return bad("a layout of %d dimensions; there may be one to three", g.dims)
 	}
-	g := &grid{shape: l.shape, procs: l.procs}
-	if g.procs == nil {
-		g.procs = []int{ranks}
+	if l.procs == nil {
+		l.procs = []int{ranks}
 	}
-	if len(g.procs) != len(g.shape) {
-		return bad("shape %v and processes %v differ in their number of dimensions", g.shape, g.procs)
+	if len(l.procs) != g.dims {
+		return bad("shape %v and processes %v differ in their number of dimensions", l.shape, l.procs)
 	}
+	copy(g.shape[3-g.dims:], l.shape)
+	copy(g.procs[3-g.dims:], l.procs)
 	n, p := 1, 1
 	for d := range g.shape {
 		if g.shape[d] < 1 || g.procs[d] < 1 {
-			return bad("shape %v and processes %v; each extent must be at least 1", g.shape, g.procs)
+			return bad("shape %v and processes %v; each extent must be at least 1", l.shape, l.procs)
 		}
 		if g.shape[d] > maxElements/n || g.procs[d] > maxElements/p {
-			return bad("shape %v or processes %v have more than %d elements", g.shape, g.procs, maxElements)
+			return bad("shape %v or processes %v have more than %d elements", l.shape, l.procs, maxElements)
 		}
 		n, p = n*g.shape[d], p*g.procs[d]
 	}
@@ -75,7 +80,7 @@ func (l Layout) on(op string, ranks int) (*grid, error) {
 			return bad("starts %v do not ascend from 0", l.cuts)
 		}
 		for i, at := range l.cuts {
-			if at != g.cut(0, i) {
+			if at != g.cut(2, i) {
 				g.cuts = l.cuts
 				break
 			}
@@ -86,7 +91,7 @@ func (l Layout) on(op string, ranks int) (*grid, error) {
 
 // cut returns where part i of dimension d begins. If i is the number of parts, that is the end of the dimension.
 func (g *grid) cut(d, i int) int {
-	if g.cuts != nil {
+	if g.cuts != nil && d == 2 {
 		return g.cuts[i]
 	}
 	n, p := g.shape[d], g.procs[d]
@@ -97,17 +102,11 @@ func (g *grid) cut(d, i int) int {
 const maxElements = min(1<<48, math.MaxInt)
 
 // len is the number of elements.
-func (g *grid) len() int {
-	n := 1
-	for _, e := range g.shape {
-		n *= e
-	}
-	return n
-}
+func (g *grid) len() int { return g.shape[0] * g.shape[1] * g.shape[2] }
 
 // coords are the coordinates of a rank.
 func (g *grid) coords(rank int) (at [3]int) {
-	for d := len(g.procs) - 1; d >= 0; d-- {
+	for d := 2; d >= 0; d-- {
 		at[d] = rank % g.procs[d]
 		rank /= g.procs[d]
 	}
@@ -117,7 +116,7 @@ func (g *grid) coords(rank int) (at [3]int) {
 // part returns the coordinate in dimension d of the parts that have position x. With n explicit starts it takes O(log n) steps, otherwise
 // one.
 func (g *grid) part(d, x int) int {
-	if g.cuts != nil {
+	if g.cuts != nil && d == 2 {
 		return sort.Search(len(g.cuts)-1, func(i int) bool { return g.cuts[i+1] > x })
 	}
 	n, p := g.shape[d], g.procs[d]
@@ -129,13 +128,12 @@ func (g *grid) part(d, x int) int {
 
 // owner returns the rank that owns a global index. The rank owns all indices from there up to end, in one row.
 func (g *grid) owner(index int) (rank, end int) {
-	last := len(g.shape) - 1
 	rest, stride := index, 1
-	for d := last; d >= 0; d-- {
+	for d := 2; d >= 0; d-- {
 		x := rest % g.shape[d]
 		rest /= g.shape[d]
 		c := g.part(d, x)
-		if d == last {
+		if d == 2 {
 			end = index + g.cut(d, c+1) - x
 		}
 		rank += c * stride
@@ -152,13 +150,13 @@ type segment struct {
 	mine   bool // it is owned, not a ghost
 }
 
-// stretch lists the segments of dimension d of a part with ghosts.
-func (g *grid) stretch(d, part int, h *Halo) (list []segment, total int) {
+// stretch lists the segments of dimension d of a part, with ghosts of these widths below and above it.
+func (g *grid) stretch(d, part, below, above int) (list []segment, total int) {
 	n, lo, hi := g.shape[d], g.cut(d, part), g.cut(d, part+1)
 	add := func(from, to int) {
 		for from < to {
 			x := from
-			if h.periodic(d) {
+			if g.periodic[d] {
 				x = ((x % n) + n) % n
 			} else if x < 0 {
 				from = 0
@@ -173,10 +171,10 @@ func (g *grid) stretch(d, part int, h *Halo) (list []segment, total int) {
 			total += k
 		}
 	}
-	add(lo-h.lo(d), lo)
+	add(lo-below, lo)
 	list = append(list, segment{at: total, n: hi - lo, global: lo, part: part, mine: true})
 	total += hi - lo
-	add(hi, hi+h.hi(d))
+	add(hi, hi+above)
 	return list, total
 }
 
@@ -201,28 +199,19 @@ const anyone = -1
 
 // walk calls fn for each run of a rank's local box, in ascending order of the local numbering. Unless from is anyone, it passes over runs
 // that rank from does not own. It returns the box's extents, all 0 if the rank owns nothing.
-func (g *grid) walk(rank, from int, h *Halo, fn func(run)) (extent [3]int) {
-	dims := len(g.shape)
+func (g *grid) walk(rank, from int, fn func(run)) (total [3]int) {
 	at := g.coords(rank)
 	if g.empty(at) {
-		return [3]int{}
+		return total
 	}
 	var segs [3][]segment
-	var total [3]int
-	for d := range 3 - dims { // outer dimensions of extent 1
-		segs[d], total[d] = []segment{{n: 1, mine: true}}, 1
-	}
-	off := 3 - dims
-	for d := range dims {
-		segs[off+d], total[off+d] = g.stretch(d, at[d], h)
+	for d := range segs {
+		segs[d], total[d] = g.stretch(d, at[d], g.lo[d], g.hi[d])
 		if from != anyone {
 			part := g.coords(from)[d]
-			segs[off+d] = slices.DeleteFunc(segs[off+d], func(s segment) bool { return s.part != part })
+			segs[d] = slices.DeleteFunc(segs[d], func(s segment) bool { return s.part != part })
 		}
 	}
-	shape, procs := [3]int{1, 1, 1}, [3]int{1, 1, 1}
-	copy(shape[off:], g.shape)
-	copy(procs[off:], g.procs)
 	for _, a := range segs[0] {
 		for i := range a.n {
 			for _, b := range segs[1] {
@@ -230,9 +219,9 @@ func (g *grid) walk(rank, from int, h *Halo, fn func(run)) (extent [3]int) {
 					for _, c := range segs[2] {
 						fn(run{
 							local:  ((a.at+i)*total[1]+b.at+j)*total[2] + c.at,
-							global: ((a.global+i)*shape[1]+b.global+j)*shape[2] + c.global,
+							global: ((a.global+i)*g.shape[1]+b.global+j)*g.shape[2] + c.global,
 							n:      c.n,
-							owner:  (a.part*procs[1]+b.part)*procs[2] + c.part,
+							owner:  (a.part*g.procs[1]+b.part)*g.procs[2] + c.part,
 							ghost:  !a.mine || !b.mine || !c.mine,
 						})
 					}
@@ -240,22 +229,20 @@ func (g *grid) walk(rank, from int, h *Halo, fn func(run)) (extent [3]int) {
 			}
 		}
 	}
-	copy(extent[:], total[off:])
-	return extent
+	return total
 }
 
 // readers lists the ranks whose boxes have elements that a rank owns, and the rank itself. With the widths below and above swapped, they
 // are the owners of the elements in the rank's own box: another rank's ghosts above its part reach into this part if ghosts of the same
 // width below this part reach into the other.
-func (g *grid) readers(rank int, h *Halo) []int {
+func (g *grid) readers(rank int) []int {
 	at := g.coords(rank)
 	if g.empty(at) {
 		return nil
 	}
-	mirror := &Halo{Lo: h.Hi, Hi: h.Lo, Periodic: h.Periodic}
 	list := []int{0}
 	for d := range g.shape {
-		segs, _ := g.stretch(d, at[d], mirror)
+		segs, _ := g.stretch(d, at[d], g.hi[d], g.lo[d])
 		var parts, next []int
 		for _, s := range segs {
 			if !slices.Contains(parts, s.part) {

@@ -21,7 +21,7 @@ type spy struct {
 	driver.Engine
 	mu     sync.Mutex
 	blocks map[unsafe.Pointer]uint64
-	sent   []uint64 // the sizes of the blocks that messages begin in, 0 for other memory
+	sent   []uint64 // the sizes of the blocks that have the messages, 0 for other memory
 }
 
 type spyComm struct {
@@ -39,10 +39,15 @@ func (s *spy) Alloc(n uint64) (unsafe.Pointer, error) {
 	return p, err
 }
 
-func (s *spy) see(p unsafe.Pointer) {
+func (s *spy) see(p unsafe.Pointer, n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sent = append(s.sent, s.blocks[p])
+	s.sent = append(s.sent, 0)
+	for block, size := range s.blocks {
+		if at := uintptr(p) - uintptr(block); uint64(at)+n <= size {
+			s.sent[len(s.sent)-1] = size
+		}
+	}
 }
 
 func (c spyComm) Dup() (driver.Comm, error) {
@@ -51,12 +56,12 @@ func (c spyComm) Dup() (driver.Comm, error) {
 }
 
 func (c spyComm) Isend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, error) {
-	c.s.see(p)
+	c.s.see(p, n)
 	return c.Comm.Isend(p, n, dest, tag)
 }
 
 func (c spyComm) Irecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, error) {
-	c.s.see(p)
+	c.s.see(p, n)
 	return c.Comm.Irecv(p, n, source, tag)
 }
 

@@ -5,25 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"reflect"
 	"slices"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/internal/comm/driver"
-	"github.com/go-halyard/halyard/internal/watch"
+	launches "github.com/go-halyard/halyard/internal/parts"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Buffer is one rank's part of a buffer that is divided among the ranks of a communicator, with its ghosts.
 type Buffer[T buffer.Number] struct {
-	parts
-	c      *comm.Comm
-	local  *buffer.Buffer[T]
-	owned  *buffer.Buffer[T]
-	state  *state
-	mail   []*mail        // one for each link
-	ranges []buffer.Range // of the collective call under way; the memory is used again
-	head   [2][]span      // the same
+	state *state
+	local *buffer.Buffer[T]
+	owned *buffer.Buffer[T]
 }
 
 // New makes a buffer that is divided among the ranks of c. It reads as zeros, but its ghosts are stale before the first exchange. All ranks
@@ -35,31 +33,27 @@ func New[T buffer.Number](ctx context.Context, c *comm.Comm, layout Layout, halo
 	if c == nil {
 		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "nil communicator")
 	}
-	halo = Halo{slices.Clone(halo.Lo), slices.Clone(halo.Hi), slices.Clone(halo.Periodic), slices.Clone(halo.Needs)}
-	var zero T
 	b := new(Buffer[T])
 	g, err := layout.on(op, c.Size())
 	if err == nil {
-		err = halo.check(op, g, c.Rank())
+		err = g.surround(op, &halo, c.Rank())
 	}
 	if err == nil {
-		b.parts = g.divide(c.Rank(), &halo)
-		err = b.allocate(op)
+		err = b.allocate(op, g.divide(c.Rank(), halo.Needs))
 	}
-	if b.c, err = join(ctx, c, op, err); err != nil {
-		return nil, errors.Join(err, b.close())
-	}
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%T %v %v %v %v %v %v", zero, b.grid.shape, b.grid.procs, b.grid.cuts, halo.Lo, halo.Hi, halo.Periodic)
-	needs, err := b.alike(ctx, op, int64(h.Sum64()>>1), len(halo.Needs) > 0)
+	own, err := join(ctx, c, op, err)
 	if err == nil {
-		err = b.connect(ctx, &halo, needs)
+		b.state.c = own
+		err = b.state.connect(ctx, op, b, len(halo.Needs) > 0)
+		if err != nil {
+			err = errors.Join(err, b.state.close())
+		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, b.close(), b.c.Close())
-	}
-	if b.local != nil {
-		watch.Attach(b.local, b.state)
+		if b.local != nil {
+			err = errors.Join(err, b.local.Close())
+		}
+		return nil, err
 	}
 	return b, nil
 }
@@ -89,42 +83,109 @@ func agree(ctx context.Context, c *comm.Comm, op string, err error) error {
 	return err
 }
 
-// alike fails on all ranks if a value is not the same on all. It reports whether some rank has needs.
-func (b *Buffer[T]) alike(ctx context.Context, op string, v int64, needs bool) (some bool, err error) {
-	all := []int64{v, -v, 0}
-	if needs {
-		all[2] = -1
-	}
-	if err := comm.AllreduceSlice(ctx, b.c, all, comm.Min); err != nil {
-		return false, err
-	}
-	if all[0] != -all[1] {
-		return false, driver.Errorf(op, comm.ErrMismatch, "ranks gave different layouts, widths or types of elements")
-	}
-	return all[2] < 0, nil
-}
-
 // allocate makes the local buffer.
-func (b *Buffer[T]) allocate(op string) (err error) {
-	var zero T
-	if b.size > 1<<31-1 {
-		return driver.Errorf(op, comm.ErrUnsupported, "%d local elements; a rank may have up to %d", b.size, 1<<31-1)
+func (b *Buffer[T]) allocate(op string, p parts) (err error) {
+	if p.size > 1<<31-1 {
+		return driver.Errorf(op, comm.ErrUnsupported, "%d local elements; a rank may have up to %d", p.size, 1<<31-1)
 	}
-	b.state = &state{elem: uint64(unsafe.Sizeof(zero)), rank: b.rank, global: b.globalOf}
-	if b.size == 0 {
+	s := &state{parts: p, typ: driver.TypeFor[T]()}
+	s.elem = int(reflect.TypeFor[T]().Size())
+	s.m.Init(uint64(p.size))
+	_ = s.m.Commit(protocol.Overwrite, owner, 0, uint64(p.size))
+	b.state = s
+	if p.size == 0 {
 		return nil
 	}
-	if b.local, err = buffer.New[T](b.size); err != nil {
+	if b.local, err = buffer.New[T](p.size); err != nil {
 		return err
 	}
-	if len(b.own) == 1 {
-		b.owned, err = b.local.Slice(b.own[0].local, b.own[0].local+b.own[0].n)
+	launches.Watched(b.local.Want(coherence.Read), func(all *buffer.Buffer[byte], _ uint64) launches.Watcher {
+		s.all = all
+		return s
+	})
+	if len(p.own) == 1 {
+		b.owned, err = b.local.Slice(p.own[0].local, p.own[0].local+p.own[0].n)
 	}
 	return err
 }
 
+// connect finds which elements are ghosts of other ranks. With widths that follows from the layout. Needs are known only to the rank that
+// has them. It fails on all ranks if it fails on one, or if their layouts, widths or types, which is that of of, differ.
+func (s *state) connect(ctx context.Context, op string, of any, needs bool) error {
+	f := fnv.New64a()
+	fmt.Fprintf(f, "%T %v", of, *s.grid)
+	v := int64(f.Sum64() >> 1)
+	all := []int64{v, -v, 0}
+	if needs {
+		all[2] = -1
+	}
+	if err := comm.AllreduceSlice(ctx, s.c, all, comm.Min); err != nil {
+		return err
+	}
+	switch {
+	case all[0] != -all[1]:
+		return driver.Errorf(op, comm.ErrMismatch, "ranks gave different layouts, widths or types of elements")
+	case all[2] == 0:
+		s.serve()
+	default:
+		if err := s.request(ctx); err != nil {
+			return err
+		}
+	}
+	return agree(ctx, s.c, op, s.reserve(op))
+}
+
+// request gives the owners the list of their elements that this rank has ghosts of: pairs of a global index and a length. First each rank
+// gives each other one the length of the list.
+func (s *state) request(ctx context.Context) error {
+	size := s.c.Size()
+	lists, lengths, counts := make([][]int64, size), make([][]int64, size), make([]int, size)
+	for _, r := range s.ghosts {
+		lists[r.owner] = append(lists[r.owner], int64(r.global), int64(r.n))
+	}
+	for i, list := range lists {
+		lengths[i], counts[i] = []int64{int64(len(list))}, 1
+	}
+	theirs, err := alltoall(ctx, s.c, lengths, counts)
+	if err != nil {
+		return err
+	}
+	for i, n := range theirs {
+		counts[i] = int(n)
+	}
+	needs, err := alltoall(ctx, s.c, lists, counts)
+	for peer, n := range counts {
+		for ; n > 0 && err == nil; n -= 2 {
+			s.owe(peer, int(needs[0]), int(needs[1]))
+			needs = needs[2:]
+		}
+	}
+	return err
+}
+
+// alltoall sends a list to each rank, and returns those of all ranks, which have these lengths.
+func alltoall(ctx context.Context, c *comm.Comm, lists [][]int64, lengths []int) ([]int64, error) {
+	var sends []int
+	n := 0
+	for i, list := range lists {
+		sends, n = append(sends, len(list)), n+lengths[i]
+	}
+	from, err := buffer.From(slices.Concat(lists...))
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	to, err := buffer.New[int64](n)
+	if err != nil {
+		return nil, err
+	}
+	defer to.Close()
+	got := make([]int64, n)
+	return got, errors.Join(comm.Alltoallv(ctx, c, from, sends, to, lengths), to.CopyOut(ctx, got))
+}
+
 // Shape is the extents of the whole grid, one for each dimension of the layout.
-func (b *Buffer[T]) Shape() []int { return slices.Clone(b.grid.shape) }
+func (b *Buffer[T]) Shape() []int { return slices.Clone(b.state.grid.shape[3-b.state.grid.dims:]) }
 
 // Local is the buffer of this rank's elements, owned ones and ghosts, on which kernels run. With widths it is a box in row-major order with
 // the extents [Buffer.LocalShape]. With needs it has the owned elements and then the ghosts in the order of the list. It is nil if the rank
@@ -133,7 +194,7 @@ func (b *Buffer[T]) Local() *buffer.Buffer[T] { return b.local }
 
 // LocalShape is the extents of the local box: those of the owned elements with the ghosts on both sides. All are 0 if the rank owns
 // nothing. Ghosts of needs are not part of it.
-func (b *Buffer[T]) LocalShape() []int { return slices.Clone(b.extent[:len(b.grid.shape)]) }
+func (b *Buffer[T]) LocalShape() []int { return slices.Clone(b.state.extent[3-b.state.grid.dims:]) }
 
 // Owned is the slice of Local that has the owned elements. It is nil if there are none, or if they are not one range of the local
 // numbering; see [Buffer.OwnedRanges].
@@ -141,31 +202,19 @@ func (b *Buffer[T]) Owned() *buffer.Buffer[T] { return b.owned }
 
 // OwnedRanges lists the owned elements in the local numbering, ascending, for [buffer.Buffer.AcquireRanges] and AccessRanges.
 func (b *Buffer[T]) OwnedRanges() []buffer.Range {
-	list := make([]buffer.Range, 0, len(b.own))
-	for _, r := range b.own {
+	list := make([]buffer.Range, 0, len(b.state.own))
+	for _, r := range b.state.own {
 		list = append(list, buffer.Range{Lo: r.local, Hi: r.local + r.n})
 	}
 	return union(list)
 }
 
-// Range is the owned elements in the global numbering for a layout of one dimension. For others see [Buffer.Box].
-func (b *Buffer[T]) Range() (lo, hi int) {
-	if len(b.grid.shape) > 1 {
-		if b.count == 0 {
-			return 0, 0
-		}
-		last := b.own[len(b.own)-1]
-		return b.own[0].global, last.global + last.n
-	}
-	return b.grid.cut(0, b.rank), b.grid.cut(0, b.rank+1)
-}
-
 // Box is where the owned box begins and ends in each dimension of the whole grid.
 func (b *Buffer[T]) Box() (lo, hi []int) {
-	at := b.grid.coords(b.rank)
-	for d := range b.grid.shape {
-		lo = append(lo, b.grid.cut(d, at[d]))
-		hi = append(hi, b.grid.cut(d, at[d]+1))
+	g := b.state.grid
+	at := g.coords(b.state.rank)
+	for d := 3 - g.dims; d < 3; d++ {
+		lo, hi = append(lo, g.cut(d, at[d])), append(hi, g.cut(d, at[d]+1))
 	}
 	return lo, hi
 }
@@ -174,7 +223,8 @@ func (b *Buffer[T]) Box() (lo, hi []int) {
 func (b *Buffer[T]) Stale() []buffer.Range {
 	b.state.mu.Lock()
 	defer b.state.mu.Unlock()
-	return b.state.stale(0, b.size)
+	locals, _ := b.state.stale(0, b.state.size)
+	return union(locals)
 }
 
 // Expire makes all ghosts stale that hold elements of their owners. Call it if the owners have written since, and this rank has not: a
@@ -193,78 +243,18 @@ func (b *Buffer[T]) Close() error {
 	}
 	if b.local != nil {
 		if err := b.local.Close(); err != nil {
-			b.done()
+			b.state.done()
 			return err
 		}
 	}
-	return errors.Join(b.close(), b.c.Close()) // b.done is not called, so later calls find b closed
+	return b.state.close() // done is not called, so later calls find the buffer closed
 }
 
-// close frees what was allocated.
-func (b *Buffer[T]) close() (err error) {
-	if b.local != nil {
-		err = b.local.Close()
-	}
-	for _, m := range b.mail {
-		if e := m.close(); b.c.Err() == nil { // after a failure the engine may still use a buffer, and Close fails
-			err = errors.Join(err, e)
-		}
-	}
-	return err
-}
-
-// begin begins a collective call, unless another one is under way.
 func (b *Buffer[T]) begin(op string) error {
-	if b == nil || b.state == nil {
-		return driver.Errorf(op, comm.ErrInvalidArgument, "nil buffer")
+	if b == nil {
+		return (*state)(nil).begin(op)
 	}
-	b.state.mu.Lock()
-	defer b.state.mu.Unlock()
-	if b.state.closed {
-		return driver.Errorf(op, comm.ErrClosed, "the buffer was closed")
-	}
-	if b.state.busy {
-		return driver.Errorf(op, comm.ErrInvalidArgument, "another collective call of the buffer is under way")
-	}
-	if b.state.failed != nil && op != "Close" {
-		return b.state.refusal(op)
-	}
-	b.state.busy, b.state.began, b.state.closed = true, false, op == "Close"
-	return nil
-}
-
-// fail notes that the call under way has failed. It returns false, and changes nothing, if the call has neither sent nor received.
-func (s *state) fail(err error) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.began && s.failed == nil {
-		s.failed = err
-	}
-	return s.began
-}
-
-// begun notes that the call under way has sent or received.
-func (s *state) begun() {
-	s.mu.Lock()
-	s.began = true
-	s.mu.Unlock()
-}
-
-func (s *state) refusal(op string) error {
-	kind := comm.ErrMismatch
-	if e := (*comm.Error)(nil); errors.As(s.failed, &e) {
-		kind = e.Kind
-	}
-	e := driver.Errorf(op, kind, "refused, because an earlier call on the buffer failed")
-	e.Err = s.failed
-	return e
-}
-
-func (b *Buffer[T]) done() {
-	b.state.mu.Lock()
-	b.state.busy, b.state.quiet, b.state.closed = false, false, false
-	b.state.settle()
-	b.state.mu.Unlock()
+	return b.state.begin(op)
 }
 
 // bytes are the bytes of elements.

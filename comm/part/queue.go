@@ -49,17 +49,20 @@ func Among(ctx context.Context, q *halyard.Queue, c *comm.Comm, shares ...float6
 	if c == nil || c.Size() == 1 {
 		return &Queue{Queue: q}
 	}
-	r := &ranks{size: c.Size(), rank: c.Rank(), turn: make(chan struct{}, 1)}
-	r.attach, r.on = r.watch, q.On()
+	r := &ranks{turn: make(chan struct{}, 1)}
+	r.Size, r.Rank, r.Exchanger, r.attach = c.Size(), c.Rank(), r, r.watch
+	r.OnQueue, _ = q.On().(*launches.OnQueue)
 	err := q.Err()
-	if err == nil && r.size > protocol.MaxPlaces {
-		err = driver.Errorf(op, comm.ErrUnsupported, "%d ranks; there may be up to %d", r.size, protocol.MaxPlaces)
+	if err == nil && r.OnQueue == nil {
+		err = driver.Errorf(op, comm.ErrInvalidArgument, "a step that is recorded; it cannot be divided")
+	}
+	if err == nil && r.Size > protocol.MaxPlaces {
+		err = driver.Errorf(op, comm.ErrUnsupported, "%d ranks; there may be up to %d", r.Size, protocol.MaxPlaces)
 	}
 	if err == nil {
 		err = r.share(op, shares)
 	}
 	if r.c, err = join(ctx, c, op, err); err == nil {
-		r.mail, r.bytes = make([]mail, r.size), make([]traffic, r.size)
 		err = r.prepare(ctx)
 	}
 	if err != nil {
@@ -71,21 +74,21 @@ func Among(ctx context.Context, q *halyard.Queue, c *comm.Comm, shares ...float6
 // share notes where the ranks' parts begin.
 func (r *ranks) share(op string, shares []float64) error {
 	if len(shares) == 0 {
-		for range r.size {
+		for range r.Size {
 			shares = append(shares, 1)
 		}
 	}
-	if len(shares) != r.size {
-		return driver.Errorf(op, comm.ErrInvalidArgument, "%d shares for %d ranks", len(shares), r.size)
+	if len(shares) != r.Size {
+		return driver.Errorf(op, comm.ErrInvalidArgument, "%d shares for %d ranks", len(shares), r.Size)
 	}
 	sum := 0.0
-	r.bounds = []float64{0}
+	r.Bounds = []float64{0}
 	for _, s := range shares {
 		if !(s > 0) || math.IsInf(s, 0) {
 			return driver.Errorf(op, comm.ErrInvalidArgument, "a share of %v; it must be positive", s)
 		}
 		sum += s
-		r.bounds = append(r.bounds, sum)
+		r.Bounds = append(r.Bounds, sum)
 	}
 	return nil
 }
@@ -110,7 +113,7 @@ func (q *Queue) On() kernel.Target {
 	if q.ranks == nil {
 		return q.Queue.On()
 	}
-	return q.ranks
+	return &q.ranks.Ranks
 }
 
 // Gather brings the newest elements of x to one rank, where the host can then read all of them. All ranks call it.
@@ -132,23 +135,23 @@ func (q *Queue) gather(op string, root int, x kernel.Operand) {
 }
 
 func (r *ranks) gather(ctx context.Context, op string, root int, x kernel.Operand) (err error) {
-	if x == nil || root != anyone && (root < 0 || root >= r.size) {
-		return driver.Errorf(op, comm.ErrInvalidArgument, "nil elements, or rank %d of %d", root, r.size)
+	if x == nil || root != anyone && (root < 0 || root >= r.Size) {
+		return driver.Errorf(op, comm.ErrInvalidArgument, "nil elements, or rank %d of %d", root, r.Size)
 	}
-	u := launches.Use{Want: x.Want(coherence.Read), By: make([]launches.Touch, r.size)}
+	u := launches.Use{Want: x.Want(coherence.Read), By: make([]launches.Touch, r.Size)}
 	if err := u.Want.Err(); err != nil {
 		return err
 	}
 	for i := range u.By {
 		if root == anyone || root == i {
-			u.By[i].Read[1] = math.MaxInt
+			u.By[i].Read.Hi = math.MaxInt
 		}
 	}
 	if err := r.Enter(ctx); err != nil {
 		return err
 	}
 	defer func() { r.Leave(err) }()
-	return r.exchange(ctx, op, uint64(root+1), []launches.Use{u})
+	return r.exchange(ctx, op, []uint64{uint64(root + 1)}, []launches.Use{u})
 }
 
 // Moved returns what this rank has sent so far.

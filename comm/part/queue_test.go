@@ -285,7 +285,7 @@ func TestRanksThatDifferAreAnError(t *testing.T) {
 		"the end":             {func(q *part.Queue, _ *halyard.Buffer[float32]) { assert.Error(t, q.Close()) }, comm.ErrMismatch, "has closed its queue"},
 		"another kernel": {func(q *part.Queue, x *halyard.Buffer[float32]) {
 			divided.Saxpy(q, 1, halyard.New[float32](q.Queue, 1000), x)
-		}, comm.ErrMismatch, "has launched something else"},
+		}, comm.ErrMismatch, "has made another call"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var errs [3]error

@@ -48,7 +48,7 @@ func Append[T any](dst []byte, fortran bool, shape []int, data []T) ([]byte, err
 }
 
 func header[T any](fortran bool, shape []int, data []T) (Header, error) {
-	h, err := newHeader[T](fortran, shape)
+	h, err := NewHeader[T](fortran, shape)
 	if err != nil {
 		return Header{}, err
 	}

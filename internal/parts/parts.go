@@ -8,10 +8,9 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer/slot"
-	"github.com/go-halyard/halyard/internal/watch"
 )
 
-var functions = slot.OfBuffer.(slot.Buffer[buffer.Want, buffer.Leases, *buffer.Buffer[byte], coherence.Mode, hal.Region, watch.Watcher])
+var functions = slot.OfBuffer.(slot.Buffer[buffer.Want, buffer.Leases, *buffer.Buffer[byte], coherence.Mode, hal.Region])
 
 // Cover is [buffer.ReserveAll] without a stream: the leases exclude what those of ReserveAll would, and bring no bytes anywhere. The caller
 // acquires parts of them ([Of]), releases the leases of all parts, and then those that Cover returned.

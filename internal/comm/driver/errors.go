@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -107,4 +108,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // wrong.
 func Errorf(op string, kind error, format string, args ...any) *Error {
 	return &Error{Op: op, Kind: kind, Detail: fmt.Sprintf(format, args...), Peer: NoPeer, Tag: NoTag}
+}
+
+// Interrupted returns the error of an operation that was given up because ctx ended.
+func Interrupted(op string, ctx context.Context, peer, tag int, bytes uint64, after time.Duration) *Error {
+	return &Error{Op: op, Kind: ErrTimeout, Peer: peer, Tag: tag, Bytes: bytes, After: after, Err: context.Cause(ctx)}
 }

@@ -16,7 +16,7 @@ type How struct {
 
 // Buffer is the functions of package buffer for package internal/parts, which describes them. Its types are those of package buffer, which
 // this package cannot import.
-type Buffer[Want, Leases, Bytes, Mode, Region, Watcher any] struct {
+type Buffer[Want, Leases, Bytes, Mode, Region any] struct {
 	Cover   func(ctx context.Context, wants []Want) (Leases, error)
 	Of      func(cover Leases, i, lo, hi int, mode Mode) Want
 	Sub     func(w Want, lo, hi int, mode Mode) Want
@@ -30,3 +30,14 @@ type Buffer[Want, Leases, Bytes, Mode, Region, Watcher any] struct {
 
 // OfBuffer is a Buffer. Package buffer sets it when it is initialised.
 var OfBuffer any
+
+// Watcher is called for accesses of one buffer. Ranges are in bytes. Its methods are called with the buffer locked, so they must not use
+// the buffer.
+type Watcher interface {
+	// Reads is called before an access reads [lo, hi). An error refuses the access, which then changes nothing and fails with that
+	// error. It may be called several times for one access.
+	Reads(lo, hi uint64) error
+	// Writes is called when an access that writes [lo, hi) has begun, and for MarkModified and Reset. Other accesses of the bytes wait
+	// until that access has ended.
+	Writes(lo, hi uint64)
+}
