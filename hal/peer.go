@@ -116,7 +116,7 @@ func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 	short := !b.loops(dst.Len)
 	idle := short && b.dst.s.rests()
 	switch in := src.hostFor(b.dst.s.dev); {
-	case idle && dst.Len <= acrossLeast && dst.visible() && src.visible() && b.src.s.rests():
+	case idle && dst.byHand() && src.byHand() && b.src.s.rests():
 		copy(dst.host(), src.host())
 		return true, nil
 	case short && !idle:
@@ -127,15 +127,6 @@ func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 		return true, b.copyOut(dst, src, idle)
 	}
 	return false, nil
-}
-
-// rests reports whether the stream takes work, and has none.
-func (st *streamState) rests() bool {
-	if st.begin("copy across") != nil {
-		return false
-	}
-	defer st.Leave()
-	return st.Idle() // not Done, which would take an error away from the program
 }
 
 // copyIn has the destination's device read the source's memory as host memory.
@@ -178,6 +169,10 @@ func (r *Region) hostFor(dev *deviceState) bool {
 	}
 	return dev.Info.Caps.Has(CapOrderedPageable) && (r.Len <= acrossLeast || !gainsByLock(dev))
 }
+
+// byHand reports whether a copy of the region is so short that the host makes it itself if no stream has work: that is sooner done than
+// enqueued.
+func (r *Region) byHand() bool { return r.Len <= handMost && r.visible() }
 
 // visible reports whether the host may access the region while its device works.
 func (r *Region) visible() bool {
