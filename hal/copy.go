@@ -94,7 +94,8 @@ func (s *Stream) Copy(dst, src Region) error {
 }
 
 // CopyIn enqueues a copy of host memory src to dst, which must have the same length. It does not
-// wait: src must not change until the copy is done. The library keeps src reachable until then.
+// wait: src must not change until the copy is done. The library keeps src reachable until then. If the stream has no work, and the host can
+// access the memory of dst, a short copy is done when CopyIn returns.
 func (s *Stream) CopyIn(dst Region, src []byte) error {
 	return s.copyHost("copy in", dst, src, true)
 }
