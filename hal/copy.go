@@ -94,7 +94,8 @@ func (s *Stream) Copy(dst, src Region) error {
 }
 
 // CopyIn enqueues a copy of host memory src to dst, which must have the same length. It does not
-// wait: src must not change until the copy is done. The library keeps src reachable until then.
+// wait: src must not change until the copy is done. The library keeps src reachable until then. If the stream has no work, and the host can
+// access the memory of dst, a short copy is done when CopyIn returns.
 func (s *Stream) CopyIn(dst Region, src []byte) error {
 	return s.copyHost("copy in", dst, src, true)
 }
@@ -121,6 +122,14 @@ func (s *Stream) copyHost(op string, r Region, b []byte, in bool) error {
 	case r.Len == 0:
 		return nil
 	}
+	if r.byHand() && st.rests() {
+		if in {
+			copy(r.host(), b)
+		} else {
+			copy(b, r.host())
+		}
+		return nil
+	}
 	r.Mem.s.Note(&st.User)
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	if seen.any.Load() {
@@ -133,6 +142,18 @@ func (s *Stream) copyHost(op string, r Region, b []byte, in bool) error {
 	}
 	st.Keep(p, r.Len)
 	return st.dev.Check(err)
+}
+
+// handMost is the most bytes of a copy that the host makes itself.
+const handMost = 64 << 10
+
+// rests reports whether the stream takes work and has none. A driver can say that at once only while the program does not have its handle.
+func (st *streamState) rests() bool {
+	if st.imported || st.handed.Load() || st.begin("copy") != nil {
+		return false
+	}
+	defer st.Leave()
+	return st.Idle() // not Done, which would take an error away from the program
 }
 
 // Fill enqueues a fill of dst with the repeated pattern. The pattern's width is 1, 2, 4 or 8

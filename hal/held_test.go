@@ -26,7 +26,7 @@ func TestHostMemoryIsHeldFromTheCopyOn(t *testing.T) {
 		require.NoError(t, err)
 		s, err := dev.NewStream()
 		require.NoError(t, err)
-		m, err := dev.Alloc(hal.KindDevice, 1<<16, 0)
+		m, err := dev.Alloc(hal.KindDevice, 1<<17, 0)
 		require.NoError(t, err)
 		var g *hal.Gate
 		// The copy itself is left out: the host backend would hold the memory, as a vendor's does not.
@@ -42,19 +42,19 @@ func TestHostMemoryIsHeldFromTheCopyOn(t *testing.T) {
 		b.CopyOut = func(*hooked.Stream, unsafe.Pointer, driver.Region) error { return meanwhile() }
 		var gone atomic.Bool
 		func() {
-			bytes := make([]byte, 1<<16)
+			bytes := make([]byte, 1<<17)
 			runtime.AddCleanup(&bytes[0], func(struct{}) { gone.Store(true) }, struct{}{})
 			if in {
-				require.NoError(t, s.CopyIn(m.Region(0, 1<<16), bytes))
+				require.NoError(t, s.CopyIn(m.Region(0, 1<<17), bytes))
 			} else {
-				require.NoError(t, s.CopyOut(bytes, m.Region(0, 1<<16)))
+				require.NoError(t, s.CopyOut(bytes, m.Region(0, 1<<17)))
 			}
 		}()
 		// Others that nobody holds are found unreachable meanwhile.
 		var others atomic.Int32
 		for range 2 {
 			before := others.Load()
-			runtime.AddCleanup(&make([]byte, 1<<16)[0], func(struct{}) { others.Add(1) }, struct{}{})
+			runtime.AddCleanup(&make([]byte, 1<<17)[0], func(struct{}) { others.Add(1) }, struct{}{})
 			require.Eventually(t, func() bool { runtime.GC(); return others.Load() > before }, 10*time.Second, time.Millisecond)
 		}
 		require.False(t, gone.Load(), "the copy has yet to use it")

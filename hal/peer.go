@@ -100,6 +100,8 @@ func (b *passage) loops(n uint64) bool { return n > acrossPieces*b.piece }
 
 // inPlace makes the copy without staging if the host can access one of the memories, and reports whether it did.
 //
+// Where the host can access both, and both streams are idle, it makes a short copy itself: no device has to be told of another's work.
+//
 // A copy in place makes the source's stream wait for all work of the destination's stream. A short staged copy does not, which spares
 // other users of the source's stream that wait; so a short copy is made in place only if the destination is idle.
 func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
@@ -111,26 +113,20 @@ func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 		return false, nil
 	}
 	defer src.Mem.s.Leave()
-	in := src.hostFor(b.dst.s.dev)
-	out := !in && dst.hostFor(b.src.s.dev)
-	if !in && !out {
+	short := !b.loops(dst.Len)
+	idle := short && b.dst.s.rests()
+	switch in := src.hostFor(b.dst.s.dev); {
+	case idle && dst.byHand() && src.byHand() && b.src.s.rests():
+		copy(dst.host(), src.host())
+		return true, nil
+	case short && !idle:
 		return false, nil
-	}
-	idle := false
-	if st := b.dst.s; !b.loops(dst.Len) {
-		if st.begin("copy across") != nil {
-			return false, nil
-		}
-		idle = st.Idle() // not Done, which would take an error away from the program
-		st.Leave()
-		if !idle {
-			return false, nil
-		}
-	}
-	if in {
+	case in:
 		return true, b.copyIn(dst, src)
+	case dst.hostFor(b.src.s.dev):
+		return true, b.copyOut(dst, src, idle)
 	}
-	return true, b.copyOut(dst, src, idle)
+	return false, nil
 }
 
 // copyIn has the destination's device read the source's memory as host memory.
@@ -166,14 +162,22 @@ func (b *passage) copyOut(dst, src Region, idle bool) error {
 func (r *Region) hostFor(dev *deviceState) bool {
 	m := r.Mem.s
 	switch {
-	case m.drv.HostPointer() == nil:
+	case !r.visible():
 		return false
-	case m.kind == KindShared && !m.dev.Info.Caps.Has(CapConcurrentShared):
-		return false // other work of the device may be under way
 	case m.kind == KindHost && dev.Links(&m.dev.Device, driver.PeerWait):
 		return true // page-locked for every device of its driver
 	}
 	return dev.Info.Caps.Has(CapOrderedPageable) && (r.Len <= acrossLeast || !gainsByLock(dev))
+}
+
+// byHand reports whether a copy of the region is so short that the host makes it itself if no stream has work: that is sooner done than
+// enqueued.
+func (r *Region) byHand() bool { return r.Len <= handMost && r.visible() }
+
+// visible reports whether the host may access the region while its device works.
+func (r *Region) visible() bool {
+	m := r.Mem.s
+	return m.drv.HostPointer() != nil && (m.kind != KindShared || m.dev.Info.Caps.Has(CapConcurrentShared))
 }
 
 // host returns the region as a slice on the host.

@@ -28,7 +28,8 @@ type streamState struct {
 	dev         *deviceState
 	seen        atomic.Pointer[view] // set by noteBytes: the memory whose Bytes the stream's copies used last
 
-	imported bool // work that the program enqueues on its handle may keep it busy for ever
+	imported bool        // work that the program enqueues on its handle may keep it busy for ever
+	handed   atomic.Bool // the program has the handle
 
 	left    life.Latch // open when the stream is closed and no call or bridge (see package wait) uses it
 	drained life.Latch // opened by GiveBack, when the stream's work has finished and the driver's stream is closed
@@ -134,6 +135,7 @@ func (s *Stream) Handle() uintptr {
 	if s.state() == nil || s.s.Closed() {
 		return 0
 	}
+	s.s.handed.Store(true)
 	return s.s.Drv.Handle()
 }
 

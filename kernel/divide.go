@@ -173,7 +173,7 @@ func (d *division) touches(p *part, dim int, from, to uint32, f *Footprint, n in
 	p.grid = gridOf(count, d.block)
 	var box Box
 	for e := range 3 {
-		box.Block[e] = int(d.block[e])
+		box.Block[e], box.Blocks[e] = int(d.block[e]), int(d.blocks[e])
 		box.Lo[e] = int(p.origin.first[e]) * box.Block[e]
 		box.Hi[e] = box.Lo[e] + int(count[e])*box.Block[e]
 	}

@@ -6,6 +6,7 @@ import "github.com/go-halyard/halyard/buffer"
 type Box struct {
 	Lo, Hi [3]int
 	Block  [3]int // threads of a block, if the box consists of whole blocks; else 0, and the footprint may be larger than necessary
+	Blocks [3]int // of the whole grid; 0 if not known
 }
 
 // Touch is what the threads of a box may use of one slice of a kernel. Threads read no element outside Read and write none outside Write. A

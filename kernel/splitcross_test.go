@@ -1,31 +1,44 @@
 package kernel_test
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // strangers returns the streams of devices of n backends, which cannot wait for each other's events, and how often the host waited for one of the streams.
 func strangers(t *testing.T, n int) (streams []*hal.Stream, syncs *atomic.Int64) {
 	syncs = new(atomic.Int64)
-	for range n {
-		b := &hooked.Backend{Backend: host.New(host.Options{Name: fmt.Sprintf("stranger%d", backends.Add(1)), Discrete: 1})}
+	return strangersWith(t, n, func(b *hooked.Backend) {
 		b.Call = func(op string, _ int) error {
 			if op == "Sync" {
 				syncs.Add(1)
 			}
 			return nil
 		}
+	}), syncs
+}
+
+// strangersWith is strangers with hooks.
+func strangersWith(t *testing.T, n int, hook func(*hooked.Backend)) (streams []*hal.Stream) {
+	for range n {
+		b := &hooked.Backend{Backend: host.New(host.Options{Name: fmt.Sprintf("stranger%d", backends.Add(1)), Discrete: 1})}
+		hook(b)
 		d, err := hal.OpenWith(ctx, b, 1)
 		require.NoError(t, err)
 		s, err := d.NewStream()
@@ -34,7 +47,7 @@ func strangers(t *testing.T, n int) (streams []*hal.Stream, syncs *atomic.Int64)
 		streams = append(streams, s)
 	}
 	require.False(t, n > 1 && streams[0].Device().CanAccessPeer(streams[1].Device()))
-	return streams, syncs
+	return streams
 }
 
 // Launches that copy between devices that cannot wait for each other wait for the devices first, from the fifth in a row on. Launches that copy nothing do
@@ -81,4 +94,69 @@ func TestLaunchesThatCrossWaitForTheDevices(t *testing.T) {
 	assert.Equal(t, before, syncs.Load(), "the program would never open the gate")
 	require.NoError(t, g.Signal())
 	assert.Equal(t, want, contents(t, now))
+}
+
+// Between devices whose memory the host can access, as two OpenCL platforms on a processor, a step that crosses waits once for each device, and wakes
+// nobody: no gate, no callback, no event that is waited for or asked again and again, and no copy of a driver.
+func TestCrossingsWakeNobody(t *testing.T) {
+	const width, height, steps, late = 40, 96, 20, 10
+	heat := func(t *testing.T, q *kernel.Split, a, b *buffer.Buffer[float32]) func() {
+		over := hal.Over(width, height).Of(8, 4)
+		return func() {
+			require.NoError(t, divided.SpreadOn(ctx, q, over, width, height, a, b))
+			require.NoError(t, divided.SpreadOn(ctx, q, over, width, height, b, a))
+		}
+	}
+	for name, prepare := range map[string]func(*testing.T, *kernel.Split, *buffer.Buffer[float32], *buffer.Buffer[float32]) func(){
+		"launches": heat,
+		"recorded": func(t *testing.T, q *kernel.Split, a, b *buffer.Buffer[float32]) func() {
+			step, err := kernel.Record(ctx, q, func(s *kernel.Step) error {
+				over := hal.Over(width, height).Of(8, 4)
+				return errors.Join(divided.SpreadOn(ctx, s, over, width, height, a, b), divided.SpreadOn(ctx, s, over, width, height, b, a))
+			})
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, step.Close()) })
+			return func() { require.NoError(t, step.Run(ctx)) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			calls := map[string]int{}
+			streams := strangersWith(t, 2, func(b *hooked.Backend) {
+				b.Call = func(op string, _ int) error {
+					mu.Lock()
+					defer mu.Unlock()
+					calls[op]++
+					return nil
+				}
+				b.HostPointer = func(m *hooked.Memory) unsafe.Pointer {
+					at := m.Handle()
+					return *(*unsafe.Pointer)(unsafe.Pointer(&at))
+				}
+			})
+			_, own := devices(t, 1)
+			a, b := made(t, numbers(rand.New(rand.NewPCG(1, 2)), width*height)...), made(t, make([]float32, width*height)...)
+			c, d := made(t, contents(t, a)...), made(t, make([]float32, width*height)...)
+			step := prepare(t, newSplit(t, streams...), a, b)
+			alone := heat(t, newSplit(t, own[1]), c, d)
+			for i := range steps {
+				if step(); i == late {
+					mu.Lock()
+					clear(calls)
+					mu.Unlock()
+				}
+				alone()
+			}
+			mu.Lock()
+			seen := maps.Clone(calls)
+			mu.Unlock()
+			const launches = 2 * (steps - late - 1)
+			assert.Equal(t, len(streams)*launches, seen["Sync"], "%v", seen)
+			for _, op := range []string{"Gate", "OnDone", "Sync event", "CopyIn", "CopyOut", "Copy", "NewEvent"} {
+				assert.Zero(t, seen[op], "%s of %v", op, seen)
+			}
+			assert.LessOrEqual(t, seen["Query event"], 4*len(streams)*launches, "events are asked again and again")
+			assert.Equal(t, contents(t, c), contents(t, a))
+		})
+	}
 }

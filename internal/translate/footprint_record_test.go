@@ -402,6 +402,9 @@ func (l *launch) cuts(r *rand.Rand, box kernel.Box, block, blocks [3]int) (tried
 
 // boxIn returns a random box, of whole blocks if blocks are known.
 func boxIn(r *rand.Rand, block, blocks [3]int, whole bool) (b kernel.Box) {
+	if r.IntN(2) == 0 {
+		b.Blocks = blocks
+	}
 	for d := range 3 {
 		n := blocks[d]
 		if !whole {

@@ -75,6 +75,14 @@ func Sizes(box kernel.Box, dim int) Interval {
 	return Interval{1, math.MaxInt32, true}
 }
 
+// Counts returns what t.Blocks(dim) is for the threads of a box.
+func Counts(box kernel.Box, dim int) Interval {
+	if n := int64(box.Blocks[dim]); n > 0 {
+		return one(n)
+	}
+	return Interval{1, math.MaxInt32, true}
+}
+
 func (a Interval) empty() bool { return a.lo > a.hi }
 
 // Plus returns the sums.

@@ -108,6 +108,10 @@ func TestSpansOfIntervals(t *testing.T) {
 	assert.Equal(t, buffer.Range{Lo: 0, Hi: 7}, i.Times(Only(math.MaxInt64)).Span(7), "it may be anything")
 	assert.Equal(t, buffer.Range{Lo: 1, Hi: 3}, Blocks(box, 0).Span(9))
 	assert.Equal(t, buffer.Range{Lo: 0, Hi: 4}, Locals(box, 0).Span(9))
+	whole := box
+	whole.Blocks = [3]int{5, 1, 1}
+	assert.Equal(t, buffer.Range{Lo: 20, Hi: 41}, Blocks(whole, 0).Times(Only(100)).Over(Counts(whole, 0)).Span(50), "a fifth of 100 for each block")
+	assert.Equal(t, buffer.Range{Lo: 0, Hi: 50}, Blocks(box, 0).Times(Only(100)).Over(Counts(box, 0)).Span(50))
 	assert.Equal(t, buffer.Range{Lo: 3, Hi: 9}, Only(3).Steps(Only(2), Only(9)).Span(20))
 	assert.Equal(t, buffer.Range{}, Only(9).Steps(Only(2), Only(9)).Span(20))
 	box.Hi[1] = 0

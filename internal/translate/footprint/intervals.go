@@ -181,7 +181,7 @@ func (e *intervals) atom(a *facts.Atom, known []facts.Known) *node {
 	case facts.IsSize:
 		n = e.given(a.Name, fmt.Sprintf("grid.Sizes(box, %d)", a.Dim))
 	case facts.IsBlocks:
-		n = e.leaf(fmt.Sprintf("grid.Between(1, %d)", math.MaxInt32))
+		n = e.given(a.Name, fmt.Sprintf("grid.Counts(box, %d)", a.Dim))
 	case facts.IsArgument:
 		n = e.given(a.Name, fmt.Sprintf("grid.Only(v[%d])", a.Wire))
 	case facts.IsRound:
