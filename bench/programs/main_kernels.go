@@ -499,10 +499,10 @@ KERNEL void k_fftStage(i64 h_s, const GLOBAL f32 *h_wr, i64 h_wr_n, const GLOBAL
 	f32 h_di = h_xi[GO_AT(h_i, h_xi_n, 16)] - h_xi[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xi_n, 16)];
 	f32 v_1 = h_xr[GO_AT(h_i, h_xr_n, 17)] + h_xr[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xr_n, 17)];
 	f32 v_2 = h_xi[GO_AT(h_i, h_xi_n, 17)] + h_xi[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xi_n, 17)];
-	GO_ONCE(h_yr[GO_AT(h_o, h_yr_n, 17)]) = v_1;
-	GO_ONCE(h_yi[GO_AT(h_o, h_yi_n, 17)]) = v_2;
-	GO_ONCE(h_yr[GO_AT((GO_INT)((GO_UINT)h_o + (GO_UINT)(GO_INT)h_s), h_yr_n, 18)]) = h_dr * h_wr[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wr_n, 18)] - h_di * h_wi[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wi_n, 18)];
-	GO_ONCE(h_yi[GO_AT((GO_INT)((GO_UINT)h_o + (GO_UINT)(GO_INT)h_s), h_yi_n, 19)]) = h_dr * h_wi[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wi_n, 19)] + h_di * h_wr[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wr_n, 19)];
+	h_yr[GO_AT(h_o, h_yr_n, 17)] = v_1;
+	h_yi[GO_AT(h_o, h_yi_n, 17)] = v_2;
+	h_yr[GO_AT((GO_INT)((GO_UINT)h_o + (GO_UINT)(GO_INT)h_s), h_yr_n, 18)] = h_dr * h_wr[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wr_n, 18)] - h_di * h_wi[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wi_n, 18)];
+	h_yi[GO_AT((GO_INT)((GO_UINT)h_o + (GO_UINT)(GO_INT)h_s), h_yi_n, 19)] = h_dr * h_wi[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wi_n, 19)] + h_di * h_wr[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wr_n, 19)];
 }
 
 KERNEL void k_fftShort(i64 h_s, const GLOBAL f32 *h_wr, i64 h_wr_n, const GLOBAL f32 *h_wi, i64 h_wi_n, const GLOBAL f32 *h_xr, i64 h_xr_n, const GLOBAL f32 *h_xi, i64 h_xi_n, GLOBAL f32 *h_yr, i64 h_yr_n, GLOBAL f32 *h_yi, i64 h_yi_n GO_FAULTS) {

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"math"
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -79,7 +78,7 @@ func fftStageLanes(r grid.Row, s int, wr []float32, wi []float32, xr []float32, 
 			lanes.Store(v_2, &yi5[at])
 			lanes.Store(dr.Mul(all2).Sub(di.Mul(all3)), &yr6[at])
 			lanes.Store(dr.Mul(all3).Add(di.Mul(all2)), &yi7[at])
-//line main_kernels_simd.go:83
+//line main_kernels_simd.go:82
 		}
 		if at == count || !lanes.Disjoint(yi, xr) || !lanes.Disjoint(yi, xi) || !lanes.Disjoint(yi, wr) || !lanes.Disjoint(yi, wi) || !lanes.Disjoint(yr, xr) || !lanes.Disjoint(yr, xi) || !lanes.Disjoint(yr, wr) || !lanes.Disjoint(yr, wi) {
 			break
@@ -179,7 +178,7 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 						return r.From(from + at) // the row's loop tells
 					}
 //line kernels.go:194
-					e := simd.BroadcastFloat32s(all[i_5].charge).Mul(lanes.EachFloat32s(math.Exp, u.Neg()))
+					e := simd.BroadcastFloat32s(all[i_5].charge).Mul(lanes.ExpFloat32s(u.Neg()))
 					s := c4.Mul(e)
 					v = v.Add(e)
 					fx = fx.Add(s.Mul(dx))
@@ -202,7 +201,7 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 			lanes.ScatterFloat32s(z_2, lanes.All32(), pullOf5, me*4+2, 4)
 //line kernels.go:202
 			lanes.ScatterFloat32s(charge, lanes.All32(), pullOf5, me*4+3, 4)
-//line main_kernels_simd.go:206
+//line main_kernels_simd.go:205
 		}
 		if at == count || !lanes.Disjoint(pull, all) || !lanes.Disjoint(pull, near) {
 			break
@@ -287,7 +286,7 @@ func sradFlowLanes(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.O
 			lanes.Store(w, &westRow7[at])
 			lanes.Store(e, &eastRow8[at])
 			lanes.Store(lanes.MaxFloat32s(c7, lanes.MinFloat32s(c2, c)), &flowRow9[at])
-//line main_kernels_simd.go:291
+//line main_kernels_simd.go:290
 		}
 		if at == count || !lanes.Disjoint(eastRow, inRow) || !lanes.Disjoint(eastRow, inRow_2) || !lanes.Disjoint(eastRow, inRow_3) || !lanes.Disjoint(flowRow, inRow) || !lanes.Disjoint(flowRow, inRow_2) || !lanes.Disjoint(flowRow, inRow_3) || !lanes.Disjoint(northRow, inRow) || !lanes.Disjoint(northRow, inRow_2) || !lanes.Disjoint(northRow, inRow_3) || !lanes.Disjoint(southRow, inRow) || !lanes.Disjoint(southRow, inRow_2) || !lanes.Disjoint(southRow, inRow_3) || !lanes.Disjoint(westRow, inRow) || !lanes.Disjoint(westRow, inRow_2) || !lanes.Disjoint(westRow, inRow_3) {
 			break
@@ -352,7 +351,7 @@ func sradStepLanes(r grid.Row, part float32, north grid.Matrix[float32], south g
 			right := lanes.Load[simd.Float32s](&flowRow2[at])
 			d := c.Mul(lanes.Load[simd.Float32s](&northRow3[at])).Add(below.Mul(lanes.Load[simd.Float32s](&southRow4[at]))).Add(c.Mul(lanes.Load[simd.Float32s](&westRow5[at]))).Add(right.Mul(lanes.Load[simd.Float32s](&eastRow6[at])))
 			lanes.Store(lanes.Load[simd.Float32s](&inRow7[at]).Add(all1.Mul(d)), &outRow8[at])
-//line main_kernels_simd.go:356
+//line main_kernels_simd.go:355
 		}
 		if at == count || !lanes.Disjoint(outRow, flowRow) || !lanes.Disjoint(outRow, flowRow_2) || !lanes.Disjoint(outRow, northRow) || !lanes.Disjoint(outRow, southRow) || !lanes.Disjoint(outRow, westRow) || !lanes.Disjoint(outRow, eastRow) || !lanes.Disjoint(outRow, inRow) {
 			break
@@ -393,7 +392,7 @@ func pathfinderLanes(r grid.Row, row int, wall []int32, from []int32, to grid.Ou
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:279
 			lanes.Store(lanes.Load[simd.Int32s](&wall0[at]).Add(lanes.Load[simd.Int32s](&from1[at]).Min(lanes.Load[simd.Int32s](&from2[at])).Min(lanes.Load[simd.Int32s](&from3[at]))), &to4[at])
-//line main_kernels_simd.go:397
+//line main_kernels_simd.go:396
 		}
 		if at == count || !lanes.Disjoint(to, wall) || !lanes.Disjoint(to, from) {
 			break
@@ -437,7 +436,7 @@ func bitonicFarLanes(r grid.Row, size int, apart int, x []int32) grid.Row {
 //line kernels.go:347
 			lanes.Store(low, &x1[at])
 		}
-//line main_kernels_simd.go:441
+//line main_kernels_simd.go:440
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
@@ -462,7 +461,7 @@ func luInnerPhase1Lanes(ty int, firstY int, firstX int, left [][16]float32, a gr
 //line kernels.go:80
 		lanes.Store(lanes.Load[simd.Float32s](&aRow0[at_2]), &left[ty][x])
 		lanes.Store(lanes.Load[simd.Float32s](&aRow_21[at_2]), &above[ty][x])
-//line main_kernels_simd.go:466
+//line main_kernels_simd.go:465
 	}
 	lanes.ClearUpper()
 	return true
@@ -487,7 +486,7 @@ func luInnerPhase2Lanes(ty int, firstY int, firstX int, a grid.Matrix[float32], 
 			v = v.Sub(simd.BroadcastFloat32s(left[ty][k]).Mul(lanes.Load[simd.Float32s](&above[k][x])))
 		}
 		lanes.Store(v, &aRow0[at_2])
-//line main_kernels_simd.go:491
+//line main_kernels_simd.go:490
 	}
 	lanes.ClearUpper()
 	return true
@@ -534,7 +533,7 @@ func alignPhase1Lanes(k int, tiles int, a []uint8, back []uint8, n int, score []
 //line kernels.go:138
 			lanes.StoreInt32s(lanes.Load[simd.Int32s](&score2[at]).Add(same).Max(lanes.Load[simd.Int32s](&score3[at]).Sub(c5)).Max(lanes.Load[simd.Int32s](&score4[at]).Sub(c5)), on, score5[at:])
 		}
-//line main_kernels_simd.go:538
+//line main_kernels_simd.go:537
 	}
 	lanes.ClearUpper()
 	return true
@@ -555,7 +554,7 @@ func dctPhase1Lanes(ty int, firstY int, firstX int, part [][8]float32, in grid.M
 		x := at
 //line kernels.go:151
 		lanes.Store(lanes.Load[simd.Float32s](&inRow0[at]), &part[ty][x])
-//line main_kernels_simd.go:559
+//line main_kernels_simd.go:558
 	}
 	lanes.ClearUpper()
 	return true
@@ -578,7 +577,7 @@ func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]f
 			sum = sum.Add(simd.BroadcastFloat32s(cosines[k][ty]).Mul(lanes.Load[simd.Float32s](&part[k][x])))
 		}
 		lanes.Store(sum, &half[ty][x])
-//line main_kernels_simd.go:582
+//line main_kernels_simd.go:581
 	}
 	lanes.ClearUpper()
 	return true
@@ -607,7 +606,7 @@ func dctPhase3Lanes(ty int, firstY int, firstX int, half [][8]float32, cosines [
 			all = all.Add(simd.BroadcastFloat32s(half[ty][k]).Mul(lanes.Load[simd.Float32s](&cosines[k][x])))
 		}
 		lanes.Store(all, &outRow0[at])
-//line main_kernels_simd.go:611
+//line main_kernels_simd.go:610
 	}
 	lanes.ClearUpper()
 	return true

@@ -472,9 +472,12 @@ func (w *values) math(v *ir.Value) value {
 	return value{text: fmt.Sprintf("%s.%s()", text, methods[v.Of]), how: differ, kind: k}
 }
 
-// each returns the result of a function of package math that is called for one lane after the other.
+// each returns the result of a function of package math that is called for one lane after the other, unless package lanes has it.
 func (w *values) each(name string, x value, k ir.Kind) value {
 	w.lane(k)
+	if name == "Exp" {
+		return w.wrapped(fmt.Sprintf("lanes.ExpFloat%ds(%s)", w.bits, w.vector(x)), k)
+	}
 	w.apartCosts(costOfCall)
 	w.imports["math"] = "math"
 	return w.wrapped(fmt.Sprintf("lanes.EachFloat%ds(math.%s, %s)", w.bits, name, w.vector(x)), k)
