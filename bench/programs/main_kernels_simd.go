@@ -482,11 +482,17 @@ func luInnerPhase2Lanes(ty int, firstY int, firstX int, a grid.Matrix[float32], 
 		x := at_2
 //line kernels.go:83
 		v := lanes.Load[simd.Float32s](&aRow0[at_2])
-		for k := range 16 {
+		for k := 0; k < 16; k += 4 {
 			v = v.Sub(simd.BroadcastFloat32s(left[ty][k]).Mul(lanes.Load[simd.Float32s](&above[k][x])))
+//line kernels.go:85
+			v = v.Sub(simd.BroadcastFloat32s(left[ty][(k + 1)]).Mul(lanes.Load[simd.Float32s](&above[(k + 1)][x])))
+//line kernels.go:85
+			v = v.Sub(simd.BroadcastFloat32s(left[ty][(k + 2)]).Mul(lanes.Load[simd.Float32s](&above[(k + 2)][x])))
+//line kernels.go:85
+			v = v.Sub(simd.BroadcastFloat32s(left[ty][(k + 3)]).Mul(lanes.Load[simd.Float32s](&above[(k + 3)][x])))
 		}
 		lanes.Store(v, &aRow0[at_2])
-//line main_kernels_simd.go:490
+//line main_kernels_simd.go:496
 	}
 	lanes.ClearUpper()
 	return true
@@ -533,7 +539,7 @@ func alignPhase1Lanes(k int, tiles int, a []uint8, back []uint8, n int, score []
 //line kernels.go:138
 			lanes.StoreInt32s(lanes.Load[simd.Int32s](&score2[at]).Add(same).Max(lanes.Load[simd.Int32s](&score3[at]).Sub(c5)).Max(lanes.Load[simd.Int32s](&score4[at]).Sub(c5)), on, score5[at:])
 		}
-//line main_kernels_simd.go:537
+//line main_kernels_simd.go:543
 	}
 	lanes.ClearUpper()
 	return true
@@ -554,7 +560,7 @@ func dctPhase1Lanes(ty int, firstY int, firstX int, part [][8]float32, in grid.M
 		x := at
 //line kernels.go:151
 		lanes.Store(lanes.Load[simd.Float32s](&inRow0[at]), &part[ty][x])
-//line main_kernels_simd.go:558
+//line main_kernels_simd.go:564
 	}
 	lanes.ClearUpper()
 	return true
@@ -573,11 +579,17 @@ func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]f
 		x := at
 //line kernels.go:153
 		sum := c0
-		for k := range 8 {
+		for k := 0; k < 8; k += 4 {
 			sum = sum.Add(simd.BroadcastFloat32s(cosines[k][ty]).Mul(lanes.Load[simd.Float32s](&part[k][x])))
+//line kernels.go:155
+			sum = sum.Add(simd.BroadcastFloat32s(cosines[(k + 1)][ty]).Mul(lanes.Load[simd.Float32s](&part[(k + 1)][x])))
+//line kernels.go:155
+			sum = sum.Add(simd.BroadcastFloat32s(cosines[(k + 2)][ty]).Mul(lanes.Load[simd.Float32s](&part[(k + 2)][x])))
+//line kernels.go:155
+			sum = sum.Add(simd.BroadcastFloat32s(cosines[(k + 3)][ty]).Mul(lanes.Load[simd.Float32s](&part[(k + 3)][x])))
 		}
 		lanes.Store(sum, &half[ty][x])
-//line main_kernels_simd.go:581
+//line main_kernels_simd.go:593
 	}
 	lanes.ClearUpper()
 	return true
@@ -602,11 +614,17 @@ func dctPhase3Lanes(ty int, firstY int, firstX int, half [][8]float32, cosines [
 		x := at
 //line kernels.go:159
 		all := c0
-		for k := range 8 {
+		for k := 0; k < 8; k += 4 {
 			all = all.Add(simd.BroadcastFloat32s(half[ty][k]).Mul(lanes.Load[simd.Float32s](&cosines[k][x])))
+//line kernels.go:161
+			all = all.Add(simd.BroadcastFloat32s(half[ty][(k + 1)]).Mul(lanes.Load[simd.Float32s](&cosines[(k + 1)][x])))
+//line kernels.go:161
+			all = all.Add(simd.BroadcastFloat32s(half[ty][(k + 2)]).Mul(lanes.Load[simd.Float32s](&cosines[(k + 2)][x])))
+//line kernels.go:161
+			all = all.Add(simd.BroadcastFloat32s(half[ty][(k + 3)]).Mul(lanes.Load[simd.Float32s](&cosines[(k + 3)][x])))
 		}
 		lanes.Store(all, &outRow0[at])
-//line main_kernels_simd.go:610
+//line main_kernels_simd.go:628
 	}
 	lanes.ClearUpper()
 	return true
