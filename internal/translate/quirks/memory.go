@@ -158,14 +158,11 @@ func (q *pass) unequal(a, b *ir.Value) bool {
 		q.row = edges.New(edges.Names{Place: ir.InGrid, Name: func(v *ir.Value) string { return edges.Named(v, "r") }})
 		q.limits, _ = q.row.Limits(q.f.Body)
 	}
-	step, x, ok1 := q.row.Of(a)
-	by, y, ok2 := q.row.Of(b)
-	if !ok1 || !ok2 || step != by {
-		return false
-	}
-	d := x.Plus(y, -1)
+	step, d, ok := q.row.Of(&ir.Value{Op: ir.Sub, Type: a.Type, Args: []*ir.Value{a, b}})
 	n, constant := d.Constant()
-	return constant && n != 0 || slices.ContainsFunc(q.limits, func(l edges.Limit) bool { return l.At.Equal(d) || l.At.Equal(y.Plus(x, -1)) })
+	return ok && step == 0 && (constant && n != 0 || slices.ContainsFunc(q.limits, func(l edges.Limit) bool {
+		return l.At.Equal(d) || l.At.Equal(facts.Fixed(0).Plus(d, -1))
+	}))
 }
 
 // recurs reports whether an index that differs between the rounds of a loop may be the same number in two of the rounds, like k&3.
