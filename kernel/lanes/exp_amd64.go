@@ -14,8 +14,8 @@ func ExpFloat32s(x simd.Float32s) simd.Float32s {
 	if !ok || !exact {
 		return EachFloat32s(math.Exp, x)
 	}
-	const far = 200 // numbers beyond have the same result: 0, or infinity
-	v = archsimd.BroadcastFloat32x8(far).Min(archsimd.BroadcastFloat32x8(-far).Max(v)) // the second of two numbers if one of them is a NaN
+	// Numbers that are farther from 0 have the result of 200 or -200: infinity, or 0. Min and Max return the second number if one of the two is a NaN.
+	v = archsimd.BroadcastFloat32x8(200).Min(archsimd.BroadcastFloat32x8(-200).Max(v))
 	a, b := exp(v.GetLo().ConvertToFloat64()), exp(v.GetHi().ConvertToFloat64())
 	return simd.Float32sFromArch(v.SetLo(a.ConvertToFloat32()).SetHi(b.ConvertToFloat32()))
 }

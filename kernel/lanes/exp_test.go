@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"simd"
 	"testing"
-
-	"github.com/stretchr/testify/assert"
 )
 
 func exps(x, y []float32, a, b []float64) {
@@ -43,5 +41,4 @@ func TestExp(t *testing.T) {
 			}
 		}
 	}
-	assert.True(t, exact || !Hardware(), "vectors of 256 bits are used")
 }

@@ -339,10 +339,8 @@ func (w *values) placed(v *ir.Value) (value, bool) {
 	if !ok1 || !ok2 || b.step != 0 || a.step != 1 && a.step != -1 || w.Part != nil && w.Part.Round != "" {
 		return value{}, false
 	}
-	for _, x := range []index{a, b} {
-		if n, ok := x.offset.Constant(); !ok || max(n, -n) > 1<<20 {
-			w.leaveIf(fmt.Sprintf("uint(%s+1<<61) > 1<<62", parenthesized(x.text))) // so that no sum overflows
-		}
+	for _, condition := range tooFar(a, b) {
+		w.leaveIf(condition)
 	}
 	n := b.offset.Plus(a.offset, -1)
 	if a.step < 0 {
