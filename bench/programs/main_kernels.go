@@ -499,10 +499,10 @@ KERNEL void k_fftStage(i64 h_s, const GLOBAL f32 *h_wr, i64 h_wr_n, const GLOBAL
 	f32 h_di = h_xi[GO_AT(h_i, h_xi_n, 16)] - h_xi[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xi_n, 16)];
 	f32 v_1 = h_xr[GO_AT(h_i, h_xr_n, 17)] + h_xr[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xr_n, 17)];
 	f32 v_2 = h_xi[GO_AT(h_i, h_xi_n, 17)] + h_xi[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)h_half), h_xi_n, 17)];
-	GO_ONCE(h_yr[GO_AT(h_o, h_yr_n, 17)]) = v_1;
-	GO_ONCE(h_yi[GO_AT(h_o, h_yi_n, 17)]) = v_2;
-	GO_ONCE(h_yr[GO_AT((GO_INT)((GO_UINT)h_o + (GO_UINT)(GO_INT)h_s), h_yr_n, 18)]) = h_dr * h_wr[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wr_n, 18)] - h_di * h_wi[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wi_n, 18)];
-	GO_ONCE(h_yi[GO_AT((GO_INT)((GO_UINT)h_o + (GO_UINT)(GO_INT)h_s), h_yi_n, 19)]) = h_dr * h_wi[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wi_n, 19)] + h_di * h_wr[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wr_n, 19)];
+	h_yr[GO_AT(h_o, h_yr_n, 17)] = v_1;
+	h_yi[GO_AT(h_o, h_yi_n, 17)] = v_2;
+	h_yr[GO_AT((GO_INT)((GO_UINT)h_o + (GO_UINT)(GO_INT)h_s), h_yr_n, 18)] = h_dr * h_wr[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wr_n, 18)] - h_di * h_wi[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wi_n, 18)];
+	h_yi[GO_AT((GO_INT)((GO_UINT)h_o + (GO_UINT)(GO_INT)h_s), h_yi_n, 19)] = h_dr * h_wi[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wi_n, 19)] + h_di * h_wr[GO_AT((GO_INT)((GO_UINT)h_p * (GO_UINT)(GO_INT)h_s), h_wr_n, 19)];
 }
 
 KERNEL void k_fftShort(i64 h_s, const GLOBAL f32 *h_wr, i64 h_wr_n, const GLOBAL f32 *h_wi, i64 h_wi_n, const GLOBAL f32 *h_xr, i64 h_xr_n, const GLOBAL f32 *h_xi, i64 h_xi_n, GLOBAL f32 *h_yr, i64 h_yr_n, GLOBAL f32 *h_yi, i64 h_yi_n GO_FAULTS) {
@@ -1638,39 +1638,43 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if luInnerPhase1Vectors == nil || !luInnerPhase1Vectors(ty, firstY, firstX, grid.Lent(left[:]), a, at, grid.Lent(above[:]), count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
-					i := at + tile + (firstY + ty)
-					j := at + tile + (firstX + tx)
+			done := 0
+			if luInnerPhase1Vectors != nil {
+				done = luInnerPhase1Vectors(ty, firstY, firstX, grid.Lent(left[:]), a, at, grid.Lent(above[:]), count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
+				x := tx
+				y := ty
+				i := at + tile + (firstY + ty)
+				j := at + tile + (firstX + tx)
 //line kernels.go:80
-					left[y][x] = a.At(i, at+x)
-					above[y][x] = a.At(at+y, j)
-//line main_kernels.go:1652
-				}
+				left[y][x] = a.At(i, at+x)
+				above[y][x] = a.At(at+y, j)
+//line main_kernels.go:1655
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
-			if luInnerPhase2Vectors == nil || !luInnerPhase2Vectors(ty, firstY, firstX, a, grid.Lent(left[:]), grid.Lent(above[:]), at, count_) {
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
-					i := at + tile + (firstY + ty)
-					j := at + tile + (firstX + tx)
+			done_ := 0
+			if luInnerPhase2Vectors != nil {
+				done_ = luInnerPhase2Vectors(ty, firstY, firstX, a, grid.Lent(left[:]), grid.Lent(above[:]), at, count_)
+			}
+			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+				_, _, _ = tx, ty, tz
+				x := tx
+				y := ty
+				i := at + tile + (firstY + ty)
+				j := at + tile + (firstX + tx)
 //line kernels.go:83
-					v := a.At(i, j)
-					for k := range tile {
-						v -= float32(left[y][k] * above[k][x])
-					}
-					a.Set(i, j, v)
-//line main_kernels.go:1673
+				v := a.At(i, j)
+				for k := range tile {
+					v -= float32(left[y][k] * above[k][x])
 				}
+				a.Set(i, j, v)
+//line main_kernels.go:1678
 			}
 		}
 	}
@@ -1719,7 +1723,7 @@ threads:
 				yr4[grid.At(at, o)], yi5[grid.At(at, o)] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
 				yr6[grid.At(at, o+s)] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
 				yi7[grid.At(at, o+s)] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1723
+//line main_kernels.go:1727
 			}
 			x = to - 1
 			continue
@@ -1734,7 +1738,7 @@ threads:
 		yr[o], yi[o] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[o+s] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
 		yi[o+s] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1738
+//line main_kernels.go:1742
 	}
 }
 
@@ -1773,7 +1777,7 @@ threads:
 				yr[i+first], yi[i+first] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
 				yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 				yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1777
+//line main_kernels.go:1781
 			}
 			x = to - 1
 			continue
@@ -1788,7 +1792,7 @@ threads:
 		yr[i+first], yi[i+first] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 		yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1792
+//line main_kernels.go:1796
 	}
 }
 
@@ -1802,31 +1806,33 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 	_, _ = line, row
 //line kernels.go:131
 	for k := range 2*strip - 1 {
-//line main_kernels.go:1806
+//line main_kernels.go:1810
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
-				if alignPhase1Vectors == nil || !alignPhase1Vectors(k, tiles, a, back, n, score, line, row, count) {
-					for tx := range count {
-						_, _, _ = tx, ty, tz
-						me := tx
-						i := row*strip + me + 1
+				done := 0
+				if alignPhase1Vectors != nil {
+					done = alignPhase1Vectors(k, tiles, a, back, n, score, line, row, count)
+				}
+				for tx := done & (1<<62 - 1); tx < count; tx++ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					i := row*strip + me + 1
 //line kernels.go:132
-						if j := k - me; j >= 0 && j < strip {
-							d := tiles*strip + k + 2
-							same := int32(-1)
-							if a[i-1] == back[n-d+i] {
-								same = 2
-							}
-							score[d*line+i] = max(score[(d-2)*line+i-1]+same, score[(d-1)*line+i-1]-1, score[(d-1)*line+i]-1)
+					if j := k - me; j >= 0 && j < strip {
+						d := tiles*strip + k + 2
+						same := int32(-1)
+						if a[i-1] == back[n-d+i] {
+							same = 2
 						}
-//line main_kernels.go:1824
+						score[d*line+i] = max(score[(d-2)*line+i-1]+same, score[(d-1)*line+i-1]-1, score[(d-1)*line+i]-1)
 					}
+//line main_kernels.go:1831
 				}
 			}
 		}
 	}
-//line main_kernels.go:1830
+//line main_kernels.go:1836
 }
 
 // dctPhases runs dct for a block: the code between two barriers runs for one thread after the other.
@@ -1842,53 +1848,59 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if dctPhase1Vectors == nil || !dctPhase1Vectors(ty, firstY, firstX, grid.Lent(part[:]), in, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
+			done := 0
+			if dctPhase1Vectors != nil {
+				done = dctPhase1Vectors(ty, firstY, firstX, grid.Lent(part[:]), in, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
+				x := tx
+				y := ty
 //line kernels.go:151
-					part[y][x] = in.At((firstY + ty), (firstX + tx))
-//line main_kernels.go:1853
-				}
+				part[y][x] = in.At((firstY + ty), (firstX + tx))
+//line main_kernels.go:1862
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
-			if dctPhase2Vectors == nil || !dctPhase2Vectors(ty, cosines, grid.Lent(part[:]), grid.Lent(half[:]), count_) {
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
+			done_ := 0
+			if dctPhase2Vectors != nil {
+				done_ = dctPhase2Vectors(ty, cosines, grid.Lent(part[:]), grid.Lent(half[:]), count_)
+			}
+			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+				_, _, _ = tx, ty, tz
+				x := tx
+				y := ty
 //line kernels.go:153
-					sum := float32(0)
-					for k := range 8 {
-						sum += float32(cosines[k][y] * part[k][x])
-					}
-					half[y][x] = sum
-//line main_kernels.go:1872
+				sum := float32(0)
+				for k := range 8 {
+					sum += float32(cosines[k][y] * part[k][x])
 				}
+				half[y][x] = sum
+//line main_kernels.go:1883
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count__ := int(b.Size[0])
-			if dctPhase3Vectors == nil || !dctPhase3Vectors(ty, firstY, firstX, grid.Lent(half[:]), cosines, out, count__) {
-				for tx := range count__ {
-					_, _, _ = tx, ty, tz
-					x := tx
-					y := ty
+			done__ := 0
+			if dctPhase3Vectors != nil {
+				done__ = dctPhase3Vectors(ty, firstY, firstX, grid.Lent(half[:]), cosines, out, count__)
+			}
+			for tx := done__ & (1<<62 - 1); tx < count__; tx++ {
+				_, _, _ = tx, ty, tz
+				x := tx
+				y := ty
 //line kernels.go:159
-					all := float32(0)
-					for k := range 8 {
-						all += float32(half[y][k] * cosines[k][x])
-					}
-					out.Set((firstY + ty), (firstX + tx), all)
-//line main_kernels.go:1891
+				all := float32(0)
+				for k := range 8 {
+					all += float32(half[y][k] * cosines[k][x])
 				}
+				out.Set((firstY + ty), (firstX + tx), all)
+//line main_kernels.go:1904
 			}
 		}
 	}
@@ -1929,7 +1941,7 @@ threads:
 			}
 		}
 		pull[me] = particle{fx, fy, fz, v}
-//line main_kernels.go:1933
+//line main_kernels.go:1945
 	}
 }
 
@@ -1960,7 +1972,7 @@ threads:
 			last[0][c>>24] ^ uint8(m>>24), last[0][d>>16&255] ^ uint8(m>>16), last[0][a>>8&255] ^ uint8(m>>8), last[0][b&255] ^ uint8(m),
 			last[0][d>>24] ^ uint8(n>>24), last[0][a>>16&255] ^ uint8(n>>16), last[0][b>>8&255] ^ uint8(n>>8), last[0][c&255] ^ uint8(n),
 		}
-//line main_kernels.go:1964
+//line main_kernels.go:1976
 	}
 }
 
@@ -2018,7 +2030,7 @@ threads:
 				west5[grid.At(grid.At(at, y), x)] = w
 				east6[grid.At(grid.At(at, y), x)] = e
 				flow7[grid.At(grid.At(at, y), x)] = max(0, min(1, c))
-//line main_kernels.go:2022
+//line main_kernels.go:2034
 			}
 			x_ = to - 1
 			continue
@@ -2041,7 +2053,7 @@ threads:
 		west.Set(y, x, w)
 		east.Set(y, x, e)
 		flow.Set(y, x, max(0, min(1, c)))
-//line main_kernels.go:2045
+//line main_kernels.go:2057
 	}
 }
 
@@ -2090,7 +2102,7 @@ threads:
 				below, right := flow1[grid.At(grid.At(at, min(y+1, flow.Rows()-1)), x)], flow.At(y, min(x+1, flow.Cols()-1))
 				d := float32(c*north2[grid.At(grid.At(at, y), x)]) + float32(below*south3[grid.At(grid.At(at, y), x)]) + float32(c*west4[grid.At(grid.At(at, y), x)]) + float32(right*east5[grid.At(grid.At(at, y), x)])
 				out6[grid.At(grid.At(at, y), x)] = in7[grid.At(grid.At(at, y), x)] + float32(part*d)
-//line main_kernels.go:2094
+//line main_kernels.go:2106
 			}
 			x_ = to - 1
 			continue
@@ -2104,7 +2116,7 @@ threads:
 		below, right := flow.At(min(y+1, flow.Rows()-1), x), flow.At(y, min(x+1, flow.Cols()-1))
 		d := float32(c*north.At(y, x)) + float32(below*south.At(y, x)) + float32(c*west.At(y, x)) + float32(right*east.At(y, x))
 		out.Set(y, x, in.At(y, x)+float32(part*d))
-//line main_kernels.go:2108
+//line main_kernels.go:2120
 	}
 }
 
@@ -2137,7 +2149,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, x)] = wall1[grid.At(at, row*len(from)+x)] + min(from[max(x-1, 0)], from2[grid.At(at, x)], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2141
+//line main_kernels.go:2153
 			}
 			x_ = to_ - 1
 			continue
@@ -2148,7 +2160,7 @@ threads:
 			continue threads
 		}
 		to[x] = wall[row*len(from)+x] + min(from[max(x-1, 0)], from[x], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2152
+//line main_kernels.go:2164
 	}
 }
 
@@ -2169,7 +2181,7 @@ threads:
 			sum += float32(values[k] * x[cols[k]])
 		}
 		y[i] = sum
-//line main_kernels.go:2173
+//line main_kernels.go:2185
 	}
 }
 
@@ -2208,7 +2220,7 @@ threads:
 			}
 		}
 		counts[i] = count
-//line main_kernels.go:2212
+//line main_kernels.go:2224
 	}
 }
 
@@ -2245,7 +2257,7 @@ threads:
 				} else {
 					x0[grid.At(at, i)], x1[grid.At(at, i+apart)] = high, low
 				}
-//line main_kernels.go:2249
+//line main_kernels.go:2261
 			}
 			x_ = to - 1
 			continue
@@ -2262,7 +2274,7 @@ threads:
 		} else {
 			x[i], x[i+apart] = high, low
 		}
-//line main_kernels.go:2266
+//line main_kernels.go:2278
 	}
 }
 
@@ -2296,7 +2308,7 @@ threads:
 		for i := range v {
 			x[first+i] = v[i]
 		}
-//line main_kernels.go:2300
+//line main_kernels.go:2312
 	}
 }
 
@@ -2323,7 +2335,7 @@ threads:
 			}
 		}
 		to[i] = l
-//line main_kernels.go:2327
+//line main_kernels.go:2339
 	}
 }
 
@@ -2335,10 +2347,10 @@ var (
 	sradStepVectors      func(grid.Row, float32, grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
 	pathfinderVectors    func(grid.Row, int, []int32, []int32, grid.Out[int32]) grid.Row
 	bitonicFarVectors    func(grid.Row, int, int, []int32) grid.Row
-	luInnerPhase1Vectors func(int, int, int, [][16]float32, grid.Matrix[float32], int, [][16]float32, int) bool
-	luInnerPhase2Vectors func(int, int, int, grid.Matrix[float32], [][16]float32, [][16]float32, int, int) bool
-	alignPhase1Vectors   func(int, int, []uint8, []uint8, int, []int32, int, int, int) bool
-	dctPhase1Vectors     func(int, int, int, [][8]float32, grid.Matrix[float32], int) bool
-	dctPhase2Vectors     func(int, [][8]float32, [][8]float32, [][8]float32, int) bool
-	dctPhase3Vectors     func(int, int, int, [][8]float32, [][8]float32, grid.OutMatrix[float32], int) bool
+	luInnerPhase1Vectors func(int, int, int, [][16]float32, grid.Matrix[float32], int, [][16]float32, int) int
+	luInnerPhase2Vectors func(int, int, int, grid.Matrix[float32], [][16]float32, [][16]float32, int, int) int
+	alignPhase1Vectors   func(int, int, []uint8, []uint8, int, []int32, int, int, int) int
+	dctPhase1Vectors     func(int, int, int, [][8]float32, grid.Matrix[float32], int) int
+	dctPhase2Vectors     func(int, [][8]float32, [][8]float32, [][8]float32, int) int
+	dctPhase3Vectors     func(int, int, int, [][8]float32, [][8]float32, grid.OutMatrix[float32], int) int
 )

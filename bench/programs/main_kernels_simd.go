@@ -5,7 +5,6 @@
 package main
 
 import (
-	"math"
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -79,9 +78,9 @@ func fftStageLanes(r grid.Row, s int, wr []float32, wi []float32, xr []float32, 
 			lanes.Store(v_2, &yi5[at])
 			lanes.Store(dr.Mul(all2).Sub(di.Mul(all3)), &yr6[at])
 			lanes.Store(dr.Mul(all3).Add(di.Mul(all2)), &yi7[at])
-//line main_kernels_simd.go:83
+//line main_kernels_simd.go:82
 		}
-		if at == count || !lanes.Disjoint(yi, xr) || !lanes.Disjoint(yi, xi) || !lanes.Disjoint(yi, wr) || !lanes.Disjoint(yi, wi) || !lanes.Disjoint(yr, xr) || !lanes.Disjoint(yr, xi) || !lanes.Disjoint(yr, wr) || !lanes.Disjoint(yr, wi) {
+		if at == count || !lanes.Disjoint(yr, wr) || !lanes.Disjoint(yr, wi) || !lanes.Disjoint(yr, xr) || !lanes.Disjoint(yr, xi) || !lanes.Disjoint(yi, wr) || !lanes.Disjoint(yi, wi) || !lanes.Disjoint(yi, xr) || !lanes.Disjoint(yi, xi) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
@@ -137,6 +136,8 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 //line kernels.go:187
 				if uint(i) >= uint(len(near)) {
 //line kernels.go:187
+					lanes.ClearUpper()
+//line kernels.go:187
 					return r.From(from + at) // the row's loop tells
 				}
 //line kernels.go:187
@@ -149,6 +150,8 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 //line kernels.go:192
 					if uint(i_2) >= uint(len(all)) {
 //line kernels.go:192
+						lanes.ClearUpper()
+//line kernels.go:192
 						return r.From(from + at) // the row's loop tells
 					}
 //line kernels.go:192
@@ -157,6 +160,8 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 					i_3 := (from_2 + k)
 //line kernels.go:192
 					if uint(i_3) >= uint(len(all)) {
+//line kernels.go:192
+						lanes.ClearUpper()
 //line kernels.go:192
 						return r.From(from + at) // the row's loop tells
 					}
@@ -167,6 +172,8 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 //line kernels.go:192
 					if uint(i_4) >= uint(len(all)) {
 //line kernels.go:192
+						lanes.ClearUpper()
+//line kernels.go:192
 						return r.From(from + at) // the row's loop tells
 					}
 //line kernels.go:192
@@ -176,10 +183,12 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 //line kernels.go:194
 					if uint(i_5) >= uint(len(all)) {
 //line kernels.go:194
+						lanes.ClearUpper()
+//line kernels.go:194
 						return r.From(from + at) // the row's loop tells
 					}
 //line kernels.go:194
-					e := simd.BroadcastFloat32s(all[i_5].charge).Mul(lanes.EachFloat32s(math.Exp, u.Neg()))
+					e := simd.BroadcastFloat32s(all[i_5].charge).Mul(lanes.ExpFloat32s(u.Neg()))
 					s := c4.Mul(e)
 					v = v.Add(e)
 					fx = fx.Add(s.Mul(dx))
@@ -202,7 +211,7 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 			lanes.ScatterFloat32s(z_2, lanes.All32(), pullOf5, me*4+2, 4)
 //line kernels.go:202
 			lanes.ScatterFloat32s(charge, lanes.All32(), pullOf5, me*4+3, 4)
-//line main_kernels_simd.go:206
+//line main_kernels_simd.go:215
 		}
 		if at == count || !lanes.Disjoint(pull, all) || !lanes.Disjoint(pull, near) {
 			break
@@ -287,9 +296,9 @@ func sradFlowLanes(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.O
 			lanes.Store(w, &westRow7[at])
 			lanes.Store(e, &eastRow8[at])
 			lanes.Store(lanes.MaxFloat32s(c7, lanes.MinFloat32s(c2, c)), &flowRow9[at])
-//line main_kernels_simd.go:291
+//line main_kernels_simd.go:300
 		}
-		if at == count || !lanes.Disjoint(eastRow, inRow) || !lanes.Disjoint(eastRow, inRow_2) || !lanes.Disjoint(eastRow, inRow_3) || !lanes.Disjoint(flowRow, inRow) || !lanes.Disjoint(flowRow, inRow_2) || !lanes.Disjoint(flowRow, inRow_3) || !lanes.Disjoint(northRow, inRow) || !lanes.Disjoint(northRow, inRow_2) || !lanes.Disjoint(northRow, inRow_3) || !lanes.Disjoint(southRow, inRow) || !lanes.Disjoint(southRow, inRow_2) || !lanes.Disjoint(southRow, inRow_3) || !lanes.Disjoint(westRow, inRow) || !lanes.Disjoint(westRow, inRow_2) || !lanes.Disjoint(westRow, inRow_3) {
+		if at == count || !lanes.Disjoint(northRow, inRow) || !lanes.Disjoint(northRow, inRow_2) || !lanes.Disjoint(northRow, inRow_3) || !lanes.Disjoint(southRow, inRow) || !lanes.Disjoint(southRow, inRow_2) || !lanes.Disjoint(southRow, inRow_3) || !lanes.Disjoint(westRow, inRow) || !lanes.Disjoint(westRow, inRow_2) || !lanes.Disjoint(westRow, inRow_3) || !lanes.Disjoint(eastRow, inRow) || !lanes.Disjoint(eastRow, inRow_2) || !lanes.Disjoint(eastRow, inRow_3) || !lanes.Disjoint(flowRow, inRow) || !lanes.Disjoint(flowRow, inRow_2) || !lanes.Disjoint(flowRow, inRow_3) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
@@ -352,7 +361,7 @@ func sradStepLanes(r grid.Row, part float32, north grid.Matrix[float32], south g
 			right := lanes.Load[simd.Float32s](&flowRow2[at])
 			d := c.Mul(lanes.Load[simd.Float32s](&northRow3[at])).Add(below.Mul(lanes.Load[simd.Float32s](&southRow4[at]))).Add(c.Mul(lanes.Load[simd.Float32s](&westRow5[at]))).Add(right.Mul(lanes.Load[simd.Float32s](&eastRow6[at])))
 			lanes.Store(lanes.Load[simd.Float32s](&inRow7[at]).Add(all1.Mul(d)), &outRow8[at])
-//line main_kernels_simd.go:356
+//line main_kernels_simd.go:365
 		}
 		if at == count || !lanes.Disjoint(outRow, flowRow) || !lanes.Disjoint(outRow, flowRow_2) || !lanes.Disjoint(outRow, northRow) || !lanes.Disjoint(outRow, southRow) || !lanes.Disjoint(outRow, westRow) || !lanes.Disjoint(outRow, eastRow) || !lanes.Disjoint(outRow, inRow) {
 			break
@@ -393,7 +402,7 @@ func pathfinderLanes(r grid.Row, row int, wall []int32, from []int32, to grid.Ou
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:279
 			lanes.Store(lanes.Load[simd.Int32s](&wall0[at]).Add(lanes.Load[simd.Int32s](&from1[at]).Min(lanes.Load[simd.Int32s](&from2[at])).Min(lanes.Load[simd.Int32s](&from3[at]))), &to4[at])
-//line main_kernels_simd.go:397
+//line main_kernels_simd.go:406
 		}
 		if at == count || !lanes.Disjoint(to, wall) || !lanes.Disjoint(to, from) {
 			break
@@ -437,178 +446,261 @@ func bitonicFarLanes(r grid.Row, size int, apart int, x []int32) grid.Row {
 //line kernels.go:347
 			lanes.Store(low, &x1[at])
 		}
-//line main_kernels_simd.go:441
+//line main_kernels_simd.go:450
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
-// luInnerPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func luInnerPhase1Lanes(ty int, firstY int, firstX int, left [][16]float32, a grid.Matrix[float32], at int, above [][16]float32, count int) bool {
+// luInnerPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func luInnerPhase1Lanes(ty int, firstY int, firstX int, left [][16]float32, a grid.Matrix[float32], at int, above [][16]float32, threads int) int {
 	aRow := a.Span(at+firstY+ty+16, 1)
 	aRow_2 := a.Span(at+ty, 1)
-	end := count
+	end := threads
 	from, to := 0, end
+	first_2, last := from, to
 	from, to = grid.Within(from, to, at, len(aRow))
 	from, to = grid.Within(from, to, at+firstX+16, len(aRow_2))
 	from, to = grid.Within(from, to, 0, 16)
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(left)) || uint(ty) >= uint(len(above)) {
-		return false
+	if from != first_2 || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(left)) || uint(ty) >= uint(len(above)) {
+		return 0
 	}
-	aRow0 := aRow[at:][:to]
-	aRow_21 := aRow_2[at+firstX+16:][:to]
-	for at_2 := 0; at_2 < to; at_2 += lanes.Lanes32().Len() {
-		x := at_2
+	count := to - from
+	aRow0 := aRow[from+at:][:count]
+	aRow_21 := aRow_2[from+at+firstX+16:][:count]
+	at_2 := 0
+	for {
+		for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
+			x := from + at_2
 //line kernels.go:80
-		lanes.Store(lanes.Load[simd.Float32s](&aRow0[at_2]), &left[ty][x])
-		lanes.Store(lanes.Load[simd.Float32s](&aRow_21[at_2]), &above[ty][x])
-//line main_kernels_simd.go:466
+			lanes.Store(lanes.Load[simd.Float32s](&aRow0[at_2]), &left[ty][x])
+			lanes.Store(lanes.Load[simd.Float32s](&aRow_21[at_2]), &above[ty][x])
+//line main_kernels_simd.go:479
+		}
+		if at_2 == count {
+			break
+		}
+		at_2 = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at_2 == last {
+		return threads
+	}
+	return from + at_2
 }
 
-// luInnerPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func luInnerPhase2Lanes(ty int, firstY int, firstX int, a grid.Matrix[float32], left [][16]float32, above [][16]float32, at int, count int) bool {
+// luInnerPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func luInnerPhase2Lanes(ty int, firstY int, firstX int, a grid.Matrix[float32], left [][16]float32, above [][16]float32, at int, threads int) int {
 	aRow := a.Span(at+firstY+ty+16, 1)
-	end := count
+	end := threads
 	from, to := 0, end
+	first_2, last := from, to
 	from, to = grid.Within(from, to, at+firstX+16, len(aRow))
 	from, to = grid.Within(from, to, 0, 16)
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(left)) || len(above) < 16 {
-		return false
+	if from != first_2 || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(left)) || len(above) < 16 {
+		return 0
 	}
-	aRow0 := aRow[at+firstX+16:][:to]
-	for at_2 := 0; at_2 < to; at_2 += lanes.Lanes32().Len() {
-		x := at_2
+	count := to - from
+	aRow0 := aRow[from+at+firstX+16:][:count]
+	at_2 := 0
+	for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
+		x := from + at_2
 //line kernels.go:83
 		v := lanes.Load[simd.Float32s](&aRow0[at_2])
-		for k := range 16 {
+		for k := 0; k < 16; k += 4 {
 			v = v.Sub(simd.BroadcastFloat32s(left[ty][k]).Mul(lanes.Load[simd.Float32s](&above[k][x])))
+//line kernels.go:85
+			v = v.Sub(simd.BroadcastFloat32s(left[ty][(k + 1)]).Mul(lanes.Load[simd.Float32s](&above[(k + 1)][x])))
+//line kernels.go:85
+			v = v.Sub(simd.BroadcastFloat32s(left[ty][(k + 2)]).Mul(lanes.Load[simd.Float32s](&above[(k + 2)][x])))
+//line kernels.go:85
+			v = v.Sub(simd.BroadcastFloat32s(left[ty][(k + 3)]).Mul(lanes.Load[simd.Float32s](&above[(k + 3)][x])))
 		}
 		lanes.Store(v, &aRow0[at_2])
-//line main_kernels_simd.go:491
+//line main_kernels_simd.go:521
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at_2 == last {
+		return threads
+	}
+	return from + at_2
 }
 
-// alignPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func alignPhase1Lanes(k int, tiles int, a []uint8, back []uint8, n int, score []int32, line int, row int, count int) bool {
-	end := count
+// alignPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func alignPhase1Lanes(k int, tiles int, a []uint8, back []uint8, n int, score []int32, line int, row int, threads int) int {
+	end := threads
+	if uint(k+1<<61) > 1<<62 {
+		return 0
+	}
 	from, to := 0, end
+	to = min(to, k+1)
+	from = max(from, k-127)
+	if from >= to {
+		return threads
+	}
+	first_2, last := from, to
 	from, to = grid.Within(from, to, 128*row, len(a))
 	from, to = grid.Within(from, to, -k+128*row+n-128*tiles-1, len(back))
 	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row, len(score))
 	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+line, len(score))
 	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+line+1, len(score))
 	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+2*line+1, len(score))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(k+1<<61) > 1<<62 || to > 1<<31-64 {
-		return false
+	if from != first_2 || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	a0 := a[128*row:][:to]
-	back1 := back[-k+128*row+n-128*tiles-1:][:to]
-	score2 := score[k*line+128*tiles*line+128*row:][:to]
-	score3 := score[k*line+128*tiles*line+128*row+line:][:to]
-	score4 := score[k*line+128*tiles*line+128*row+line+1:][:to]
-	score5 := score[k*line+128*tiles*line+128*row+2*line+1:][:to]
+	count := to - from
+	a0 := a[from+128*row:][:count]
+	back1 := back[from+(-k+128*row+n-128*tiles-1):][:count]
+	score2 := score[from+k*line+128*tiles*line+128*row:][:count]
+	score3 := score[from+k*line+128*tiles*line+128*row+line:][:count]
+	score4 := score[from+k*line+128*tiles*line+128*row+line+1:][:count]
+	score5 := score[from+k*line+128*tiles*line+128*row+2*line+1:][:count]
 	if !lanes.Apart(score5, a0) || !lanes.Apart(score5, back1) || !lanes.Apart(score5, score2) || !lanes.Apart(score5, score3) || !lanes.Apart(score5, score4) {
-		return false // a thread uses what another one stores
+		return 0 // a thread uses what another one stores
 	}
-	bound0 := lanes.Bound32(k)
-	bound1 := lanes.Bound32(k - 128)
-	c3 := simd.BroadcastInt32s(-1)
-	c4 := simd.BroadcastInt32s(2)
-	c5 := simd.BroadcastInt32s(1)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x := at
-		xs := lanes.Int32s(x)
-//line kernels.go:132
-		on := xs.LessEqual(bound0).And(xs.Greater(bound1))
-//line kernels.go:132
-		if lanes.Any32(on) {
+	c1 := simd.BroadcastInt32s(-1)
+	c2 := simd.BroadcastInt32s(2)
+	c3 := simd.BroadcastInt32s(1)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:134
-			same := c3
-			on_2 := on.And(lanes.LoadUint8(a0[at:]).Equal(lanes.LoadUint8(back1[at:])))
-			same = c4.IfElse(on_2, same)
+			same := c1
+			on := lanes.LoadUint8(a0[at:]).Equal(lanes.LoadUint8(back1[at:]))
+			same = c2.IfElse(on, same)
 //line kernels.go:138
-			lanes.StoreInt32s(lanes.Load[simd.Int32s](&score2[at]).Add(same).Max(lanes.Load[simd.Int32s](&score3[at]).Sub(c5)).Max(lanes.Load[simd.Int32s](&score4[at]).Sub(c5)), on, score5[at:])
+			lanes.Store(lanes.Load[simd.Int32s](&score2[at]).Add(same).Max(lanes.Load[simd.Int32s](&score3[at]).Sub(c3)).Max(lanes.Load[simd.Int32s](&score4[at]).Sub(c3)), &score5[at])
+//line main_kernels_simd.go:574
 		}
-//line main_kernels_simd.go:538
+		if at == count || !lanes.Disjoint(score, a) || !lanes.Disjoint(score, back) || !lanes.Disjoint(score5, score2) || !lanes.Disjoint(score5, score3) || !lanes.Disjoint(score5, score4) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
-// dctPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func dctPhase1Lanes(ty int, firstY int, firstX int, part [][8]float32, in grid.Matrix[float32], count int) bool {
+// dctPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func dctPhase1Lanes(ty int, firstY int, firstX int, part [][8]float32, in grid.Matrix[float32], threads int) int {
 	inRow := in.Span(firstY+ty, 1)
-	end := count
+	end := threads
 	from, to := 0, end
+	first_2, last := from, to
 	from, to = grid.Within(from, to, firstX, len(inRow))
 	from, to = grid.Within(from, to, 0, 8)
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(part)) {
-		return false
+	if from != first_2 || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(part)) {
+		return 0
 	}
-	inRow0 := inRow[firstX:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x := at
+	count := to - from
+	inRow0 := inRow[from+firstX:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
 //line kernels.go:151
-		lanes.Store(lanes.Load[simd.Float32s](&inRow0[at]), &part[ty][x])
-//line main_kernels_simd.go:559
-	}
-	lanes.ClearUpper()
-	return true
-}
-
-// dctPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]float32, count int) bool {
-	end := count
-	from, to := 0, end
-	from, to = grid.Within(from, to, 0, 8)
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || len(cosines) < 8 || uint(ty) >= uint(8) || len(part) < 8 || uint(ty) >= uint(len(half)) {
-		return false
-	}
-	c0 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x := at
-//line kernels.go:153
-		sum := c0
-		for k := range 8 {
-			sum = sum.Add(simd.BroadcastFloat32s(cosines[k][ty]).Mul(lanes.Load[simd.Float32s](&part[k][x])))
+			lanes.Store(lanes.Load[simd.Float32s](&inRow0[at]), &part[ty][x])
+//line main_kernels_simd.go:607
 		}
-		lanes.Store(sum, &half[ty][x])
-//line main_kernels_simd.go:582
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
-// dctPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func dctPhase3Lanes(ty int, firstY int, firstX int, half [][8]float32, cosines [][8]float32, out grid.OutMatrix[float32], count int) bool {
-	outRow := out.Span(ty+firstY, 1)
-	end := count
+// dctPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first_2, last := from, to
+	from, to = grid.Within(from, to, 0, 8)
+	if from != first_2 || to-from < lanes.Lanes32().Len() || len(cosines) < 8 || uint(ty) >= uint(8) || len(part) < 8 || uint(ty) >= uint(len(half)) {
+		return 0
+	}
+	count := to - from
+	c0 := simd.BroadcastFloat32s(0)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
+//line kernels.go:153
+			sum := c0
+			for k := 0; k < 8; k += 4 {
+				sum = sum.Add(simd.BroadcastFloat32s(cosines[k][ty]).Mul(lanes.Load[simd.Float32s](&part[k][x])))
+//line kernels.go:155
+				sum = sum.Add(simd.BroadcastFloat32s(cosines[(k + 1)][ty]).Mul(lanes.Load[simd.Float32s](&part[(k + 1)][x])))
+//line kernels.go:155
+				sum = sum.Add(simd.BroadcastFloat32s(cosines[(k + 2)][ty]).Mul(lanes.Load[simd.Float32s](&part[(k + 2)][x])))
+//line kernels.go:155
+				sum = sum.Add(simd.BroadcastFloat32s(cosines[(k + 3)][ty]).Mul(lanes.Load[simd.Float32s](&part[(k + 3)][x])))
+			}
+			lanes.Store(sum, &half[ty][x])
+//line main_kernels_simd.go:648
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+	}
+	lanes.ClearUpper()
+	if from+at == last {
+		return threads
+	}
+	return from + at
+}
+
+// dctPhase3Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func dctPhase3Lanes(ty int, firstY int, firstX int, half [][8]float32, cosines [][8]float32, out grid.OutMatrix[float32], threads int) int {
+	outRow := out.Span(ty+firstY, 1)
+	end := threads
+	from, to := 0, end
+	first_2, last := from, to
 	from, to = grid.Within(from, to, firstX, len(outRow))
 	from, to = grid.Within(from, to, 0, 8)
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(half)) || len(cosines) < 8 {
-		return false
+	if from != first_2 || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(half)) || len(cosines) < 8 {
+		return 0
 	}
-	outRow0 := outRow[firstX:][:to]
+	count := to - from
+	outRow0 := outRow[from+firstX:][:count]
 	if !lanes.Disjoint(outRow0, cosines) {
-		return false // a thread uses what another one stores
+		return 0 // a thread uses what another one stores
 	}
 	c0 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x := at
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
 //line kernels.go:159
-		all := c0
-		for k := range 8 {
-			all = all.Add(simd.BroadcastFloat32s(half[ty][k]).Mul(lanes.Load[simd.Float32s](&cosines[k][x])))
+			all := c0
+			for k := 0; k < 8; k += 4 {
+				all = all.Add(simd.BroadcastFloat32s(half[ty][k]).Mul(lanes.Load[simd.Float32s](&cosines[k][x])))
+//line kernels.go:161
+				all = all.Add(simd.BroadcastFloat32s(half[ty][(k + 1)]).Mul(lanes.Load[simd.Float32s](&cosines[(k + 1)][x])))
+//line kernels.go:161
+				all = all.Add(simd.BroadcastFloat32s(half[ty][(k + 2)]).Mul(lanes.Load[simd.Float32s](&cosines[(k + 2)][x])))
+//line kernels.go:161
+				all = all.Add(simd.BroadcastFloat32s(half[ty][(k + 3)]).Mul(lanes.Load[simd.Float32s](&cosines[(k + 3)][x])))
+			}
+			lanes.Store(all, &outRow0[at])
+//line main_kernels_simd.go:695
 		}
-		lanes.Store(all, &outRow0[at])
-//line main_kernels_simd.go:611
+		if at == count || !lanes.Disjoint(outRow, cosines) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("99e5dac2002425ba", map[string]kernel.Code{
+	kernels.Compiled("98a9c59e9e5f463a", map[string]kernel.Code{
 		"aes": {Words: `
 LqcDEQIBEQLjKRECCxEC4CIRAicOA+QpAQ8IBQjrvoWrBnMPSEwQBggRAQEBBQQHE34FBFf33smjBgBHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEj
 CEgFDQIjEEgFDQMjGEgFDQQjIEgFDQUjKEgFDQYjMEgFDQcjOEgFDQgjQEgFDQkjSEcDDQJHBBAGBEcDEQJIBREAIwBHBB0GBEcEHgaACEcDHwJIBR8FFRAp

@@ -275,6 +275,8 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 //line vectors.go:84
 				if uint(i) > uint(len(a)) || len(a)-i < lanes.Lanes64().Len() {
 //line vectors.go:84
+					lanes.ClearUpper()
+//line vectors.go:84
 					return r.From(from + at) // the row's loop tells
 				}
 //line vectors.go:84
@@ -282,13 +284,15 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 //line vectors.go:84
 				if uint(i_2) > uint(len(b)) || len(b)-i_2 < lanes.Lanes64().Len() {
 //line vectors.go:84
+					lanes.ClearUpper()
+//line vectors.go:84
 					return r.From(from + at) // the row's loop tells
 				}
 //line vectors.go:84
 				sum = sum.Add(lanes.Load[simd.Float64s](&a[i]).Mul(lanes.Load[simd.Float64s](&b[i_2])))
 			}
 			lanes.Store(sum, &sums0[at])
-//line vectors_kernels_simd.go:292
+//line vectors_kernels_simd.go:296
 		}
 		if at == count || !lanes.Disjoint(sums, a) || !lanes.Disjoint(sums, b) {
 			break
@@ -524,7 +528,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 			lanes.Store(c_4, &call3[at])
 			lanes.Store(c_4.Sub(s).Add(discounted), &put4[at])
-//line vectors_kernels_simd.go:528
+//line vectors_kernels_simd.go:532
 		}
 		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {
 			break

@@ -77,3 +77,24 @@ func TestStoresThroughIndexesInMemory(t *testing.T) {
 		assert.Equal(t, once, strings.Count(c, "\tGO_ONCE(h_y["), "%s:\n%s", other, c)
 	}
 }
+
+// Stores to elements of one slice are plain if the indexes of a thread differ: by a constant, or by a number below which its place is.
+func TestStoresToDifferentElements(t *testing.T) {
+	t.Parallel()
+	for body, once := range map[string]int{
+		"y[2*i], y[2*i+1] = 5, 7":                        0,
+		"y[2*i], y[i] = 5, 7":                            2,
+		"if i >= n {\nreturn\n}\ny[n+i], y[i] = 5, 7":    0,
+		"if i < n && j < m {\ny[i*m] = 7\ny[i*m+m]++\n}": 0,
+		"if i < n {\ny[i*m], y[i*m+m] = 5, 7\n}":         2,
+		"if i < n {\ny[i], y[i+2*n] = 5, 7\n}":           2,
+	} {
+		p, err := translate.Checked("package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n" +
+			"//halyard:kernel\nfunc k(t grid.Thread, n, m int, y []int32) {\ni, j := t.Global(0), t.Global(1)\n_ = j\n" + body + "\n}\n")
+		require.NoError(t, err)
+		program, err := build.Program(p.Package)
+		require.NoError(t, err)
+		c := cprint.Print(program, facts.NarrowOf(program)).C
+		assert.Equal(t, once, strings.Count(c, "GO_ONCE(h_y["), "%s:\n%s", body, c)
+	}
+}

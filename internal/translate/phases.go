@@ -739,9 +739,12 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) {
 			fmt.Fprintf(b, row, first, count)
 		}
 	}
+	each := fmt.Sprintf("range %s", end)
 	switch {
 	case v != nil:
-		fmt.Fprintf(b, "if %s == nil || !%[1]s(%s%s) {\n", v.Hook, args, end)
+		done := ph.fresh("done")
+		fmt.Fprintf(b, "%s := 0\nif %s != nil {\n%[1]s = %[2]s(%s%s)\n}\n", done, v.Hook, args, end)
+		each = fmt.Sprintf("%s & (1<<62 - 1); %s < %s; %[2]s++", done, ph.local[0], end) // the compiler sees that it is not negative
 	case moved != nil:
 		to, from := ph.fresh("to"), ph.fresh("from")
 		fmt.Fprintf(b, "%s, %s := 0, 0\n{\n%s := 0\n_, _, _ = %[3]s, %s, %s\n", to, from, ph.local[0], ph.local[1], ph.local[2])
@@ -752,7 +755,7 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) {
 	if p.Returns {
 		fmt.Fprintf(b, "%s:\n", ph.label)
 	}
-	fmt.Fprintf(b, "for %s := range %s {\n_, _, _ = %[1]s, %[3]s, %[4]s\n", ph.local[0], end, ph.local[1], ph.local[2])
+	fmt.Fprintf(b, "for %s := %s {\n_, _, _ = %[1]s, %[3]s, %[4]s\n", ph.local[0], each, ph.local[1], ph.local[2])
 	if r := p.rounds; r != nil {
 		fmt.Fprintf(b, "%s\n_ = %s\n", r.begin(ph.local[0]), r.v.Name())
 	}
@@ -761,7 +764,7 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) {
 	ph.writeBody(b, p, only, next)
 	fmt.Fprintf(b, "%s\n", backHere)
 	ph.pairs(b, store, "=")
-	if v != nil || moved != nil {
+	if moved != nil {
 		b.WriteString("}\n")
 	}
 	b.WriteString("}\n}\n}\n")

@@ -20,6 +20,9 @@ import (
 // threads together.
 var phaseKernels = []struct{ name, body string }{
 	{"halves", "s := grid.Shared[[8]int32](t)\nme, i := t.Local(0), t.Global(0)\ns[me] = x[i%len(x)] + n\nfor h := t.Size(0) / 2; h > 0; h /= 2 {\n\tt.Barrier()\n\tif me < h {\n\t\ts[me] += s[me+h]\n\t}\n}\ny[i] = s[me]"},
+	{"diagonals", "me := t.Local(0)\nfor k := range 26 {\n\tif j := k - me; j >= 0 && j < int(n)*3 {\n\t\ty[me+1] = y[me+32]*3 + int32(k)\n\t}\n\tt.Barrier()\n\tif me > k-40 && k+me < 24 && n < 9 {\n\t\ty[me+32] = y[me] - y[me+1]\n\t}\n\tt.Barrier()\n}"},
+	{"late", "s := grid.Shared[[64]int32](t)\nme := t.Local(0)\ns[me] = x[x[0]] + n\nt.Barrier()\ny[t.Global(0)] = s[me] * 3"},
+	{"lateBeyond", "s := grid.Shared[[64]int32](t)\nme := t.Local(0)\ns[me] = x[x[5]] + n\nt.Barrier()\ny[t.Global(0)] = s[me] * 3"},
 	{"keeps", "s := grid.Shared[[64]int32](t)\nme := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0)\nsum := int32(1)\nfor k := 0; k < int(n); k++ {\n\ts[me] = sum * int32(k)\n\tt.Barrier()\n\tsum = sum*3 + s[(me+1)%(t.Size(0)*t.Size(1)*t.Size(2))]\n\tt.Barrier()\n}\ny[t.Block(0)*8+me] = sum"},
 	{"nested", "s := grid.Shared[[8]int32](t)\nme := t.Local(0)\ntotal := int32(0)\nfor i := range 3 {\n\tfor j := 1; j <= i+1; j++ {\n\t\ts[me] = x[(me+i*j)%len(x)]\n\t\tt.Barrier()\n\t\ttotal += s[7-me%8] * int32(i-j)\n\t\tt.Barrier()\n\t}\n\tfor range 2 {\n\t\tt.Barrier()\n\t\ttotal++\n\t}\n}\ngrid.AtomicAdd(&y[t.Global(0)], total)"},
 	{"ends", "s := grid.Shared[[8]int32](t)\nme := t.Local(0)\ns[me] = n\nt.Barrier()\nif me == 2 {\n\treturn\n}\nfor k := range 5 {\n\tif k == me {\n\t\treturn\n\t}\n\tgrid.AtomicAdd(&y[t.Global(0)], s[(me+k)%8])\n}"},
@@ -73,7 +76,7 @@ var phaseKernels = []struct{ name, body string }{
 
 // rowsOnly are kernels whose threads change an element that they find by t.Local(0) or t.Global(0) alone: in a block of several rows they would
 // race, and threads that run together lose a change now and then.
-var rowsOnly = map[string]bool{"halves": true, "inner": true, "labels": true, "between": true, "guards": true, "wide": true, "callsInALine": true, "lengths": true, "vars": true, "roundsOfCalls": true}
+var rowsOnly = map[string]bool{"halves": true, "inner": true, "labels": true, "between": true, "guards": true, "wide": true, "callsInALine": true, "diagonals": true, "lengths": true, "vars": true, "roundsOfCalls": true}
 
 // undivided are kernels whose barriers cannot be divided into phases: where each is refused, and what the refusal says.
 var undivided = []struct{ name, body, says string }{
@@ -310,7 +313,7 @@ func TestPhases(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 	require.NoError(t, os.WriteFile(made.SIMDFile, made.SIMD, 0o600))
-	for _, parts := range []string{"halvesPhase1Lanes(h int, s []int32,", "wideRoundsPhase3Lanes(round int,", "widePhase4Lanes("} {
+	for _, parts := range []string{"halvesPhase1Lanes(h int, s []int32,", "wideRoundsPhase3Lanes(round int,", "widePhase4Lanes(", "diagonalsPhase1Lanes(", "diagonalsPhase2Lanes(", "latePhase1Lanes("} {
 		assert.Contains(t, string(made.SIMD), parts)
 	}
 	for _, copies := range []string{"s[:], to, x, from, count)", "y, to_, s[:], from_, count_)"} {

@@ -18,7 +18,7 @@ import (
 
 // This file runs phases of kernels with barriers as vectors, and rounds that threads take together. Each becomes a kernel without
 // barriers: the places of its threads are those in their block, and its parameters are what the phase uses from outside. For that kernel
-// package lanes writes a function. It runs all threads or none of them, so the loop over the threads stays as it is.
+// package lanes writes a function. It runs the threads at the front of a row, and the loop runs the others; for rounds it runs all threads or none.
 
 // part is a phase, or a round, as a kernel without barriers.
 type part struct {

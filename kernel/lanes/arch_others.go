@@ -2,7 +2,10 @@
 
 package lanes
 
-import "simd"
+import (
+	"math"
+	"simd"
+)
 
 // ClearUpper does nothing: only processors of AMD64 need it.
 func ClearUpper() {}
@@ -15,3 +18,9 @@ func Wrap64Float32(v simd.Float64s) simd.Float64s { return slowWrap64Float32(v) 
 func FourUint32s(s []uint32, at, step int) (a, b, c, d simd.Uint32s) {
 	return slowFourUint32s(s, at, step)
 }
+
+// ExpFloat32s returns float32(math.Exp(float64(x))) for the number x of each lane.
+func ExpFloat32s(x simd.Float32s) simd.Float32s { return EachFloat32s(math.Exp, x) }
+
+// ExpFloat64s returns math.Exp(x) for the number x of each lane.
+func ExpFloat64s(x simd.Float64s) simd.Float64s { return EachFloat64s(math.Exp, x) }

@@ -339,10 +339,8 @@ func (w *values) placed(v *ir.Value) (value, bool) {
 	if !ok1 || !ok2 || b.step != 0 || a.step != 1 && a.step != -1 || w.Part != nil && w.Part.Round != "" {
 		return value{}, false
 	}
-	for _, x := range []index{a, b} {
-		if n, ok := x.offset.Constant(); !ok || max(n, -n) > 1<<20 {
-			w.leaveIf(fmt.Sprintf("uint(%s+1<<61) > 1<<62", parenthesized(x.text))) // so that no sum overflows
-		}
+	for _, condition := range tooFar(a, b) {
+		w.leaveIf(condition)
 	}
 	n := b.offset.Plus(a.offset, -1)
 	if a.step < 0 {
@@ -472,9 +470,12 @@ func (w *values) math(v *ir.Value) value {
 	return value{text: fmt.Sprintf("%s.%s()", text, methods[v.Of]), how: differ, kind: k}
 }
 
-// each returns the result of a function of package math that is called for one lane after the other.
+// each returns the result of a function of package math that is called for one lane after the other, unless package lanes has it.
 func (w *values) each(name string, x value, k ir.Kind) value {
 	w.lane(k)
+	if name == "Exp" {
+		return w.wrapped(fmt.Sprintf("lanes.ExpFloat%ds(%s)", w.bits, w.vector(x)), k)
+	}
 	w.apartCosts(costOfCall)
 	w.imports["math"] = "math"
 	return w.wrapped(fmt.Sprintf("lanes.EachFloat%ds(math.%s, %s)", w.bits, name, w.vector(x)), k)

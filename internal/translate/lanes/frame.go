@@ -16,11 +16,16 @@ const clear = "lanes.ClearUpper()\n"
 type frame struct {
 	*writer
 	count, end string // the number of threads
+	number     string // of those that run as vectors
 }
 
 // function returns the function around the lines.
 func (w *frame) function() *Vectors {
-	w.count, w.end = w.fresh("count"), w.fresh("end")
+	w.number = w.fresh("count")
+	w.count, w.end = w.number, w.fresh("end")
+	if w.Part != nil {
+		w.count = w.fresh("threads")
+	}
 	var params, kinds, args string // each with a comma in front
 	for _, p := range w.Params {
 		params, kinds, args = params+", "+p.Name+" "+p.Type, kinds+", "+p.Type, args+", "+p.Name
@@ -35,7 +40,7 @@ func (w *frame) function() *Vectors {
 	case w.Part.Round != "":
 		text, typ = w.ofRounds(name(), first, lines), fmt.Sprintf("func(%s, int, int, int) int", strings.TrimPrefix(kinds, ", "))
 	default:
-		text, typ = w.ofPhase(name(), first, lines), fmt.Sprintf("func(%s, int) bool", strings.TrimPrefix(kinds, ", "))
+		text, typ = w.ofPhase(name(), first, lines), fmt.Sprintf("func(%s, int) int", strings.TrimPrefix(kinds, ", "))
 	}
 	maps.DeleteFunc(w.imports, func(name, _ string) bool { return !mentions(text, name) }) // what needs it is not used
 	hook, unique := w.Names()
@@ -81,30 +86,34 @@ func (w *frame) ofRow(name, params, args string, lines []line) string {
 	}
 	scalar := slices.Concat([]string{fmt.Sprintf("%s-%s < %s", w.to, w.from, w.lanesOf())}, w.fits)
 	fmt.Fprintf(&b, "if %s {\nreturn %s\n}\n", strings.Join(scalar, " || "), w.row)
-	fmt.Fprintf(&b, "%s := %s - %s\n", w.count, w.to, w.from)
+	w.vectors(&b, lines, "return "+w.row, fmt.Sprintf("if %s > %s.First() {\n%s(%[2]s.Until(%[1]s)%[4]s)\n}\n", w.from, w.row, w.Loop, args))
+	fmt.Fprintf(&b, "%sreturn %s.From(%s + %s)\n}\n", clear, w.row, w.from, w.at)
+	return head + w.rowsOf(b.String()) + b.String()
+}
+
+// vectors writes the declarations of the views, and the loops over the vectors. If a thread uses what another one stores, the function ends as back says.
+func (w *frame) vectors(b *strings.Builder, lines []line, back string, before ...string) {
+	fmt.Fprintf(b, "%s := %s - %s\n", w.number, w.to, w.from)
 	apart := strings.Join(w.apart(), " || ")
 	for _, v := range w.views {
 		if mentioned(lines, v.name) || mentions(apart, v.name) {
-			fmt.Fprintf(&b, "%s := %s[%s+%s:][:%s]\n", v.name, v.slice, w.from, parenthesized(v.offset), w.count)
+			fmt.Fprintf(b, "%s := %s[%s+%s:][:%s]\n", v.name, v.slice, w.from, parenthesized(v.offset), w.number)
 		}
 	}
 	if apart != "" {
-		fmt.Fprintf(&b, "if %s {\nreturn %s // a thread uses what another one stores\n}\n", apart, w.row)
+		fmt.Fprintf(b, "if %s {\n%s // a thread uses what another one stores\n}\n", apart, back)
 	}
-	fmt.Fprintf(&b, "if %s > %s.First() {\n%s(%[2]s.Until(%[1]s)%[4]s)\n}\n", w.from, w.row, w.Loop, args)
-	fmt.Fprintf(&b, "%s%s := 0\n", w.before(lines), w.at)
+	fmt.Fprintf(b, "%s%s%s := 0\n", strings.Join(before, ""), w.before(lines), w.at)
 	never, twice := w.twice()
 	if twice {
 		b.WriteString("for {\n")
 	}
-	fmt.Fprintf(&b, "%sfor ; %s <= %s-%s; %[2]s += %[4]s {\n", w.labelled(lines), w.at, w.count, w.lanesOf())
-	fmt.Fprintf(&b, "%s%s}\n", w.places(lines, w.from+" + "+w.at), w.withLines(lines))
+	fmt.Fprintf(b, "%sfor ; %s <= %s-%s; %[2]s += %[4]s {\n", w.labelled(lines), w.at, w.number, w.lanesOf())
+	fmt.Fprintf(b, "%s%s}\n", w.places(lines, w.from+" + "+w.at), w.withLines(lines))
 	if twice {
-		fmt.Fprintf(&b, "if %s {\nbreak\n}\n", strings.Join(append([]string{fmt.Sprintf("%s == %s", w.at, w.count)}, never...), " || "))
-		fmt.Fprintf(&b, "%s = %s - %s // some threads run again, to the same effect\n}\n", w.at, w.count, w.lanesOf())
+		fmt.Fprintf(b, "if %s {\nbreak\n}\n", strings.Join(append([]string{fmt.Sprintf("%s == %s", w.at, w.number)}, never...), " || "))
+		fmt.Fprintf(b, "%s = %s - %s // some threads run again, to the same effect\n}\n", w.at, w.number, w.lanesOf())
 	}
-	fmt.Fprintf(&b, "%sreturn %s.From(%s + %s)\n}\n", clear, w.row, w.from, w.at)
-	return head + w.rowsOf(b.String()) + b.String()
 }
 
 // labelled returns the label of the loop over the vectors, if lines use it.
@@ -135,26 +144,22 @@ func (w *frame) rowsOf(text string) string {
 	return b.String()
 }
 
-// loopOfPart returns the declarations of the views of a part, and the loop over the vectors.
-func (w *frame) loopOfPart(lines []line, apart []string) (views, loop string) {
+// ofRounds returns the text of the function of rounds that threads take together.
+func (w *frame) ofRounds(name, params string, lines []line) string {
+	apart := w.apart()
 	for _, t := range lines {
 		if strings.HasPrefix(t.text, "return ") {
 			refuse(t.pos, "an index that is checked while the threads of a block run keeps them from running as vectors")
 		}
 	}
+	views := ""
 	for _, v := range w.views {
-		if mentioned(lines, v.name) || slices.ContainsFunc(apart, func(c string) bool { return mentions(c, v.name) }) {
+		if mentioned(lines, v.name) {
 			views += fmt.Sprintf("%s := %s[%s:][:%s]\n", v.name, v.slice, v.offset, w.to)
 		}
 	}
-	head := fmt.Sprintf("%sfor %s := 0; %[2]s < %[3]s; %[2]s += %[4]s {\n", w.labelled(lines), w.at, w.to, w.lanesOf())
-	return views, head + w.places(lines, w.at) + w.withLines(lines) + "}\n"
-}
-
-// ofRounds returns the text of the function of rounds that threads take together.
-func (w *frame) ofRounds(name, params string, lines []line) string {
-	apart := w.apart()
-	views, loop := w.loopOfPart(lines, apart)
+	loop := fmt.Sprintf("%sfor %s := 0; %[2]s < %[3]s; %[2]s += %[4]s {\n", w.labelled(lines), w.at, w.to, w.lanesOf()) +
+		w.places(lines, w.at) + w.withLines(lines) + "}\n"
 	if len(w.limits) > 0 || len(w.spread) > 0 || len(apart) > 0 || len(w.spans) > 0 || w.late {
 		refuse(w.Pos, "the rounds of this loop do not become vector code")
 	}
@@ -171,19 +176,24 @@ func (w *frame) ofRounds(name, params string, lines []line) string {
 	return b.String()
 }
 
-// ofPhase returns the text of a phase's function. It runs all threads or none of them, so the loop over the threads stays as it is.
+// ofPhase returns the text of a phase's function.
 func (w *frame) ofPhase(name, params string, lines []line) string {
-	apart := w.apart()
-	views, loop := w.loopOfPart(lines, apart)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s := %s\n%s, %s := 0, %s\n%s%s", w.end, w.limited(w.count), w.from, w.to, w.end, w.narrowed(), strings.Join(w.inside, ""))
-	scalar := append([]string{fmt.Sprintf("%s != 0 || %s != %s || %[2]s < %[4]s || %[2]s%%%[4]s != 0", w.from, w.to, w.end, w.lanesOf())}, w.fits...)
-	fmt.Fprintf(&b, "if %s {\nreturn false\n}\n%s", strings.Join(scalar, " || "), views)
-	if len(apart) > 0 {
-		fmt.Fprintf(&b, "if %s {\nreturn false // a thread uses what another one stores\n}\n", strings.Join(apart, " || "))
+	fmt.Fprintf(&b, "%s := %s\n", w.end, w.limited(w.count))
+	if len(w.sane) > 0 {
+		fmt.Fprintf(&b, "if %s {\nreturn 0\n}\n", strings.Join(w.sane, " || "))
 	}
-	fmt.Fprintf(&b, "%s%s%sreturn true\n}\n", w.before(lines), loop, clear)
-	head := fmt.Sprintf("// %s runs threads of a block as vectors: all of them, or none and returns false.\nfunc %[1]s(%[2]s, %[3]s int) bool {\n",
+	fmt.Fprintf(&b, "%s, %s := 0, %s\n%s", w.from, w.to, w.end, strings.Join(w.only, ""))
+	if len(w.only) > 0 {
+		fmt.Fprintf(&b, "if %s >= %s {\nreturn %s\n}\n", w.from, w.to, w.count)
+	}
+	first, last := w.fresh("first"), w.fresh("last")
+	fmt.Fprintf(&b, "%s, %s := %s, %s\n%s%s", first, last, w.from, w.to, w.narrowed(), strings.Join(w.inside, ""))
+	scalar := append([]string{fmt.Sprintf("%s != %s || %s-%[1]s < %[4]s", w.from, first, w.to, w.lanesOf())}, w.fits...)
+	fmt.Fprintf(&b, "if %s {\nreturn 0\n}\n", strings.Join(scalar, " || "))
+	w.vectors(&b, lines, "return 0")
+	fmt.Fprintf(&b, "%sif %s+%s == %s {\nreturn %s\n}\nreturn %[2]s + %[3]s\n}\n", clear, w.from, w.at, last, w.count)
+	head := fmt.Sprintf("// %s runs the front threads of a row of a block as vectors, and returns how many threads are done.\nfunc %[1]s(%[2]s, %[3]s int) int {\n",
 		name, params, w.count)
 	return head + w.rowsOf(b.String()) + b.String()
 }

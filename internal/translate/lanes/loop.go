@@ -45,7 +45,8 @@ func (w *writer) loop(s *ir.Stmt, begin func(), head func(*ir.Stmt, *leaving)) {
 	scope := &leaving{outer: w.scope, loop: s, key: key{w.path, s, ""}}
 	defer w.hoistArrays(s)()
 	defer func(times int) { w.times = times }(w.times)
-	w.times = min(w.times*rounds(s), 1<<20)
+	by := inRound(s)
+	w.times = min(w.times*rounds(s), 1<<20) / by
 	leave, depth := w.differs[scope.key], len(w.depth)
 	if active != "" && !leave { // without a lane that runs it, the loop might not end
 		w.write("if %s {", w.any(active))
@@ -68,7 +69,15 @@ func (w *writer) loop(s *ir.Stmt, begin func(), head func(*ir.Stmt, *leaving)) {
 		scope.awake = w.temp("awake", w.lanes())
 		w.frozen[scope.awake] = false
 	}
+	var first value
+	if by > 1 {
+		first = w.bound[s.Count.Index]
+	}
 	w.block(s.Then)
+	for n := range by - 1 {
+		w.bound[s.Count.Index] = value{text: fmt.Sprintf("(%s + %d)", first.text, n+1), kind: first.kind}
+		w.block(s.Then)
+	}
 	w.place(s)
 	w.active = round
 	w.lines = append(w.lines, scope.after...)
@@ -79,6 +88,21 @@ func (w *writer) loop(s *ir.Stmt, begin func(), head func(*ir.Stmt, *leaving)) {
 		w.write("}")
 	}
 	w.scope, w.active, w.depth = outer, active, w.depth[:depth]
+}
+
+// mostInRound is how many values the statements have that run several times in a round of the loop that is written.
+const mostInRound = 100
+
+// inRound returns how many rounds of a loop become one. With a short body the loop's own instructions take a large part of the time. With more than four
+// rounds Go 1.27 keeps so many scalars at once that some are in memory, and loads them by instructions that are slow beside vectors.
+func inRound(s *ir.Stmt) int {
+	n, ok := facts.ConstantRounds(s)
+	if c := s.Count; !ok || c == nil || c.By != 1 || c.Op != ir.Lt || n == 0 || n%4 != 0 || isLong(s.Then) || 4*weight(s.Then) > mostInRound {
+		return 1
+	}
+	leaves := false
+	s.Then.Visit(func(t *ir.Stmt) { leaves = leaves || t.Do == ir.Break || t.Do == ir.Continue || t.Do == ir.Return }, nil)
+	return either(leaves, 1, 4)
 }
 
 // rounds returns how often a loop runs. A number that is not known counts as 8.
@@ -101,9 +125,9 @@ func (w *writer) counts(s *ir.Stmt, scope *leaving, from, end value) {
 	c := s.Count
 	scope.post = true
 	k := w.fresh(either(c.Index.Name == "" || c.Index.Name == "_", "k", c.Index.Name))
-	head := fmt.Sprintf("for %s := range %s {", k, end.text)
-	if !from.isZero() || c.By != 1 || c.Op != ir.Lt || end.fixed && end.kind != ir.Int {
-		head = fmt.Sprintf("for %s := %s; %[1]s %[3]s %[4]s; %[1]s %[5]s= %[6]d {", k, from.text, c.Op, end.text, either(c.By < 0, "-", "+"), max(c.By, -c.By))
+	head, by := fmt.Sprintf("for %s := range %s {", k, end.text), c.By*int64(inRound(s))
+	if !from.isZero() || by != 1 || c.Op != ir.Lt || end.fixed && end.kind != ir.Int {
+		head = fmt.Sprintf("for %s := %s; %[1]s %[3]s %[4]s; %[1]s %[5]s= %[6]d {", k, from.text, c.Op, end.text, either(c.By < 0, "-", "+"), max(by, -by))
 	}
 	w.lines = append(w.lines, line{text: head, pos: w.pos, name: k, head: true})
 	w.lines = append(w.lines, line{text: "_ = " + k, pos: w.pos, name: k, keep: true})

@@ -14,7 +14,7 @@ import (
 // view is a part of a slice, of one element for each thread from the first on.
 type view struct {
 	name, slice, offset string
-	stored              bool
+	loaded, stored      bool
 }
 
 // spread is elements of a slice that are the same distance apart: the place of each thread, times the step of index, plus its offset.
@@ -140,11 +140,11 @@ func (w *memory) view(e element, stored bool) (string, bool) {
 	}
 	for i := range w.views {
 		if w.views[i].slice == e.slice && w.views[i].offset == a.text {
-			w.views[i].stored = w.views[i].stored || stored
+			w.views[i].loaded, w.views[i].stored = w.views[i].loaded || !stored, w.views[i].stored || stored
 			return w.views[i].name, true
 		}
 	}
-	n := view{w.fresh(fmt.Sprintf("%s%d", e.slice, len(w.views))), e.slice, a.text, stored}
+	n := view{w.fresh(fmt.Sprintf("%s%d", e.slice, len(w.views))), e.slice, a.text, !stored, stored}
 	w.views = append(w.views, n)
 	return n.name, true
 }
@@ -188,11 +188,11 @@ func (w *values) load(v *ir.Value) value {
 	if e.array != nil {
 		return w.loadNested(e.array)
 	}
-	whole := either(e.late == "", e.slice, e.late)
-	w.loads = append(w.loads, whole)
 	if name, ok := w.view(e, false); ok {
 		return w.loaded(e.kind, name, w.at)
 	}
+	whole := either(e.late == "", e.slice, e.late)
+	w.loads = append(w.loads, whole)
 	if at, step, ok := w.spreads(e, false); ok {
 		return w.gathered(e.kind, e.slice, at, step)
 	}
@@ -488,19 +488,30 @@ func (w *memory) storedApart() map[string]bool {
 
 // twice reports whether threads may run twice, unless one of the conditions is true: no thread loads what it or another one has stored.
 func (w *memory) twice() (never []string, ok bool) {
-	stored := w.storedApart()
+	var stored, loaded []view // those without a name are of any element of the slice
+	for _, s := range slices.Sorted(maps.Keys(w.storedApart())) {
+		stored = append(stored, view{slice: s})
+	}
+	for _, s := range w.loads {
+		loaded = append(loaded, view{slice: s})
+	}
 	for _, v := range w.views {
 		if v.stored {
-			stored[v.slice] = true
+			stored = append(stored, v)
+		}
+		if v.loaded {
+			loaded = append(loaded, v)
 		}
 	}
-	for _, s := range slices.Sorted(maps.Keys(stored)) {
-		for _, v := range w.loads {
-			if v == s {
+	for _, s := range stored {
+		for _, l := range loaded {
+			switch {
+			case s.slice == l.slice && (s.name == l.name || s.name == "" || l.name == ""):
 				return nil, false
-			}
-			if !w.alone(s, v) {
-				never = append(never, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s, v))
+			case s.slice == l.slice:
+				never = append(never, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s.name, l.name))
+			case !w.alone(s.slice, l.slice):
+				never = append(never, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s.slice, l.slice))
 			}
 		}
 	}

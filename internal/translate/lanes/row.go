@@ -29,6 +29,8 @@ type rowFacts struct {
 	truths map[*ir.Value]bool      // comparisons whose results the limits decide
 	given  map[*ir.Param]*ir.Param // the structures that are passed to functions which the kernel calls
 	fits   []string                // conditions under which the row is left to the loop
+	only   []string                // lines that leave out threads which do nothing
+	sane   []string                // conditions under which these lines say nothing
 	inside []string                // lines that leave out threads at an end of the row, for which a comparison is not as for the others
 
 	row, from, to string
@@ -146,8 +148,51 @@ func (w *rowFacts) leaveIf(condition string) {
 // goBack leaves the rest of the row to the loop under a condition that is found where nothing is stored yet.
 func (w *rowFacts) goBack(condition string) {
 	w.write("if %s {", condition)
-	w.write("return %s.From(%s + %s) // the row's loop tells", w.row, w.from, w.at)
+	w.write("lanes.ClearUpper()")
+	if w.Part == nil {
+		w.write("return %s.From(%s + %s) // the row's loop tells", w.row, w.from, w.at)
+	} else {
+		w.write("return %s + %s // the loop over the threads tells", w.from, w.at)
+	}
 	w.write("}")
+}
+
+// tooFar are conditions under which the sums of a comparison could overflow.
+func tooFar(sums ...index) (all []string) {
+	for _, x := range sums {
+		if n, ok := x.offset.Constant(); !ok || max(n, -n) > 1<<20 {
+			all = append(all, fmt.Sprintf("uint(%s+1<<61) > 1<<62", parenthesized(x.text)))
+		}
+	}
+	return all
+}
+
+// leavesOthers leaves out the threads for which a comparison of the place with what is known before the row is false. These threads do nothing.
+func (w *rowFacts) leavesOthers(v *ir.Value) bool {
+	if !v.Op.Compares() || v.Op == ir.Eq || v.Op == ir.Ne {
+		return false
+	}
+	a, ok1 := w.known(v.Args[0])
+	b, ok2 := w.known(v.Args[1])
+	op, n := v.Op, b.offset.Plus(a.offset, -1)
+	if b.step-a.step == 1 {
+		op, n = facts.Mirrored(op), facts.Fixed(0).Plus(n, -1)
+	} else if a.step-b.step != 1 {
+		return false
+	}
+	if !ok1 || !ok2 {
+		return false
+	}
+	if op == ir.Le || op == ir.Gt {
+		n = n.Plus(facts.Fixed(1), 1)
+	}
+	if op == ir.Lt || op == ir.Le {
+		w.only = append(w.only, fmt.Sprintf("%s = min(%[1]s, %s)\n", w.to, w.shared.Text(n)))
+	} else {
+		w.only = append(w.only, fmt.Sprintf("%s = max(%[1]s, %s)\n", w.from, w.shared.Text(n)))
+	}
+	w.sane = unique(append(w.sane, tooFar(a, b)...))
+	return true
 }
 
 // terms returns the parts of a condition that an operator joins.

@@ -196,6 +196,16 @@ func (w *writer) blend(text string, n *variable, narrowed bool) string {
 }
 
 func (w *writer) branch(s *ir.Stmt) {
+	if w.isWhole(s) {
+		for _, t := range terms(s.Value, ir.Both) {
+			if !facts.Pure(t) {
+				break
+			}
+			if w.leavesOthers(t) {
+				w.truths[t] = true
+			}
+		}
+	}
 	c := w.value(s.Value)
 	other := s.Else
 	if other != nil && len(other.List) == 0 {
@@ -240,6 +250,18 @@ func (w *writer) branch(s *ir.Stmt) {
 	}
 	w.depth = w.depth[:len(w.depth)-1]
 	w.active = active
+}
+
+// isWhole reports whether a phase is one if statement, after statements that only compute numbers for it.
+func (w *writer) isWhole(s *ir.Stmt) bool {
+	list := w.Function.Body.List
+	if w.Part == nil || w.Part.Round != "" || s.Else != nil || list[len(list)-1] != s {
+		return false
+	}
+	return !slices.ContainsFunc(list[:len(list)-1], func(t *ir.Stmt) bool {
+		l := facts.Stored(t)
+		return t.Do != ir.Let && (l == nil || l.Space != ir.Private) || !facts.Pure(t.Value)
+	})
 }
 
 // branchOf writes a branch of an if statement for the lanes of a mask. A long branch is left out if there are none. A loop or a function might not end

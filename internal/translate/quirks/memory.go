@@ -3,6 +3,7 @@ package quirks
 import (
 	"slices"
 
+	"github.com/go-halyard/halyard/internal/translate/edges"
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
@@ -14,8 +15,8 @@ import (
 //
 // PoCL 3.1 and 7.1 assume that two uses of memory are independent if they do not see that the two addresses are equal, even within one thread. Then they move a
 // store past the other use. So a store is volatile if another use of the memory may be of the same element, but with an index that is another expression: see
-// [pass.mixed]. Stores to a thread's own variables are moved only in kernels with barriers. PoCL 7.1 moves a volatile store of a structure or array past reads
-// that are not volatile, so these reads become volatile as well.
+// [pass.mixed]. Threads with volatile stores do not run as vectors. Stores to a thread's own variables are moved only in kernels with barriers. PoCL 7.1 moves
+// a volatile store of a structure or array past reads that are not volatile, so these reads become volatile as well.
 //
 // Mesa 22.3's Rusticl crashes if a thread reads an element of an array argument at an index that is not constant. Such an argument is copied first.
 func (q *pass) memory() {
@@ -141,11 +142,27 @@ func (q *pass) overlap(x, y []ir.Part) bool {
 			return false
 		case a.Index != nil && a.Index.Op == ir.Const && b.Index.Op == ir.Const && a.Index.Const != b.Index.Const && a.Col == nil:
 			return false
+		case a.Index != nil && (q.unequal(a.Index, b.Index) || a.Col != nil && q.unequal(a.Col, b.Col)):
+			return false
 		case a.Index != nil && !facts.SameValue(a.Index, b.Index, q.onlyRead) || a.Col != nil && !facts.SameValue(a.Col, b.Col, q.onlyRead):
 			return true
 		}
 	}
 	return len(x) != len(y)
+}
+
+// unequal reports whether two indexes of a kernel are never the same number for one thread: they differ by a constant, or by a number below which the
+// places of all threads that use memory are.
+func (q *pass) unequal(a, b *ir.Value) bool {
+	if q.row == nil {
+		q.row = edges.New(edges.Names{Place: ir.InGrid, Name: func(v *ir.Value) string { return edges.Named(v, "r") }})
+		q.limits, _ = q.row.Limits(q.f.Body)
+	}
+	step, d, ok := q.row.Of(&ir.Value{Op: ir.Sub, Type: a.Type, Args: []*ir.Value{a, b}})
+	n, constant := d.Constant()
+	return ok && step == 0 && (constant && n != 0 || slices.ContainsFunc(q.limits, func(l edges.Limit) bool {
+		return l.At.Equal(d) || l.At.Equal(facts.Fixed(0).Plus(d, -1))
+	}))
 }
 
 // recurs reports whether an index that differs between the rounds of a loop may be the same number in two of the rounds, like k&3.

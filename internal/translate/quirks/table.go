@@ -1,6 +1,7 @@
 package quirks
 
 import (
+	"github.com/go-halyard/halyard/internal/translate/edges"
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
@@ -28,6 +29,8 @@ type pass struct {
 	effects map[*ir.Function]*facts.Effects
 	inLoops map[*ir.Value]bool // bound values that may differ between the rounds of a loop
 	varies  *facts.Variance    // made when it is needed
+	row     *edges.Row         // made when it is needed, with limits
+	limits  []edges.Limit
 	uses    map[*ir.Local]used // uses of each local in the body, made when it is needed
 	inner   map[*ir.Stmt]bool  // statements inside loops, made with uses
 }
