@@ -168,7 +168,7 @@ func (r *Region) hostFor(dev *deviceState) bool {
 	switch {
 	case m.drv.HostPointer() == nil:
 		return false
-	case m.kind == KindShared && !m.dev.Info.Caps.Has(CapConcurrentShared):
+	case m.kind == KindShared && !m.dev.Info.Caps.Has(driver.CapConcurrentShared):
 		return false // other work of the device may be under way
 	case m.kind == KindHost && dev.Links(&m.dev.Device, driver.PeerWait):
 		return true // page-locked for every device of its driver
