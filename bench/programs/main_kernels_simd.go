@@ -9,6 +9,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -32,16 +33,16 @@ func init() {
 }
 
 // fftStageLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func fftStageLanes(r grid.Row, s int, wr []float32, wi []float32, xr []float32, xi []float32, yr grid.Out[float32], yi grid.Out[float32]) grid.Row {
+func fftStageLanes(r gridgen.Row, s int, wr []float32, wi []float32, xr []float32, xi []float32, yr grid.Out[float32], yi grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, s)
-	from, to = grid.Within(from, to, s*r.Y, len(xr))
-	from, to = grid.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xr))
-	from, to = grid.Within(from, to, s*r.Y, len(xi))
-	from, to = grid.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xi))
-	from, to = grid.Within(from, to, 2*s*r.Y, len(yr))
-	from, to = grid.Within(from, to, 2*s*r.Y, len(yi))
-	from, to = grid.Within(from, to, 2*s*r.Y+s, len(yr))
-	from, to = grid.Within(from, to, 2*s*r.Y+s, len(yi))
+	from, to = gridgen.Within(from, to, s*r.Y, len(xr))
+	from, to = gridgen.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xr))
+	from, to = gridgen.Within(from, to, s*r.Y, len(xi))
+	from, to = gridgen.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xi))
+	from, to = gridgen.Within(from, to, 2*s*r.Y, len(yr))
+	from, to = gridgen.Within(from, to, 2*s*r.Y, len(yi))
+	from, to = gridgen.Within(from, to, 2*s*r.Y+s, len(yr))
+	from, to = gridgen.Within(from, to, 2*s*r.Y+s, len(yi))
 	if to-from < lanes.Lanes32().Len() || uint(s*r.Y) >= uint(len(wr)) || uint(s*r.Y) >= uint(len(wi)) {
 		return r
 	}
@@ -79,7 +80,7 @@ func fftStageLanes(r grid.Row, s int, wr []float32, wi []float32, xr []float32, 
 			lanes.Store(v_2, &yi5[at])
 			lanes.Store(dr.Mul(all2).Sub(di.Mul(all3)), &yr6[at])
 			lanes.Store(dr.Mul(all3).Add(di.Mul(all2)), &yi7[at])
-//line main_kernels_simd.go:83
+//line main_kernels_simd.go:84
 		}
 		if at == count || !lanes.Disjoint(yi, xr) || !lanes.Disjoint(yi, xi) || !lanes.Disjoint(yi, wr) || !lanes.Disjoint(yi, wi) || !lanes.Disjoint(yr, xr) || !lanes.Disjoint(yr, xi) || !lanes.Disjoint(yr, wr) || !lanes.Disjoint(yr, wi) {
 			break
@@ -91,13 +92,13 @@ func fftStageLanes(r grid.Row, s int, wr []float32, wi []float32, xr []float32, 
 }
 
 // lavaMDLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []particle, pull grid.Out[particle]) grid.Row {
+func lavaMDLanes(r gridgen.Row, boxes int, alpha float32, near []int32, all []particle, pull grid.Out[particle]) gridgen.Row {
 	if r.Y >= boxes {
 		return r
 	}
 	from, to := r.First(), min(r.End, 100)
-	from, to = grid.Within(from, to, 100*r.Y, len(all))
-	from, to = grid.Within(from, to, 100*r.Y, len(pull))
+	from, to = gridgen.Within(from, to, 100*r.Y, len(all))
+	from, to = gridgen.Within(from, to, 100*r.Y, len(pull))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -202,7 +203,7 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 			lanes.ScatterFloat32s(z_2, lanes.All32(), pullOf5, me*4+2, 4)
 //line kernels.go:202
 			lanes.ScatterFloat32s(charge, lanes.All32(), pullOf5, me*4+3, 4)
-//line main_kernels_simd.go:206
+//line main_kernels_simd.go:207
 		}
 		if at == count || !lanes.Disjoint(pull, all) || !lanes.Disjoint(pull, near) {
 			break
@@ -214,7 +215,7 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 }
 
 // sradFlowLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func sradFlowLanes(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.OutMatrix[float32], south grid.OutMatrix[float32], west grid.OutMatrix[float32], east grid.OutMatrix[float32], flow grid.OutMatrix[float32]) grid.Row {
+func sradFlowLanes(r gridgen.Row, q0 float32, in grid.Matrix[float32], north grid.OutMatrix[float32], south grid.OutMatrix[float32], west grid.OutMatrix[float32], east grid.OutMatrix[float32], flow grid.OutMatrix[float32]) gridgen.Row {
 	if r.Y >= in.Rows() {
 		return r
 	}
@@ -227,16 +228,16 @@ func sradFlowLanes(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.O
 	southRow := south.Span(r.Y, 1)
 	westRow := west.Span(r.Y, 1)
 	from, to := r.First(), min(r.End, in.Cols())
-	from, to = grid.Within(from, to, 0, len(inRow))
-	from, to = grid.Within(from, to, 0, len(inRow_2))
-	from, to = grid.Within(from, to, 0, len(inRow_3))
-	from, to = grid.Within(from, to, -1, len(inRow))
-	from, to = grid.Within(from, to, 1, len(inRow))
-	from, to = grid.Within(from, to, 0, len(northRow))
-	from, to = grid.Within(from, to, 0, len(southRow))
-	from, to = grid.Within(from, to, 0, len(westRow))
-	from, to = grid.Within(from, to, 0, len(eastRow))
-	from, to = grid.Within(from, to, 0, len(flowRow))
+	from, to = gridgen.Within(from, to, 0, len(inRow))
+	from, to = gridgen.Within(from, to, 0, len(inRow_2))
+	from, to = gridgen.Within(from, to, 0, len(inRow_3))
+	from, to = gridgen.Within(from, to, -1, len(inRow))
+	from, to = gridgen.Within(from, to, 1, len(inRow))
+	from, to = gridgen.Within(from, to, 0, len(northRow))
+	from, to = gridgen.Within(from, to, 0, len(southRow))
+	from, to = gridgen.Within(from, to, 0, len(westRow))
+	from, to = gridgen.Within(from, to, 0, len(eastRow))
+	from, to = gridgen.Within(from, to, 0, len(flowRow))
 	from = max(from, 1)
 	to = min(to, in.Cols()-1)
 	if to-from < lanes.Lanes32().Len() {
@@ -287,7 +288,7 @@ func sradFlowLanes(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.O
 			lanes.Store(w, &westRow7[at])
 			lanes.Store(e, &eastRow8[at])
 			lanes.Store(lanes.MaxFloat32s(c7, lanes.MinFloat32s(c2, c)), &flowRow9[at])
-//line main_kernels_simd.go:291
+//line main_kernels_simd.go:292
 		}
 		if at == count || !lanes.Disjoint(eastRow, inRow) || !lanes.Disjoint(eastRow, inRow_2) || !lanes.Disjoint(eastRow, inRow_3) || !lanes.Disjoint(flowRow, inRow) || !lanes.Disjoint(flowRow, inRow_2) || !lanes.Disjoint(flowRow, inRow_3) || !lanes.Disjoint(northRow, inRow) || !lanes.Disjoint(northRow, inRow_2) || !lanes.Disjoint(northRow, inRow_3) || !lanes.Disjoint(southRow, inRow) || !lanes.Disjoint(southRow, inRow_2) || !lanes.Disjoint(southRow, inRow_3) || !lanes.Disjoint(westRow, inRow) || !lanes.Disjoint(westRow, inRow_2) || !lanes.Disjoint(westRow, inRow_3) {
 			break
@@ -299,7 +300,7 @@ func sradFlowLanes(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.O
 }
 
 // sradStepLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func sradStepLanes(r grid.Row, part float32, north grid.Matrix[float32], south grid.Matrix[float32], west grid.Matrix[float32], east grid.Matrix[float32], flow grid.Matrix[float32], in grid.Matrix[float32], out grid.OutMatrix[float32]) grid.Row {
+func sradStepLanes(r gridgen.Row, part float32, north grid.Matrix[float32], south grid.Matrix[float32], west grid.Matrix[float32], east grid.Matrix[float32], flow grid.Matrix[float32], in grid.Matrix[float32], out grid.OutMatrix[float32]) gridgen.Row {
 	if r.Y >= flow.Rows() {
 		return r
 	}
@@ -312,15 +313,15 @@ func sradStepLanes(r grid.Row, part float32, north grid.Matrix[float32], south g
 	southRow := south.Span(r.Y, 1)
 	westRow := west.Span(r.Y, 1)
 	from, to := r.First(), min(r.End, flow.Cols())
-	from, to = grid.Within(from, to, 0, len(flowRow))
-	from, to = grid.Within(from, to, 0, len(flowRow_2))
-	from, to = grid.Within(from, to, 1, len(flowRow))
-	from, to = grid.Within(from, to, 0, len(northRow))
-	from, to = grid.Within(from, to, 0, len(southRow))
-	from, to = grid.Within(from, to, 0, len(westRow))
-	from, to = grid.Within(from, to, 0, len(eastRow))
-	from, to = grid.Within(from, to, 0, len(inRow))
-	from, to = grid.Within(from, to, 0, len(outRow))
+	from, to = gridgen.Within(from, to, 0, len(flowRow))
+	from, to = gridgen.Within(from, to, 0, len(flowRow_2))
+	from, to = gridgen.Within(from, to, 1, len(flowRow))
+	from, to = gridgen.Within(from, to, 0, len(northRow))
+	from, to = gridgen.Within(from, to, 0, len(southRow))
+	from, to = gridgen.Within(from, to, 0, len(westRow))
+	from, to = gridgen.Within(from, to, 0, len(eastRow))
+	from, to = gridgen.Within(from, to, 0, len(inRow))
+	from, to = gridgen.Within(from, to, 0, len(outRow))
 	to = min(to, flow.Cols()-1)
 	if to-from < lanes.Lanes32().Len() {
 		return r
@@ -352,7 +353,7 @@ func sradStepLanes(r grid.Row, part float32, north grid.Matrix[float32], south g
 			right := lanes.Load[simd.Float32s](&flowRow2[at])
 			d := c.Mul(lanes.Load[simd.Float32s](&northRow3[at])).Add(below.Mul(lanes.Load[simd.Float32s](&southRow4[at]))).Add(c.Mul(lanes.Load[simd.Float32s](&westRow5[at]))).Add(right.Mul(lanes.Load[simd.Float32s](&eastRow6[at])))
 			lanes.Store(lanes.Load[simd.Float32s](&inRow7[at]).Add(all1.Mul(d)), &outRow8[at])
-//line main_kernels_simd.go:356
+//line main_kernels_simd.go:357
 		}
 		if at == count || !lanes.Disjoint(outRow, flowRow) || !lanes.Disjoint(outRow, flowRow_2) || !lanes.Disjoint(outRow, northRow) || !lanes.Disjoint(outRow, southRow) || !lanes.Disjoint(outRow, westRow) || !lanes.Disjoint(outRow, eastRow) || !lanes.Disjoint(outRow, inRow) {
 			break
@@ -364,13 +365,13 @@ func sradStepLanes(r grid.Row, part float32, north grid.Matrix[float32], south g
 }
 
 // pathfinderLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func pathfinderLanes(r grid.Row, row int, wall []int32, from []int32, to grid.Out[int32]) grid.Row {
+func pathfinderLanes(r gridgen.Row, row int, wall []int32, from []int32, to grid.Out[int32]) gridgen.Row {
 	from_2, to_2 := r.First(), min(r.End, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, len(from)*row, len(wall))
-	from_2, to_2 = grid.Within(from_2, to_2, -1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, 0, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, 1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, 0, len(to))
+	from_2, to_2 = gridgen.Within(from_2, to_2, len(from)*row, len(wall))
+	from_2, to_2 = gridgen.Within(from_2, to_2, -1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, 0, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, 1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, 0, len(to))
 	from_2 = max(from_2, 1)
 	to_2 = min(to_2, len(from)-1)
 	if to_2-from_2 < lanes.Lanes32().Len() {
@@ -393,7 +394,7 @@ func pathfinderLanes(r grid.Row, row int, wall []int32, from []int32, to grid.Ou
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:279
 			lanes.Store(lanes.Load[simd.Int32s](&wall0[at]).Add(lanes.Load[simd.Int32s](&from1[at]).Min(lanes.Load[simd.Int32s](&from2[at])).Min(lanes.Load[simd.Int32s](&from3[at]))), &to4[at])
-//line main_kernels_simd.go:397
+//line main_kernels_simd.go:398
 		}
 		if at == count || !lanes.Disjoint(to, wall) || !lanes.Disjoint(to, from) {
 			break
@@ -405,10 +406,10 @@ func pathfinderLanes(r grid.Row, row int, wall []int32, from []int32, to grid.Ou
 }
 
 // bitonicFarLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func bitonicFarLanes(r grid.Row, size int, apart int, x []int32) grid.Row {
+func bitonicFarLanes(r gridgen.Row, size int, apart int, x []int32) gridgen.Row {
 	from, to := r.First(), min(r.End, apart)
-	from, to = grid.Within(from, to, 2*apart*r.Y, len(x))
-	from, to = grid.Within(from, to, 2*apart*r.Y+apart, len(x))
+	from, to = gridgen.Within(from, to, 2*apart*r.Y, len(x))
+	from, to = gridgen.Within(from, to, 2*apart*r.Y+apart, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -437,7 +438,7 @@ func bitonicFarLanes(r grid.Row, size int, apart int, x []int32) grid.Row {
 //line kernels.go:347
 			lanes.Store(low, &x1[at])
 		}
-//line main_kernels_simd.go:441
+//line main_kernels_simd.go:442
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
@@ -449,9 +450,9 @@ func luInnerPhase1Lanes(ty int, firstY int, firstX int, left [][16]float32, a gr
 	aRow_2 := a.Span(at+ty, 1)
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, at, len(aRow))
-	from, to = grid.Within(from, to, at+firstX+16, len(aRow_2))
-	from, to = grid.Within(from, to, 0, 16)
+	from, to = gridgen.Within(from, to, at, len(aRow))
+	from, to = gridgen.Within(from, to, at+firstX+16, len(aRow_2))
+	from, to = gridgen.Within(from, to, 0, 16)
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(left)) || uint(ty) >= uint(len(above)) {
 		return false
 	}
@@ -462,7 +463,7 @@ func luInnerPhase1Lanes(ty int, firstY int, firstX int, left [][16]float32, a gr
 //line kernels.go:80
 		lanes.Store(lanes.Load[simd.Float32s](&aRow0[at_2]), &left[ty][x])
 		lanes.Store(lanes.Load[simd.Float32s](&aRow_21[at_2]), &above[ty][x])
-//line main_kernels_simd.go:466
+//line main_kernels_simd.go:467
 	}
 	lanes.ClearUpper()
 	return true
@@ -473,8 +474,8 @@ func luInnerPhase2Lanes(ty int, firstY int, firstX int, a grid.Matrix[float32], 
 	aRow := a.Span(at+firstY+ty+16, 1)
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, at+firstX+16, len(aRow))
-	from, to = grid.Within(from, to, 0, 16)
+	from, to = gridgen.Within(from, to, at+firstX+16, len(aRow))
+	from, to = gridgen.Within(from, to, 0, 16)
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(left)) || len(above) < 16 {
 		return false
 	}
@@ -487,7 +488,7 @@ func luInnerPhase2Lanes(ty int, firstY int, firstX int, a grid.Matrix[float32], 
 			v = v.Sub(simd.BroadcastFloat32s(left[ty][k]).Mul(lanes.Load[simd.Float32s](&above[k][x])))
 		}
 		lanes.Store(v, &aRow0[at_2])
-//line main_kernels_simd.go:491
+//line main_kernels_simd.go:492
 	}
 	lanes.ClearUpper()
 	return true
@@ -497,12 +498,12 @@ func luInnerPhase2Lanes(ty int, firstY int, firstX int, a grid.Matrix[float32], 
 func alignPhase1Lanes(k int, tiles int, a []uint8, back []uint8, n int, score []int32, line int, row int, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 128*row, len(a))
-	from, to = grid.Within(from, to, -k+128*row+n-128*tiles-1, len(back))
-	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row, len(score))
-	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+line, len(score))
-	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+line+1, len(score))
-	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+2*line+1, len(score))
+	from, to = gridgen.Within(from, to, 128*row, len(a))
+	from, to = gridgen.Within(from, to, -k+128*row+n-128*tiles-1, len(back))
+	from, to = gridgen.Within(from, to, k*line+128*tiles*line+128*row, len(score))
+	from, to = gridgen.Within(from, to, k*line+128*tiles*line+128*row+line, len(score))
+	from, to = gridgen.Within(from, to, k*line+128*tiles*line+128*row+line+1, len(score))
+	from, to = gridgen.Within(from, to, k*line+128*tiles*line+128*row+2*line+1, len(score))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(k+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
@@ -534,7 +535,7 @@ func alignPhase1Lanes(k int, tiles int, a []uint8, back []uint8, n int, score []
 //line kernels.go:138
 			lanes.StoreInt32s(lanes.Load[simd.Int32s](&score2[at]).Add(same).Max(lanes.Load[simd.Int32s](&score3[at]).Sub(c5)).Max(lanes.Load[simd.Int32s](&score4[at]).Sub(c5)), on, score5[at:])
 		}
-//line main_kernels_simd.go:538
+//line main_kernels_simd.go:539
 	}
 	lanes.ClearUpper()
 	return true
@@ -545,8 +546,8 @@ func dctPhase1Lanes(ty int, firstY int, firstX int, part [][8]float32, in grid.M
 	inRow := in.Span(firstY+ty, 1)
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(inRow))
-	from, to = grid.Within(from, to, 0, 8)
+	from, to = gridgen.Within(from, to, firstX, len(inRow))
+	from, to = gridgen.Within(from, to, 0, 8)
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(part)) {
 		return false
 	}
@@ -555,7 +556,7 @@ func dctPhase1Lanes(ty int, firstY int, firstX int, part [][8]float32, in grid.M
 		x := at
 //line kernels.go:151
 		lanes.Store(lanes.Load[simd.Float32s](&inRow0[at]), &part[ty][x])
-//line main_kernels_simd.go:559
+//line main_kernels_simd.go:560
 	}
 	lanes.ClearUpper()
 	return true
@@ -565,7 +566,7 @@ func dctPhase1Lanes(ty int, firstY int, firstX int, part [][8]float32, in grid.M
 func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, 8)
+	from, to = gridgen.Within(from, to, 0, 8)
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || len(cosines) < 8 || uint(ty) >= uint(8) || len(part) < 8 || uint(ty) >= uint(len(half)) {
 		return false
 	}
@@ -578,7 +579,7 @@ func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]f
 			sum = sum.Add(simd.BroadcastFloat32s(cosines[k][ty]).Mul(lanes.Load[simd.Float32s](&part[k][x])))
 		}
 		lanes.Store(sum, &half[ty][x])
-//line main_kernels_simd.go:582
+//line main_kernels_simd.go:583
 	}
 	lanes.ClearUpper()
 	return true
@@ -589,8 +590,8 @@ func dctPhase3Lanes(ty int, firstY int, firstX int, half [][8]float32, cosines [
 	outRow := out.Span(ty+firstY, 1)
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(outRow))
-	from, to = grid.Within(from, to, 0, 8)
+	from, to = gridgen.Within(from, to, firstX, len(outRow))
+	from, to = gridgen.Within(from, to, 0, 8)
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(half)) || len(cosines) < 8 {
 		return false
 	}
@@ -607,7 +608,7 @@ func dctPhase3Lanes(ty int, firstY int, firstX int, half [][8]float32, cosines [
 			all = all.Add(simd.BroadcastFloat32s(half[ty][k]).Mul(lanes.Load[simd.Float32s](&cosines[k][x])))
 		}
 		lanes.Store(all, &outRow0[at])
-//line main_kernels_simd.go:611
+//line main_kernels_simd.go:612
 	}
 	lanes.ClearUpper()
 	return true

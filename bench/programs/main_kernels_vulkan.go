@@ -4,10 +4,10 @@
 
 package main
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("99e5dac2002425ba", map[string]kernel.Code{
+	kernels.Compiled("99e5dac2002425ba", map[string]gridgen.Code{
 		"aes": {Words: `
 LqcDEQIBEQLjKRECCxEC4CIRAicOA+QpAQ8IBQjrvoWrBnMPSEwQBggRAQEBBQQHE34FBFf33smjBgBHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEj
 CEgFDQIjEEgFDQMjGEgFDQQjIEgFDQUjKEgFDQYjMEgFDQcjOEgFDQgjQEgFDQkjSEcDDQJHBBAGBEcDEQJIBREAIwBHBB0GBEcEHgaACEcDHwJIBR8FFRAp

@@ -4,10 +4,10 @@
 
 package main
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("ffdab9f110a38e11", map[string]kernel.Code{
+	kernels.Compiled("ffdab9f110a38e11", map[string]gridgen.Code{
 		"add": {Words: `
 KUERAgERAuMpEQILEQIKDgPkKQEPCAUI676FowZkDywwEAYIEQEBAQUEBxNnRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhI
 BQ0EIyBIBQ0FIyhHAw0CRwQRBghHAxICSAUSACMARwQsCxpHBDALG0cDPyoVBAEgADIEAQIBMgQBAwQFJQQBFwQFAQMzBgUGAgMEEwIHIQMKByAEC+UpARUE

@@ -7,7 +7,7 @@ package chunks
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -22,8 +22,8 @@ func init() {
 func scatterPhase1Lanes(step int, part []uint32, mores []uint32, count_2 int) bool {
 	end := count_2
 	from, to := 0, end
-	from, to = grid.Within(from, to, -step, len(part))
-	from, to = grid.Within(from, to, 0, len(mores))
+	from, to = gridgen.Within(from, to, -step, len(part))
+	from, to = gridgen.Within(from, to, 0, len(mores))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(step+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
@@ -49,8 +49,8 @@ func scatterPhase1Lanes(step int, part []uint32, mores []uint32, count_2 int) bo
 func scatterPhase2Lanes(part []uint32, mores []uint32, count_2 int) bool {
 	end := count_2
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(mores))
-	from, to = grid.Within(from, to, 0, len(part))
+	from, to = gridgen.Within(from, to, 0, len(mores))
+	from, to = gridgen.Within(from, to, 0, len(part))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}

@@ -4,10 +4,10 @@
 
 package chunks
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("16a3fddf9e2d5cb4", map[string]kernel.Code{
+	kernels.Compiled("16a3fddf9e2d5cb4", map[string]gridgen.Code{
 		"count[uint32]": {Words: `
 NKoBEQIBEQLjKRECCw4D5CkBDwwFCOu+jfsG9dzR+wX10rmjB7NkDydPV2YQBggRAQEBBQYSIF0FBHbk0p3LBnRHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAj
 AEgFDQEjBEgFDQIjCEgFDQMjEEgFDQQjGEgFDQUjIEgFDQYjKEcDDQJHBBAGBEcDEQJIBREAIwBHBBwEDwUdAkgFHQRGIQQdABdHBCcLG0cEVwsaRwRmCxgV
