@@ -19,6 +19,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // add adds 1 to each element, as a kernel that is written in Go does.
@@ -31,11 +32,11 @@ var add = kernel.New(kernel.Source{
 			}
 		}
 	})},
-	Kernels: map[string]kernel.Written{"add": {Params: []string{"x", "len(x)"}, Footprint: kernel.Footprint{
+	Kernels: map[string]gridgen.Written{"add": {Params: []string{"x", "len(x)"}, Footprint: gridgen.Footprint{
 		Cut: [3]bool{true},
-		Of: func(box kernel.Box, values []int64, touch []kernel.Touch) {
+		Of: func(box gridgen.Box, values []int64, touch []gridgen.Touch) {
 			s := buffer.Range{Lo: min(box.Lo[0], int(values[1])), Hi: min(box.Hi[0], int(values[1]))}
-			touch[0] = kernel.Touch{Read: s, Write: s}
+			touch[0] = gridgen.Touch{Read: s, Write: s}
 		},
 	}}},
 }).Kernel("add")

@@ -424,12 +424,12 @@ func (s State) String() string {
 		places[i] = p.String()
 	}
 	text := fmt.Sprintf("%s, version %d: %s", s.Name, s.Version, strings.Join(places, ", "))
-	for i, p := range s.Parts {
+	for i, p := range s.parts {
 		switch i {
 		case 0:
 			text += ": " + p.String()
 		case 8:
-			return fmt.Sprintf("%s, and %d more parts", text, len(s.Parts)-i)
+			return fmt.Sprintf("%s, and %d more parts", text, len(s.parts)-i)
 		default:
 			text += ", " + p.String()
 		}
@@ -438,7 +438,7 @@ func (s State) String() string {
 }
 
 // String says where the elements are: "[0, 500) at cuda:0".
-func (p PartState) String() string {
+func (p partState) String() string {
 	where := "not written"
 	switch {
 	case p.Lost:

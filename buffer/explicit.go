@@ -356,7 +356,7 @@ type State struct {
 	// Name says in one word where all of the elements are current: HOST_ONLY, DEVICE_ONLY, SYNCHRONIZED (at every place that has memory,
 	// among them the host and a device), HOST_DIRTY (on the host, and the memory of some device is stale) or DEVICE_DIRTY (on a device,
 	// and the host's memory is stale). UNINITIALIZED means that no element was written, or that all were reset. If no place has all of
-	// the elements, the name is one of these, and Parts says more:
+	// the elements, the name is one of these, and String says more:
 	//
 	//	DISTRIBUTED   every element is current somewhere, as after a launch that was divided over several devices
 	//	PARTIAL       some elements were not written or were reset, and read as zeros; the others are current somewhere
@@ -366,13 +366,12 @@ type State struct {
 	Version int64
 	// Places has the host first, and then the devices that have or had a replica.
 	Places []PlaceState
-	// Parts are the ranges of elements that differ in where they are current, in ascending order, if the name is DISTRIBUTED, PARTIAL or
-	// LOST; otherwise it is nil. [Buffer.Version] of a slice answers for one of them.
-	Parts []PartState
+
+	parts []partState // ranges of elements that differ in where they are current, in ascending order, if that is what the name says
 }
 
-// PartState says where a part of the elements is current.
-type PartState struct {
+// partState says where a part of the elements is current.
+type partState struct {
 	Lo, Hi int      // elements, counted from the beginning of the buffer or slice
 	Places []string // "host" or names of devices; none if the elements were not written, or are lost
 	Lost   bool     // a failure has lost them
@@ -411,17 +410,17 @@ func (b *Buffer[T]) State() State {
 	default:
 		st.Name = "PARTIAL"
 	}
-	st.Parts = s.parts(b.lo, b.hi, b.elementSize(), c.Allocated)
+	st.parts = s.parts(b.lo, b.hi, b.elementSize(), c.Allocated)
 	return st
 }
 
 // parts returns the parts of [lo, hi) that differ in where they are current, in elements of the given size. Only the places of among count.
-func (s *storage) parts(lo, hi, size uint64, among protocol.Set) (parts []PartState) {
+func (s *storage) parts(lo, hi, size uint64, among protocol.Set) (parts []partState) {
 	add := func(l, h uint64, valid protocol.Set, lost bool) {
 		if l >= h {
 			return
 		}
-		p := PartState{Lo: int((l - lo) / size), Hi: int((h - lo) / size), Lost: lost}
+		p := partState{Lo: int((l - lo) / size), Hi: int((h - lo) / size), Lost: lost}
 		for at := range valid.All() {
 			p.Places = append(p.Places, s.placeName(at, nil))
 		}

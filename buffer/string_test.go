@@ -3,6 +3,7 @@ package buffer_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,12 +81,11 @@ func TestStateOfParts(t *testing.T) {
 		"[4, 8) at parts:2", b.State().String())
 	part, err := b.Slice(2, 6)
 	require.NoError(t, err)
-	require.Equal(t, []buffer.PartState{{Lo: 0, Hi: 2, Places: []string{"parts:1"}}, {Lo: 2, Hi: 4, Places: []string{"parts:2"}}},
-		part.State().Parts, "counted from the slice's beginning")
+	require.True(t, strings.HasSuffix(part.State().String(), ": [0, 2) at parts:1, [2, 4) at parts:2"), "counted from the slice's beginning: %s", part.State())
 	first, err := b.Slice(0, 4)
 	require.NoError(t, err)
 	require.Equal(t, "DEVICE_ONLY", first.State().Name)
-	require.Empty(t, first.State().Parts)
+	require.NotContains(t, first.State().String(), "[", "no parts")
 	require.NoError(t, first.Reset())
 	require.Equal(t, "UNINITIALIZED", first.State().Name)
 	require.Equal(t, "PARTIAL", b.State().Name)

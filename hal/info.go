@@ -32,26 +32,24 @@ const (
 
 // The capabilities; see package driver for what each one promises.
 const (
-	CapAsyncCopy        = driver.CapAsyncCopy
-	CapTiming           = driver.CapTiming
-	CapGate             = driver.CapGate
-	CapHostCallback     = driver.CapHostCallback
-	CapRegister         = driver.CapRegister
-	CapPeerCopy         = driver.CapPeerCopy
-	CapStreamAlloc      = driver.CapStreamAlloc
-	CapPrefetch         = driver.CapPrefetch
-	CapIPC              = driver.CapIPC
-	CapShared           = driver.CapShared
-	CapMemInfo          = driver.CapMemInfo
-	CapPriority         = driver.CapPriority
-	CapAddress          = driver.CapAddress
-	CapConcurrentShared = driver.CapConcurrentShared
-	CapImport           = driver.CapImport
-	CapImportStream     = driver.CapImportStream
-	CapPointerInfo      = driver.CapPointerInfo
-	CapCopy2D           = driver.CapCopy2D
-	CapKernels          = driver.CapKernels
-	CapCompile          = driver.CapCompile
+	CapAsyncCopy    = driver.CapAsyncCopy
+	CapTiming       = driver.CapTiming
+	CapGate         = driver.CapGate
+	CapHostCallback = driver.CapHostCallback
+	CapRegister     = driver.CapRegister
+	CapPeerCopy     = driver.CapPeerCopy
+	CapStreamAlloc  = driver.CapStreamAlloc
+	CapPrefetch     = driver.CapPrefetch
+	CapIPC          = driver.CapIPC
+	CapShared       = driver.CapShared
+	CapMemInfo      = driver.CapMemInfo
+	CapPriority     = driver.CapPriority
+	CapAddress      = driver.CapAddress
+	CapImport       = driver.CapImport
+	CapImportStream = driver.CapImportStream
+	CapPointerInfo  = driver.CapPointerInfo
+	CapKernels      = driver.CapKernels
+	CapCompile      = driver.CapCompile
 
 	CapOrderedPageable = driver.CapOrderedPageable
 )
@@ -94,7 +92,6 @@ const (
 	ParamUnknown = driver.ParamUnknown
 	ParamValue   = driver.ParamValue
 	ParamPointer = driver.ParamPointer
-	ParamShared  = driver.ParamShared
 )
 
 // Zero is the pattern that clears memory.

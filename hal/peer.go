@@ -177,7 +177,7 @@ func (r *Region) byHand() bool { return r.Len <= handMost && r.visible() }
 // visible reports whether the host may access the region while its device works.
 func (r *Region) visible() bool {
 	m := r.Mem.s
-	return m.drv.HostPointer() != nil && (m.kind != KindShared || m.dev.Info.Caps.Has(CapConcurrentShared))
+	return m.drv.HostPointer() != nil && (m.kind != KindShared || m.dev.Info.Caps.Has(driver.CapConcurrentShared))
 }
 
 // host returns the region as a slice on the host.

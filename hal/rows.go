@@ -30,7 +30,7 @@ func extent(pitch, width, rows uint64) (n uint64, ok bool) {
 }
 
 // Copy2D enqueues a copy of rows rows of width bytes each. It is Copy for each row, in one vendor call if the device has
-// CapCopy2D. A pitch must be at least the width, unless there is only one row, else the error is of kind
+// [driver.CapCopy2D]. A pitch must be at least the width, unless there is only one row, else the error is of kind
 // ErrInvalidArgument. Source and destination may lie in one memory if they share no byte; if their pitches differ, their
 // whole extents must not overlap. The other errors are those of Copy. If width or rows is 0, the offsets are checked
 // and nothing is copied.
@@ -154,7 +154,7 @@ func (st *streamState) rows(r driver.Rect) error {
 	if r.Rows == 1 || r.Dst.Pitch == r.Width && r.Src.Pitch == r.Width {
 		return st.row(&r, 0, r.Width*r.Rows)
 	}
-	if c, ok := st.Drv.(driver.Copier2D); ok && st.dev.Info.Caps.Has(CapCopy2D) {
+	if c, ok := st.Drv.(driver.Copier2D); ok && st.dev.Info.Caps.Has(driver.CapCopy2D) {
 		return st.dev.Check(c.Copy2D(r))
 	}
 	for i := range r.Rows {

@@ -29,13 +29,6 @@ type Block = hal.Block
 // that it does not ask for may be wrong, missing or too many without an error. All other devices check every argument.
 func Go(run func(*Block)) hal.Function { return hal.Function{Run: run} }
 
-// Bounded is [Go] with a bound on the work of run. Files that the command "halyard kernels" writes call it. A thread takes at most steps[0]
-// steps, about as many operations, plus steps[1+i] for each unit of argument i; with nil steps no bound is known. run must not block or
-// end its goroutine. The host runs a launch of few steps on the caller's goroutine, before Launch returns, if the stream is idle.
-func Bounded(steps []uint32, run func(*Block)) hal.Function {
-	return hal.Function{Run: run, Steps: steps}
-}
-
 // Threads returns the range [from, to) of the block's threads in dimension d, as indexes in the grid. Threads with an index of n or more
 // are left out.
 func Threads(b *Block, d, n int) (from, to int) {

@@ -19,6 +19,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // compiling is a backend with a compiler, whose binaries are the name of a Go function.
@@ -212,7 +213,7 @@ func TestKernelThatNeedsFloat64(t *testing.T) {
 func TestKernelThatNeedsWhatTheDeviceLacks(t *testing.T) {
 	_, _, s := openCompiling(t)
 	p := kernel.New(kernel.Source{Indexes: []string{}, Portable: "KERNEL void add() {}\n#ifdef GO_ATOMIC64\nKERNEL void k_count() {}\n#endif\n",
-		Kernels: map[string]kernel.Written{"count": {Code: "k_count", Needs: "atomic operations of 64 bits (count.go:12)"}}})
+		Kernels: map[string]gridgen.Written{"count": {Code: "k_count", Needs: "atomic operations of 64 bits (count.go:12)"}}})
 	defer p.Close()
 	err := p.Kernel("count").Launch(ctx, s, hal.Over(1))
 	require.ErrorIs(t, err, hal.ErrUnsupported)
@@ -272,7 +273,7 @@ func TestCloseWhileCompiling(t *testing.T) {
 // A generic kernel is compiled with those for the same types, when it is launched. Load compiles all.
 func TestGenericKernelsAreCompiledApart(t *testing.T) {
 	b, dev, s := openCompiling(t)
-	p := kernel.New(kernel.Source{Portable: "add", Kernels: map[string]kernel.Written{
+	p := kernel.New(kernel.Source{Portable: "add", Kernels: map[string]gridgen.Written{
 		"add": {Code: "add"}, "add[float32]": {Code: "add", Types: 1}, "add[int32]": {Code: "add", Types: 2}, "sub[int32]": {Code: "sub", Types: 2},
 	}})
 	for i, name := range []string{"add[int32]", "add[float32]", "add"} {

@@ -12,29 +12,18 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
-
-// Code is a kernel for devices of Vulkan, as the command "halyard kernels" writes it: a module of its own, so that what one kernel needs
-// keeps no other from a device.
-type Code struct {
-	Words   string // the module. These three are packed, see package spirv: those of a program in the order of the kernels' names
-	Checked string // the same with indexes checked, for HALYARD_CHECK=bounds
-	Watched string // the same for launches whose loops a device may end, if there can be such
-	Lacks   string // why there is no module, with the line in Go
-
-	// Needs says what the kernel uses that not every device has, with the line in Go, by the names of Vulkan's features.
-	Needs map[string]string
-}
 
 // compiled are the kernels of a program for devices of Vulkan.
 type compiled struct {
-	kernels map[string]Code // by their names in Go
-	of      string          // the sum of the text that they were made of
+	kernels map[string]gridgen.Code // by their names in Go
+	of      string                  // the sum of the text that they were made of
 }
 
 // Compiled gives a program its kernels for devices of Vulkan. Files that the command "halyard kernels" writes call it when the program
 // begins, in builds with the tag vulkan. of is the checksum of Source.Portable.
-func (p *Program) Compiled(of string, kernels map[string]Code) {
+func (p *Program) Compiled(of string, kernels map[string]gridgen.Code) {
 	p.vulkan = compiled{kernels, of}
 	for _, q := range p.typed {
 		q.vulkan = p.vulkan

@@ -16,6 +16,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/spirv/build"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // idle returns a kernel that does nothing, packed. It says that it needs a capability.
@@ -47,10 +48,10 @@ func onVulkan(t *testing.T) *hal.Stream {
 }
 
 // compiledProgram returns a program of kernels with these modules, or reasons why there is none.
-func compiledProgram(codes map[string]kernel.Code) *kernel.Program {
-	src := kernel.Source{Name: "p", Portable: "the text", Kernels: map[string]kernel.Written{}}
+func compiledProgram(codes map[string]gridgen.Code) *kernel.Program {
+	src := kernel.Source{Name: "p", Portable: "the text", Kernels: map[string]gridgen.Written{}}
 	for name := range codes {
-		src.Kernels[name] = kernel.Written{Code: "k_" + name}
+		src.Kernels[name] = gridgen.Written{Code: "k_" + name}
 	}
 	p := kernel.New(src)
 	sum := sha256.Sum256([]byte(src.Portable))
@@ -63,7 +64,7 @@ func TestEachKernelIsAModule(t *testing.T) {
 	t.Setenv("HALYARD_VULKAN_WITHOUT", "shaderFloat64")
 	s := onVulkan(t)
 	const linkage = 5 // no device has it
-	p := compiledProgram(map[string]kernel.Code{
+	p := compiledProgram(map[string]gridgen.Code{
 		"fine":   {Words: idle("k_fine", build.Shader)},
 		"needs":  {Words: idle("k_needs", linkage)},
 		"cannot": {Lacks: "k.go:7: there is no such operation"},
@@ -88,12 +89,12 @@ func TestEachKernelIsAModule(t *testing.T) {
 	assert.NoError(t, s.Sync(t.Context()))
 	assert.NoError(t, p.Close())
 
-	none := compiledProgram(map[string]kernel.Code{"needs": {Words: idle("k_needs", linkage)}})
+	none := compiledProgram(map[string]gridgen.Code{"needs": {Words: idle("k_needs", linkage)}})
 	assert.ErrorContains(t, none.Load(t.Context(), s.Device()), "kernel needs cannot run on the device")
-	damaged := compiledProgram(map[string]kernel.Code{"fine": {Words: idle("k_fine", build.Shader)}, "damaged": {Words: "////"}})
+	damaged := compiledProgram(map[string]gridgen.Code{"fine": {Words: idle("k_fine", build.Shader)}, "damaged": {Words: "////"}})
 	assert.ErrorContains(t, damaged.Load(t.Context(), s.Device()), "kernel damaged: the text is no packed module")
-	other := compiledProgram(map[string]kernel.Code{"fine": {Words: idle("k_fine", build.Shader)}})
-	other.Compiled("0123456789abcdef", map[string]kernel.Code{"fine": {Words: idle("k_fine", build.Shader)}})
+	other := compiledProgram(map[string]gridgen.Code{"fine": {Words: idle("k_fine", build.Shader)}})
+	other.Compiled("0123456789abcdef", map[string]gridgen.Code{"fine": {Words: idle("k_fine", build.Shader)}})
 	assert.ErrorContains(t, other.Load(t.Context(), s.Device()), "the generated files of p were not written together; run go generate")
 	text := kernel.New(kernel.Source{Name: "p", Portable: "KERNEL void k_p(GLOBAL f32 *x) {}"})
 	err := text.Load(t.Context(), s.Device())
@@ -106,16 +107,16 @@ func TestKernelThatADeviceLacksIsNotDivided(t *testing.T) {
 	s := onVulkan(t)
 	_, streams := devices(t, 1)
 	const n = 480
-	for _, code := range []kernel.Code{{Lacks: "k.go:7: there is no such operation"}, {Words: idle("k_f", build.Shader)}} {
+	for _, code := range []gridgen.Code{{Lacks: "k.go:7: there is no such operation"}, {Words: idle("k_f", build.Shader)}} {
 		src := kernel.Source{Portable: "the text", Go: kernel.Functions{"f": kernel.Go(func(b *kernel.Block) {
 			x := kernel.Slice[float32](b, 0)
 			for i, end := kernel.Threads(b, 0, n); i < end; i++ {
 				x[i]++
 			}
-		})}, Kernels: map[string]kernel.Written{"f": {Code: "k_f", Params: []string{"x", "len(x)"}, Footprint: own(false, 1)}}}
+		})}, Kernels: map[string]gridgen.Written{"f": {Code: "k_f", Params: []string{"x", "len(x)"}, Footprint: own(false, 1)}}}
 		p := kernel.New(src)
 		sum := sha256.Sum256([]byte(src.Portable))
-		p.Compiled(hex.EncodeToString(sum[:8]), map[string]kernel.Code{"f": code})
+		p.Compiled(hex.EncodeToString(sum[:8]), map[string]gridgen.Code{"f": code})
 		x := made(t, ramp(n)...)
 		require.NoError(t, p.Kernel("f").Launch(ctx, newSplit(t, streams[1], s), hal.Over(n).Of(16), kernel.InOut(x), kernel.Value(int64(n))))
 		assert.Equal(t, float32(n), contents(t, x)[n-1])
@@ -126,13 +127,13 @@ func TestKernelThatADeviceLacksIsNotDivided(t *testing.T) {
 // A device of Vulkan has no wide code. A launch that is too large for its code is refused, with the argument and the limit.
 func TestLaunchesThatAreTooLargeForVulkan(t *testing.T) {
 	s := onVulkan(t)
-	src := kernel.Source{Name: "p", Portable: "the text", Kernels: map[string]kernel.Written{
+	src := kernel.Source{Name: "p", Portable: "the text", Kernels: map[string]gridgen.Written{
 		"grid": {Code: "k_grid", Most: 1 << 10},
 		"heat": {Code: "k_heat", Params: []string{"n", "p.Rows()", "p.Cols()"}, Most: 1 << 20, Sizes: [][]int{{0}, {1, 2}}},
 	}}
 	p := kernel.New(src)
 	sum := sha256.Sum256([]byte(src.Portable))
-	p.Compiled(hex.EncodeToString(sum[:8]), map[string]kernel.Code{"grid": {Words: idle("k_grid", build.Shader)}, "heat": {Words: idle("k_heat", build.Shader)}})
+	p.Compiled(hex.EncodeToString(sum[:8]), map[string]gridgen.Code{"grid": {Words: idle("k_grid", build.Shader)}, "heat": {Words: idle("k_heat", build.Shader)}})
 	refused := func(says, name string, grid hal.Grid, args ...kernel.Arg) {
 		t.Helper()
 		err := p.Kernel(name).Launch(t.Context(), s, grid, args...)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // Kernel is a kernel of a [Program], for all devices. Several goroutines may launch it at once.
@@ -34,16 +35,16 @@ type onDevice struct {
 	dev    *hal.Device // the device's own handle
 	kernel *hal.Kernel
 	info   hal.KernelInfo
-	round  uint64   // Program.round when the kernel was loaded
-	passes bool     // shared memory is a parameter
-	sites  []string // Source.Indexes if the kernel reports what is wrong, else nil
-	prints []string // Source.Prints if the kernel prints
-	rounds int      // driver.Compute.LoopRounds if the kernel may take more and does not report it, else 0
-	most   int64    // Written.Most if its integers have 32 bits, else 0
-	alone  bool     // there is no other code for the device
-	in     Written  // Source.Kernels of the kernel
-	call   string   // for errors and traces: "Launch saxpy"
-	calls  []string // the same with an argument: "Launch saxpy(y)"
+	round  uint64          // Program.round when the kernel was loaded
+	passes bool            // shared memory is a parameter
+	sites  []string        // Source.Indexes if the kernel reports what is wrong, else nil
+	prints []string        // Source.Prints if the kernel prints
+	rounds int             // driver.Compute.LoopRounds if the kernel may take more and does not report it, else 0
+	most   int64           // Written.Most if its integers have 32 bits, else 0
+	alone  bool            // there is no other code for the device
+	in     gridgen.Written // Source.Kernels of the kernel
+	call   string          // for errors and traces: "Launch saxpy"
+	calls  []string        // the same with an argument: "Launch saxpy(y)"
 
 	crossed atomic.Int32 // of the first device of a Split: how many launches in a row copied elements, counted up to crossings
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/parts"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // leastPart is the least threads of a part: fewer are launched on fewer devices.
@@ -38,9 +39,9 @@ type division struct {
 type slice struct {
 	device int // index in the team
 	origin origin
-	size   float64 // of the whole grid
-	touch  []Touch // of each buffer among the arguments; there may be more
-	first  []int   // of each buffer: the index of its first want
+	size   float64         // of the whole grid
+	touch  []gridgen.Touch // of each buffer among the arguments; there may be more
+	first  []int           // of each buffer: the index of its first want
 }
 
 func (d *division) clear() {
@@ -135,7 +136,7 @@ func (d *division) most(dim int, lo, hi uint32, t *team) int {
 
 // cut cuts the blocks from lo to hi along one dimension for the first n devices, of which some may have no part. It reports false if the
 // parts' writes cannot be told apart.
-func (d *launch) cut(dim int, lo, hi uint32, n int, t *team, f *Footprint, args []Arg) bool {
+func (d *launch) cut(dim int, lo, hi uint32, n int, t *team, f *gridgen.Footprint, args []Arg) bool {
 	sum, before := 0.0, 0.0
 	for _, share := range t.shares[:n] {
 		sum += share
@@ -164,14 +165,14 @@ func (d *launch) cut(dim int, lo, hi uint32, n int, t *team, f *Footprint, args 
 }
 
 // touches makes p the part from one block up to another along a dimension, and finds what it uses of n arguments.
-func (d *division) touches(p *part, dim int, from, to uint32, f *Footprint, n int) {
+func (d *division) touches(p *part, dim int, from, to uint32, f *gridgen.Footprint, n int) {
 	p.origin = origin{blocks: d.blocks}
 	p.origin.first[dim] = from
 	count := d.blocks
 	count[dim] = to - from
 	p.size = float64(to-from) / float64(d.blocks[dim])
 	p.grid = gridOf(count, d.block)
-	var box Box
+	var box gridgen.Box
 	for e := range 3 {
 		box.Block[e], box.Blocks[e] = int(d.block[e]), int(d.blocks[e])
 		box.Lo[e] = int(p.origin.first[e]) * box.Block[e]
@@ -210,14 +211,14 @@ func (d *launch) apart(args []Arg) bool {
 func (p *part) wantSlice(cover buffer.Leases, args []Arg) {
 	for n, i := range buffersOf(args) {
 		p.first = append(p.first, len(p.wants))
-		p.touch[n].each(args[i].mode, func(lo, hi int, mode coherence.Mode) {
+		eachSpan(&p.touch[n], args[i].mode, func(lo, hi int, mode coherence.Mode) {
 			p.wants = append(p.wants, parts.Of(cover, n, lo, hi, mode))
 		})
 	}
 }
 
-// each calls want for the spans of an argument that is passed with a mode, at least once.
-func (t *Touch) each(passed coherence.Mode, want func(lo, hi int, mode coherence.Mode)) {
+// eachSpan calls want for the spans of an argument that is passed with a mode, at least once.
+func eachSpan(t *gridgen.Touch, passed coherence.Mode, want func(lo, hi int, mode coherence.Mode)) {
 	r, w, mode := t.Read, t.Write, coherence.ReadWrite
 	if passed == coherence.Read {
 		want(r.Lo, r.Hi, coherence.Read)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // SetChecking turns the checks of EnvCheck on or off.
@@ -33,7 +34,7 @@ func Loading(p *Program) bool {
 }
 
 // SetFootprint gives a kernel a footprint that is written by hand, unless it has one.
-func SetFootprint(k *Kernel, f Footprint) {
+func SetFootprint(k *Kernel, f gridgen.Footprint) {
 	in := k.p.src.Kernels[k.name]
 	if in.Footprint.Of == nil {
 		in.Footprint = f

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -303,7 +304,7 @@ func TestProgramOutlivesDevices(t *testing.T) {
 
 func TestArraysAsOperands(t *testing.T) {
 	_, streams := devices(t, 1)
-	a, err := array.Full[float32](3, 8, 8)
+	a, err := array.From(slices.Repeat([]float32{3}, 64), 8, 8)
 	require.NoError(t, err)
 	defer a.Close()
 	y, err := array.New[float32](8, 8)

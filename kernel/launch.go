@@ -15,7 +15,7 @@ import (
 //
 //	Kernel.Launch         on a stream: Kernel.launch. On a Split: Split.launch. On a Step: Step.launch, which records it; on a Split it is
 //	                      divided then (stepsplit.go). Among ranks: Kernel.launchAmong
-//	  Kernel.within       finds the kernel that was compiled for a device and fits the arguments (device.go, rounds.go)
+//	  Kernel.within       finds the kernel that was compiled for a device and fits the arguments (device.go, variant.go)
 //	  launch.divide       makes a part for each device, from the kernel's footprint (divide.go), and
 //	  launch.share        finds this rank's part (ranks.go); on a stream one part has all threads
 //	  launch.run          for all parts:

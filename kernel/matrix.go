@@ -46,22 +46,6 @@ func Elements[T any](m Matrix[T]) Operand {
 	return m
 }
 
-// RowsOf returns the number of rows of m, 0 if it is nil.
-func RowsOf[T any](m Matrix[T]) int {
-	if m == nil {
-		return 0
-	}
-	return m.Rows()
-}
-
-// ColsOf returns the number of columns of m, 0 if it is nil.
-func ColsOf[T any](m Matrix[T]) int {
-	if m == nil {
-		return 0
-	}
-	return m.Cols()
-}
-
 // refused is an operand whose elements cannot be acquired.
 type refused struct{ err error }
 

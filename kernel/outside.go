@@ -16,6 +16,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/crash"
 	"github.com/go-halyard/halyard/internal/pages"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // With HALYARD_CHECK=kernels a launch that would be divided first runs its parts on the host, on copies of the arguments. There the system
@@ -45,7 +46,7 @@ type replicated struct {
 	pages []byte // which the system protects
 	from  int    // where the copy begins in the pages
 	bytes []byte // the copy
-	touch Touch
+	touch gridgen.Touch
 }
 
 // rehearse returns an error if a part uses an element outside of its footprint, or leaves one that it should write. How else the kernel
@@ -209,7 +210,7 @@ func (r *rehearsal) find(format string, args ...any) {
 }
 
 // replicate copies elements to pages. What the part only writes has a pattern instead.
-func replicate(data []byte, touch Touch, element reflect.Type, end int, pattern []byte) (*replicated, error) {
+func replicate(data []byte, touch gridgen.Touch, element reflect.Type, end int, pattern []byte) (*replicated, error) {
 	c := &replicated{elem: int(element.Size()), touch: touch}
 	for _, s := range []*buffer.Range{&c.touch.Read, &c.touch.Write} { // the lengths that it was made of may be wrong
 		if s.Hi = min(s.Hi, len(data)/max(c.elem, 1)); s.Lo < 0 || s.Hi <= s.Lo {

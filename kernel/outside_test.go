@@ -14,6 +14,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // In checking mode a part that uses elements outside of its footprint is an error, which names the line and the element, and changes nothing.
@@ -28,31 +29,31 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 	all := buffer.Range{Hi: 3 * n}
 	for name, c := range map[string]struct {
 		f     func(x, y []float32, i int)
-		touch func(lo, hi int) [2]kernel.Touch // for the threads of a part
+		touch func(lo, hi int) [2]gridgen.Touch // for the threads of a part
 		says  string
 	}{
 		"right": {
 			func(x, y []float32, i int) { y[n+i] = x[n+i-1] + x[n+i+1] },
-			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{Read: buffer.Range{Lo: n + lo - 1, Hi: n + hi + 1}}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
+			func(lo, hi int) [2]gridgen.Touch {
+				return [2]gridgen.Touch{{Read: buffer.Range{Lo: n + lo - 1, Hi: n + hi + 1}}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "",
 		},
 		"reads above": {
 			func(x, y []float32, i int) { y[n+i] = x[n+i] + x[n+i+1] },
-			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{Read: buffer.Range{Lo: n + lo, Hi: n + hi}}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
+			func(lo, hi int) [2]gridgen.Touch {
+				return [2]gridgen.Touch{{Read: buffer.Range{Lo: n + lo, Hi: n + hi}}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "it uses element 720 of x, and its footprint says that it reads elements 480 to 719 and writes no elements",
 		},
 		"reads below": {
 			func(x, y []float32, i int) { y[n+i] = x[n+i] + x[n+i-1] },
-			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{Read: buffer.Range{Lo: n + lo, Hi: n + hi}}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
+			func(lo, hi int) [2]gridgen.Touch {
+				return [2]gridgen.Touch{{Read: buffer.Range{Lo: n + lo, Hi: n + hi}}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "it uses element 479 of x",
 		},
 		"writes above": {
 			func(x, y []float32, i int) { y[n+i] = x[n+i]; y[n+i+1] = 3 },
-			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{Read: all}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}}}
+			func(lo, hi int) [2]gridgen.Touch {
+				return [2]gridgen.Touch{{Read: all}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}}}
 			}, "it uses element 720 of y, and its footprint says that it reads no elements and writes elements 480 to 719",
 		},
 		"writes what it reads": {
@@ -61,9 +62,9 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 					y[2*n]++
 				}
 			},
-			func(lo, hi int) [2]kernel.Touch {
+			func(lo, hi int) [2]gridgen.Touch {
 				w := buffer.Range{Lo: n + lo, Hi: n + hi}
-				return [2]kernel.Touch{{Read: all}, {Read: buffer.Range{Lo: w.Lo, Hi: w.Hi + hi/n}, Write: w}} // another part may not write what it reads
+				return [2]gridgen.Touch{{Read: all}, {Read: buffer.Range{Lo: w.Lo, Hi: w.Hi + hi/n}, Write: w}} // another part may not write what it reads
 			}, "it uses element 960 of y, and its footprint says that it reads elements 720 to 960 and writes elements 720 to 959",
 		},
 		"leaves elements": {
@@ -72,8 +73,8 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 					y[n+i] = 1
 				}
 			},
-			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
+			func(lo, hi int) [2]gridgen.Touch {
+				return [2]gridgen.Touch{{}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "it leaves element 780 of y, and its footprint says that it writes all of elements 720 to 959",
 		},
 		"reads what it writes whole": {
@@ -84,14 +85,14 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 					y[n+i] = 2
 				}
 			},
-			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
+			func(lo, hi int) [2]gridgen.Touch {
+				return [2]gridgen.Touch{{}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "element 480 of y depends on what elements held that its footprint says are written whole, and not read",
 		},
 		"fails by itself": {
 			func(x, y []float32, i int) { y[n+i] = x[5*n] },
-			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{Read: all}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
+			func(lo, hi int) [2]gridgen.Touch {
+				return [2]gridgen.Touch{{Read: all}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "index out of range [2400] with length 1440 (outside_test.go:",
 		},
 	} {
@@ -106,8 +107,8 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 					for t := range grid.Threads(b) {
 						c.f(x, y, t.Global(0))
 					}
-				})}, Kernels: map[string]kernel.Written{"f": {Params: []string{"x", "len(x)", "y", "len(y)"}, Footprint: kernel.Footprint{Cut: [3]bool{true},
-					Of: func(box kernel.Box, _ []int64, touch []kernel.Touch) {
+				})}, Kernels: map[string]gridgen.Written{"f": {Params: []string{"x", "len(x)", "y", "len(y)"}, Footprint: gridgen.Footprint{Cut: [3]bool{true},
+					Of: func(box gridgen.Box, _ []int64, touch []gridgen.Touch) {
 						both := c.touch(box.Lo[0], box.Hi[0])
 						copy(touch, both[:])
 					}}}}})

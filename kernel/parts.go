@@ -3,7 +3,6 @@ package kernel
 import (
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
@@ -16,33 +15,6 @@ const partsMacro = "#define HALYARD_PARTS 1\n"
 type origin struct {
 	first  [3]uint32 // the part's first block
 	blocks [3]uint32 // of the whole grid
-}
-
-// variant returns the same program with a source that change has changed.
-func (p *Program) variant(at *atomic.Pointer[Program], change func(*Source)) *Program {
-	if made := at.Load(); made != nil {
-		return made
-	}
-	src := p.src
-	src.Images = nil // they have no such kernels
-	change(&src)
-	q := New(src)
-	q.vulkan = p.vulkan
-	at.CompareAndSwap(nil, q)
-	return at.Load()
-}
-
-// variant returns the same kernel of a program with a source that change has changed.
-func (k *Kernel) variant(at *atomic.Pointer[Kernel], of *atomic.Pointer[Program], change func(*Source)) *Kernel {
-	if made := at.Load(); made != nil {
-		return made
-	}
-	q := k.p.variant(of, change).Kernel(k.name)
-	if q.types = k.types; q.types == nil && q.p.src.parts {
-		q.types = q.p.src.types(k.name)
-	}
-	at.CompareAndSwap(nil, q)
-	return at.Load()
 }
 
 // parts returns the kernel that runs parts of grids. It is compiled apart, so that the others do not become slower.

@@ -26,13 +26,8 @@ const (
 	lineBytes = 4 * 23 // of a line on a device: see prelude/bounds.h
 )
 
-var printing = debug.Has("print")
-
-// Printing reports whether HALYARD_DEBUG contains print. Package grid calls it.
-func Printing() bool { return printing }
-
 // prints reports whether kernels of the source print.
-func (s *Source) prints() bool { return printing && len(s.Prints) > 0 }
+func (s *Source) prints() bool { return debug.Printing && len(s.Prints) > 0 }
 
 // reportBytes is the size of the memory for what a launch reports.
 func (d *onDevice) reportBytes() uint64 {

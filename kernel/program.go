@@ -16,6 +16,7 @@ import (
 	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/kernelcache"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // Source is a program of one or more kernels, with a body for each kind of device. At least one field with code is set; a device takes
@@ -46,7 +47,7 @@ type Source struct {
 	Prints []string
 
 	// Kernels is written by the command "halyard kernels" as well: what it knows about the kernels, by their names in Go.
-	Kernels map[string]Written
+	Kernels map[string]gridgen.Written
 
 	// Sources is written by the command "halyard kernels" too: what it translated, and which names it did not find declared, for
 	// [Program.Stale].
@@ -67,41 +68,6 @@ type Source struct {
 	parts   bool // the kernels run parts of grids
 	watched bool // the kernels look at their end whether the device still runs loops
 	wide    bool // the kernels compute with integers of 64 bits
-}
-
-// Written describes a kernel that was written in Go and translated.
-type Written struct {
-	Code   string   // its name in Portable
-	Params []string // the names of a launch's arguments in Go
-	Dims   int      // the dimensions that it uses; a launch with fewer is refused
-	DimsAt string   // where it uses the last of them, as file:line
-	Needs  string   // what it needs that not every device has, other than float64 alone
-
-	// Rounds is how many rounds all loops of a thread take together at most, as a sum of products: in each, the first number is a factor and
-	// the others are places in Params. A negative number -1-d says that the place before it is divided by the threads of the grid in
-	// dimension d, and from d = 3 on by the argument d-3. It is nil if there are few. RoundsAt is where the first loop of many begins, as
-	// file:line.
-	Rounds   [][]int
-	RoundsAt string
-
-	// Most is the limit of a launch for the code that keeps integers in 32 bits: of the threads of the grid in each dimension, and of the
-	// products of arguments in Sizes, which are places in Params. 0 says that there is no such code.
-	Most  int64
-	Sizes [][]int
-
-	Nests   int    // how deep its conditions are nested, if that is deep
-	NestsAt string // where the deepest is
-	Threads int    // the most threads of a block, 0 if there is no limit
-	// SharedElem is the size of an element of the kernel's grid.SharedSlice, 0 if it has none. The last argument is how many elements there are, and
-	// SharedAt is where the kernel asks for them, as file:line. SharedStatic is how many bytes of shared memory it has besides.
-	SharedElem, SharedStatic int64
-	SharedAt                 string
-
-	Private int  // bytes of the arrays and structures that are variables of a thread, if they are many
-	Types   int  // of a generic kernel: the number of its list of types
-	Fast    bool // devices compute its floats within the bounds of fast kernels, and the host computes them exactly
-
-	Footprint Footprint // what it touches; Of is nil if the file was written by an older command
 }
 
 // Functions are kernels as Go functions, by name.

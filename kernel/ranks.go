@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/parts"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // This file divides launches among ranks, which are processes: see package comm/part. Every rank makes the launch. Each finds from the
@@ -67,7 +68,7 @@ func (k *Kernel) launchAmong(ctx context.Context, r *parts.Ranks, grid hal.Grid,
 
 // inBlocks gives a grid blocks that are the same on all ranks where it can be cut, unless the program has. Along rows a part can then begin
 // at any row.
-func inBlocks(g hal.Grid, f *Footprint, size int) hal.Grid {
+func inBlocks(g hal.Grid, f *gridgen.Footprint, size int) hal.Grid {
 	const least, most = 64, 256 // threads
 	n, over, shaped := layer.Shape(g)
 	if shaped {
@@ -118,7 +119,7 @@ func (d *launch) share(ctx context.Context, t *team, k *Kernel, r *parts.Ranks, 
 }
 
 // shareAlong cuts the grid along a dimension for all ranks. It reports whether no rank's part writes a span that another one's uses.
-func (d *launch) shareAlong(dim int, begins func(rank, n int) int, size int, f *Footprint, args []Arg) bool {
+func (d *launch) shareAlong(dim int, begins func(rank, n int) int, size int, f *gridgen.Footprint, args []Arg) bool {
 	d.bounds = d.bounds[:0]
 	for i := range size + 1 {
 		d.bounds = append(d.bounds, uint32(begins(i, int(d.blocks[dim]))))

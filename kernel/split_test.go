@@ -21,6 +21,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // span returns the elements from lo to hi of a slice of n.
@@ -29,59 +30,59 @@ func span(lo, hi int, n int64) buffer.Range {
 }
 
 // own is the footprint of a kernel that uses element t.Global(0) of the slices whose lengths are the values with these numbers. The last one is written.
-func own(out bool, lengths ...int) kernel.Footprint {
-	return kernel.Footprint{Cut: [3]bool{true}, Of: func(box kernel.Box, values []int64, touch []kernel.Touch) {
+func own(out bool, lengths ...int) gridgen.Footprint {
+	return gridgen.Footprint{Cut: [3]bool{true}, Of: func(box gridgen.Box, values []int64, touch []gridgen.Touch) {
 		for i, n := range lengths {
 			s := span(box.Lo[0], box.Hi[0], values[n])
 			switch {
 			case i < len(lengths)-1:
-				touch[i] = kernel.Touch{Read: s}
+				touch[i] = gridgen.Touch{Read: s}
 			case out:
-				touch[i] = kernel.Touch{Write: s, Whole: true}
+				touch[i] = gridgen.Touch{Write: s, Whole: true}
 			default:
-				touch[i] = kernel.Touch{Read: s, Write: s}
+				touch[i] = gridgen.Touch{Read: s, Write: s}
 			}
 		}
 	}}
 }
 
 func init() {
-	for name, f := range map[string]kernel.Footprint{
+	for name, f := range map[string]gridgen.Footprint{
 		"saxpy": own(false, 2, 4),
-		"spread": {Cut: [3]bool{true, true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+		"spread": {Cut: [3]bool{true, true}, Of: func(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 			w, h := int(v[0]), int(v[1])
 			lo, hi := min(box.Lo[1], h), min(box.Hi[1], h)
 			touch[0].Read = span((lo-1)*w, (hi+1)*w, v[3])
-			touch[1] = kernel.Touch{Write: span(lo*w, hi*w, v[5]), Whole: box.Lo[0] == 0 && box.Hi[0] >= w}
+			touch[1] = gridgen.Touch{Write: span(lo*w, hi*w, v[5]), Whole: box.Lo[0] == 0 && box.Hi[0] >= w}
 		}},
-		"product": {Cut: [3]bool{true, true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+		"product": {Cut: [3]bool{true, true}, Of: func(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 			n := int(v[0])
 			touch[0].Read = span(box.Lo[1]*n, box.Hi[1]*n, v[2])
 			touch[1].Read = span(0, n*n, v[4])
-			touch[2] = kernel.Touch{Write: span(box.Lo[1]*n, box.Hi[1]*n, v[6]), Whole: box.Lo[0] == 0 && box.Hi[0] >= n}
+			touch[2] = gridgen.Touch{Write: span(box.Lo[1]*n, box.Hi[1]*n, v[6]), Whole: box.Lo[0] == 0 && box.Hi[0] >= n}
 		}},
-		"pull": {Cut: [3]bool{true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+		"pull": {Cut: [3]bool{true}, Of: func(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 			touch[0].Read = span(0, int(v[2]), v[2])
-			touch[1] = kernel.Touch{Write: span(box.Lo[0], box.Hi[0], v[4]), Whole: true}
+			touch[1] = gridgen.Touch{Write: span(box.Lo[0], box.Hi[0], v[4]), Whole: true}
 		}},
-		"mandelbrot": {Cut: [3]bool{true, true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+		"mandelbrot": {Cut: [3]bool{true, true}, Of: func(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 			rows, cols := int(v[1]), int(v[2])
-			touch[0] = kernel.Touch{Write: span(box.Lo[1]*cols, box.Hi[1]*cols, int64(rows*cols)), Whole: box.Lo[0] == 0 && box.Hi[0] >= cols}
+			touch[0] = gridgen.Touch{Write: span(box.Lo[1]*cols, box.Hi[1]*cols, int64(rows*cols)), Whole: box.Lo[0] == 0 && box.Hi[0] >= cols}
 		}},
-		"blur": {Cut: [3]bool{true, true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+		"blur": {Cut: [3]bool{true, true}, Of: func(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 			rows, cols := int(v[1]), int(v[2])
 			lo, hi := min(box.Lo[1], rows), min(box.Hi[1], rows)
 			touch[0].Read = span((lo-2)*cols, (hi+2)*cols, int64(rows*cols))
-			touch[1] = kernel.Touch{Write: span(lo*cols, hi*cols, int64(rows*cols)), Whole: box.Lo[0] == 0 && box.Hi[0] >= cols}
+			touch[1] = gridgen.Touch{Write: span(lo*cols, hi*cols, int64(rows*cols)), Whole: box.Lo[0] == 0 && box.Hi[0] >= cols}
 		}},
-		"laplace": {Cut: [3]bool{true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+		"laplace": {Cut: [3]bool{true}, Of: func(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 			touch[0].Read = span(box.Lo[0]-1, box.Hi[0]+1, v[1])
-			touch[1] = kernel.Touch{Write: span(box.Lo[0], box.Hi[0], v[3]), Whole: true}
+			touch[1] = gridgen.Touch{Write: span(box.Lo[0], box.Hi[0], v[3]), Whole: true}
 		}},
-		"dot": {Cut: [3]bool{true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+		"dot": {Cut: [3]bool{true}, Of: func(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 			touch[0].Read = span(box.Lo[0]*16, box.Hi[0]*16, v[1])
 			touch[1].Read = span(box.Lo[0]*16, box.Hi[0]*16, v[3])
-			touch[2] = kernel.Touch{Write: span(box.Lo[0], box.Hi[0], v[5]), Whole: true}
+			touch[2] = gridgen.Touch{Write: span(box.Lo[0], box.Hi[0], v[5]), Whole: true}
 		}},
 		"count": {Why: "divided.go:179: it adds atomically"},
 	} {
@@ -339,9 +340,9 @@ func TestReadsOfOtherPartsKeepALaunchTogether(t *testing.T) {
 		for i, end := kernel.Threads(b, 0, n); i < end; i++ {
 			x[i]++
 		}
-	})}, Kernels: map[string]kernel.Written{"f": {Params: []string{"x", "len(x)"}, Footprint: kernel.Footprint{Cut: [3]bool{true},
-		Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
-			touch[0] = kernel.Touch{Read: buffer.Range{Hi: n}, Write: span(box.Lo[0], box.Hi[0], n)}
+	})}, Kernels: map[string]gridgen.Written{"f": {Params: []string{"x", "len(x)"}, Footprint: gridgen.Footprint{Cut: [3]bool{true},
+		Of: func(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+			touch[0] = gridgen.Touch{Read: buffer.Range{Hi: n}, Write: span(box.Lo[0], box.Hi[0], n)}
 		}}}}})
 	defer func() { assert.NoError(t, p.Close()) }()
 	x := made(t, make([]int32, n)...)

@@ -16,6 +16,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // waits is how long a call may take that should not wait at all.
@@ -39,7 +40,7 @@ func TestKernelFailsInOnePart(t *testing.T) {
 						}
 						y[i] = x[i] + 1
 					}
-				})}, Kernels: map[string]kernel.Written{"f": {Params: []string{"x", "len(x)", "y", "len(y)", "bad"}, Footprint: own(true, 1, 3)}}})
+				})}, Kernels: map[string]gridgen.Written{"f": {Params: []string{"x", "len(x)", "y", "len(y)", "bad"}, Footprint: own(true, 1, 3)}}})
 				defer func() { assert.NoError(t, p.Close()) }()
 				_, streams := devices(t, devs)
 				split, grid := newSplit(t, streams[1:]...), hal.Over(n).Of(16)

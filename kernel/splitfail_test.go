@@ -19,6 +19,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // failing is a backend with three discrete devices; the left-th call of the second one fails.
@@ -170,7 +171,7 @@ func TestBoundsOfParts(t *testing.T) {
 		Name:     "outside",
 		Portable: "KERNEL void k_f(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) { h_x[GO_AT(INDEX(0) + (INDEX(0) == 700 ? 1000 : 0), h_x_n, 0)] = 1; }",
 		Indexes:  []string{"outside.go:7"},
-		Kernels:  map[string]kernel.Written{"f": {Code: "k_f", Params: []string{"x", "len(x)"}, Footprint: own(false, 1)}},
+		Kernels:  map[string]gridgen.Written{"f": {Code: "k_f", Params: []string{"x", "len(x)"}, Footprint: own(false, 1)}},
 	})
 	defer func() { assert.NoError(t, p.Close()) }()
 	x := made(t, make([]int32, 800)...)
@@ -206,10 +207,10 @@ func TestDevicesThatCannotRunAKernelAreLeftOut(t *testing.T) {
 				for t := range grid.Threads(b) {
 					y[t.Global(0)] += 1
 				}
-			})}, Kernels: map[string]kernel.Written{"f": {Params: []string{"y", "len(y)"}, Footprint: kernel.Footprint{Cut: [3]bool{true},
-				Of: func(box kernel.Box, _ []int64, touch []kernel.Touch) {
+			})}, Kernels: map[string]gridgen.Written{"f": {Params: []string{"y", "len(y)"}, Footprint: gridgen.Footprint{Cut: [3]bool{true},
+				Of: func(box gridgen.Box, _ []int64, touch []gridgen.Touch) {
 					r := buffer.Range{Lo: box.Lo[0], Hi: box.Hi[0]}
-					touch[0] = kernel.Touch{Read: r, Write: r}
+					touch[0] = gridgen.Touch{Read: r, Write: r}
 				}}}}})
 			y := made(t, ramp(n)...)
 			for range 3 {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/parts"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // This file runs steps on a Split. Record divides the launches, once. Where a device uses what another one has written, or writes what
@@ -95,7 +96,7 @@ func (p *plan) add(ctx context.Context, s *Split, l *launches, i int) error {
 		at.stream, at.grid, at.touch = t.streams[0], one.grid, resized(at.touch, len(one.wants))
 		for n, i := range buffersOf(one.args) {
 			all := buffer.Range{Hi: math.MaxInt}
-			at.touch[n] = Touch{Read: all, Write: all, Whole: one.args[i].mode == coherence.Overwrite}
+			at.touch[n] = gridgen.Touch{Read: all, Write: all, Whole: one.args[i].mode == coherence.Overwrite}
 		}
 		if at.on, err = one.k.within(ctx, at.stream.Device(), one.grid, one.args); err != nil {
 			return err
@@ -135,7 +136,7 @@ func (p *plan) add(ctx context.Context, s *Split, l *launches, i int) error {
 // uses returns what a part of a launch uses, in the order of its arguments, with one at least of each.
 func (p *part) uses(one *recorded) (list []use) {
 	for n, i := range buffersOf(one.args) {
-		p.touch[n].each(one.args[i].mode, func(lo, hi int, mode coherence.Mode) {
+		eachSpan(&p.touch[n], one.args[i].mode, func(lo, hi int, mode coherence.Mode) {
 			list = append(list, use{n, parts.Sub(one.wants[n], lo, hi, mode), mode != coherence.Read})
 		})
 	}

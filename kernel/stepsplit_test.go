@@ -18,6 +18,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // heatThereAndBack records two launches of heat, which exchange rows, and one that needs nothing of the other devices.
@@ -322,11 +323,11 @@ func TestStepsOnSeveralDevicesLoadAgain(t *testing.T) {
 		}
 	}
 	nothing := func(*kernel.Block) { runs.Add(1) }
-	p := kernel.New(kernel.Source{Go: kernel.Functions{"add": kernel.Go(add), "nothing": kernel.Go(nothing)}, Kernels: map[string]kernel.Written{
-		"add": {Params: []string{"y", "len(y)"}, Footprint: kernel.Footprint{Cut: [3]bool{true},
-			Of: func(box kernel.Box, _ []int64, touch []kernel.Touch) {
+	p := kernel.New(kernel.Source{Go: kernel.Functions{"add": kernel.Go(add), "nothing": kernel.Go(nothing)}, Kernels: map[string]gridgen.Written{
+		"add": {Params: []string{"y", "len(y)"}, Footprint: gridgen.Footprint{Cut: [3]bool{true},
+			Of: func(box gridgen.Box, _ []int64, touch []gridgen.Touch) {
 				r := buffer.Range{Lo: box.Lo[0], Hi: box.Hi[0]}
-				touch[0] = kernel.Touch{Read: r, Write: r}
+				touch[0] = gridgen.Touch{Read: r, Write: r}
 			}}}, "nothing": {}}})
 	split := newSplit(t, b.streams(t)...)
 	y := made(t, make([]float32, n)...)

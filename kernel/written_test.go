@@ -9,13 +9,14 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // What halyard kernels wrote about a kernel is in the errors of its launches: its name and those of its arguments in Go. A grid without a dimension
 // that the kernel uses is refused.
 func TestErrorsHaveTheNamesOfGo(t *testing.T) {
 	_, streams := devices(t, 1)
-	p := kernel.New(kernel.Source{Go: functions, Kernels: map[string]kernel.Written{
+	p := kernel.New(kernel.Source{Go: functions, Kernels: map[string]gridgen.Written{
 		"saxpy": {Code: "k_saxpy", Params: []string{"a", "left", "right", "n"}},
 		"add":   {Code: "k_add", Params: []string{"from", "to"}, Dims: 2, DimsAt: "add.go:7"},
 	}})

@@ -8,14 +8,15 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"treeSum": kernel.Bounded(grid.Steps(195), func(blk *kernel.Block) {
+	"treeSum": gridgen.Bounded(gridgen.Steps(195), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		sums := kernel.Slice[float32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			treeSumPhases(blk, x, sums)
 			return
 		}
@@ -24,17 +25,17 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"bitonic": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			bitonicPhases(blk, x, y)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { bitonic(t, x, y) })
 	}),
-}, Indexes: []string{"barriers.go:16", "barriers.go:20", "barriers.go:24", "barriers.go:34", "barriers.go:38", "barriers.go:39", "barriers.go:44"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"barriers.go:16", "barriers.go:20", "barriers.go:24", "barriers.go:34", "barriers.go:38", "barriers.go:39", "barriers.go:44"}, Kernels: map[string]gridgen.Written{
 	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: treeSumFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: treeSumFootprint}},
 	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32 main",
 	"barriers.go bitonic 04c147046d172142",
@@ -136,19 +137,19 @@ func BitonicOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Ve
 }
 
 // treeSumFootprint is the Footprint.Of of treeSum.
-func treeSumFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Blocks(box, 0).When(grid.Locals(box, 0).And(grid.Only(0)))
+func treeSumFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Blocks(box, 0).When(gridgen.Locals(box, 0).And(gridgen.Only(0)))
 	span := at.Span(v[3])
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // bitonicFootprint is the Footprint.Of of bitonic.
-func bitonicFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
+func bitonicFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0)
 	span := at.Span(v[3])
-	touch[0] = kernel.Touch{Read: at.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Read: at.Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // treeSumPhases runs treeSum for a block: the code between two barriers runs for one thread after the other.
@@ -168,24 +169,24 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				me := tx
 				to, from = me, (firstX + tx)
 			}
-			if !grid.Copies(part[:], to, x, from, count) {
+			if !gridgen.Copies(part[:], to, x, from, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line barriers.go:16
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:178
+//line main_kernels.go:179
 				}
 			}
 		}
 	}
 //line barriers.go:17
 	for half := sorted / 2; half > 0; half /= 2 {
-//line main_kernels.go:185
+//line main_kernels.go:186
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
-				if treeSumPhase1Vectors == nil || !treeSumPhase1Vectors(half, grid.Lent(part[:]), count_) {
+				if treeSumPhase1Vectors == nil || !treeSumPhase1Vectors(half, gridgen.Lent(part[:]), count_) {
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						me := tx
@@ -193,13 +194,13 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 //line barriers.go:20
 							part[me] += part[me+half]
 						}
-//line main_kernels.go:197
+//line main_kernels.go:198
 					}
 				}
 			}
 		}
 	}
-//line main_kernels.go:203
+//line main_kernels.go:204
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -209,7 +210,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line main_kernels.go:213
+//line main_kernels.go:214
 			}
 		}
 	}
@@ -232,23 +233,23 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 				me := tx
 				to, from = me, (firstX + tx)
 			}
-			if !grid.Copies(part[:], to, x, from, count) {
+			if !gridgen.Copies(part[:], to, x, from, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line barriers.go:34
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:242
+//line main_kernels.go:243
 				}
 			}
 		}
 	}
 //line barriers.go:35
 	for size := 2; size <= sorted; size *= 2 {
-//line main_kernels.go:249
+//line main_kernels.go:250
 //line barriers.go:36
 		for apart := size / 2; apart > 0; apart /= 2 {
-//line main_kernels.go:252
+//line main_kernels.go:253
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					for tx := range int(b.Size[0]) {
@@ -258,14 +259,14 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 						if other := me ^ apart; other > me && (part[me] > part[other]) == (me&size == 0) {
 							part[me], part[other] = part[other], part[me]
 						}
-//line main_kernels.go:262
+//line main_kernels.go:263
 					}
 				}
 			}
 		}
-//line main_kernels.go:267
+//line main_kernels.go:268
 	}
-//line main_kernels.go:269
+//line main_kernels.go:270
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -276,13 +277,13 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 				me := tx
 				to_, from_ = (firstX + tx), me
 			}
-			if !grid.Copies(y, to_, part[:], from_, count_) {
+			if !gridgen.Copies(y, to_, part[:], from_, count_) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line barriers.go:44
 					y[(firstX + tx)] = part[me]
-//line main_kernels.go:286
+//line main_kernels.go:287
 				}
 			}
 		}

@@ -7,7 +7,7 @@ package main
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -21,8 +21,8 @@ func init() {
 func treeSumPhase1Lanes(half int, part []float32, count int) bool {
 	end := min(count, half)
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(part))
-	from, to = grid.Within(from, to, half, len(part))
+	from, to = gridgen.Within(from, to, 0, len(part))
+	from, to = gridgen.Within(from, to, half, len(part))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}

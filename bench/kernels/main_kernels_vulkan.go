@@ -4,10 +4,10 @@
 
 package main
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("175a7c9c8109e512", map[string]kernel.Code{
+	kernels.Compiled("175a7c9c8109e512", map[string]gridgen.Code{
 		"bitonic": {Words: `
 LaUBEQIBEQLjKRECCw4D5CkBDwsFCOu+icsG9N65ywZjDyhNVl0QBggRAQEBBQ0aQkcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUN
 AyMYRwMNAkcEEQYERwMSAkgFEgAjAEcEHQQPBR4CSAUeBDQmBB4AF0cEKAsbRwRNCxhHBF0LGkcDiwEqFQQBIAAyBAECATIEAQMEBaEDBAEXBAUBAzMGBQYC

@@ -9,16 +9,17 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
-	"saxpy": kernel.Bounded([]uint32{23}, func(blk *kernel.Block) {
+	"saxpy": gridgen.Bounded([]uint32{23}, func(blk *kernel.Block) {
 		a := kernel.Number[float32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if saxpyVectors != nil {
 					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
 						continue
@@ -32,12 +33,12 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 			saxpy(t, a, x, y)
 		}
 	}),
-	"heat": kernel.Bounded([]uint32{75}, func(blk *kernel.Block) {
+	"heat": gridgen.Bounded([]uint32{75}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		from := kernel.Slice[float32](blk, 1)
 		to := kernel.Slice[float32](blk, 3)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if heatVectors != nil {
 					if row = heatVectors(row, n, from, to); row.First() >= row.End {
 						continue
@@ -51,7 +52,7 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 			heat(t, n, from, to)
 		}
 	}),
-	"attract": kernel.Bounded([]uint32{46, 0, 62}, func(blk *kernel.Block) {
+	"attract": gridgen.Bounded([]uint32{46, 0, 62}, func(blk *kernel.Block) {
 		px := kernel.Slice[float32](blk, 0)
 		py := kernel.Slice[float32](blk, 2)
 		pz := kernel.Slice[float32](blk, 4)
@@ -59,8 +60,8 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		ax := kernel.Slice[float32](blk, 8)
 		ay := kernel.Slice[float32](blk, 10)
 		az := kernel.Slice[float32](blk, 12)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if attractVectors != nil {
 					if row = attractVectors(row, px, py, pz, mass, ax, ay, az); row.First() >= row.End {
 						continue
@@ -78,8 +79,8 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		n := kernel.Number[int32](blk, 0)
 		limit := kernel.Number[int32](blk, 1)
 		out := kernel.Slice[uint16](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if mandelbrotVectors != nil {
 					if row = mandelbrotVectors(row, n, limit, out); row.First() >= row.End {
 						continue
@@ -93,13 +94,13 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 			mandelbrot(t, n, limit, out)
 		}
 	}),
-	"products": kernel.Bounded([]uint32{19, 0, 0, 0, 0, 0, 0, 19}, func(blk *kernel.Block) {
+	"products": gridgen.Bounded([]uint32{19, 0, 0, 0, 0, 0, 0, 19}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		sums := kernel.Slice[float64](blk, 4)
 		each := int(kernel.Number[int64](blk, 6))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if productsVectors != nil {
 					if row = productsVectors(row, a, b, sums, each); row.First() >= row.End {
 						continue
@@ -113,7 +114,7 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 			products(t, a, b, sums, each)
 		}
 	}),
-	"price": kernel.Bounded([]uint32{425}, func(blk *kernel.Block) {
+	"price": gridgen.Bounded([]uint32{425}, func(blk *kernel.Block) {
 		rate := kernel.Number[float32](blk, 0)
 		volatility := kernel.Number[float32](blk, 1)
 		share := kernel.Slice[float32](blk, 2)
@@ -121,8 +122,8 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		years := kernel.Slice[float32](blk, 6)
 		call := kernel.Slice[float32](blk, 8)
 		put := kernel.Slice[float32](blk, 10)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if priceVectors != nil {
 					if row = priceVectors(row, rate, volatility, share, strike, years, call, put); row.First() >= row.End {
 						continue
@@ -136,19 +137,19 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 			price(t, rate, volatility, share, strike, years, call, put)
 		}
 	}),
-}, Indexes: []string{"vectors.go:13", "vectors.go:27", "vectors.go:30", "vectors.go:32", "vectors.go:43", "vectors.go:46", "vectors.go:48", "vectors.go:53", "vectors.go:72", "vectors.go:84", "vectors.go:86", "vectors.go:97", "vectors.go:103", "vectors.go:104"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"vectors.go:13", "vectors.go:27", "vectors.go:30", "vectors.go:32", "vectors.go:43", "vectors.go:46", "vectors.go:48", "vectors.go:53", "vectors.go:72", "vectors.go:84", "vectors.go:86", "vectors.go:97", "vectors.go:103", "vectors.go:104"}, Kernels: map[string]gridgen.Written{
 	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 	"heat": {Code: "k_heat", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "vectors.go:21",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: heatFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: heatFootprint}},
 	"attract": {Code: "k_attract", Params: []string{"px", "len(px)", "py", "len(py)", "pz", "len(pz)", "mass", "len(mass)", "ax", "len(ax)", "ay", "len(ay)", "az", "len(az)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}, {11}, {13}}, Rounds: [][]int{{1}, {2, 1}}, RoundsAt: "vectors.go:45",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: attractFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: attractFootprint}},
 	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "limit", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{3}}, Dims: 2, DimsAt: "vectors.go:66", Rounds: [][]int{{1048576}}, RoundsAt: "vectors.go:68",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
 	"products": {Code: "k_products", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "each"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {6}}, Rounds: [][]int{{1}, {1, 6}}, RoundsAt: "vectors.go:83",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productsFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: productsFootprint}},
 	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}, {9}, {11}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16,uint32 vectors",
 	"vectors.go attract 4b35ffd08e3a3cd5",
@@ -480,89 +481,89 @@ func PriceOn(ctx context.Context, on kernel.Target, over hal.Grid, rate float32,
 }
 
 // saxpyFootprint is the Footprint.Of of saxpy.
-func saxpyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+func saxpyFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[4]))
 	span := i.Span(v[4])
-	touch[0] = kernel.Touch{Read: i.Span(v[2])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[0] = gridgen.Touch{Read: i.Span(v[2])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // heatFootprint is the Footprint.Of of heat.
-func heatFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	at := grid.Places(box, 1)
+func heatFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	at := gridgen.Places(box, 1)
 	at1 := n.Times(at)
 	at2 := at1.Plus(n)
-	j := grid.Places(box, 0).Below(n)
+	j := gridgen.Places(box, 0).Below(n)
 	at3 := at2.Plus(j)
 	span := at3.Span(v[4])
-	touch[0] = kernel.Touch{Read: at2.Plus(j.Above(grid.Only(0))).Add(-1).
+	touch[0] = gridgen.Touch{Read: at2.Plus(j.Above(gridgen.Only(0))).Add(-1).
 		Or(at2.Plus(j.Below(n.Add(-1))).Add(1)).
 		Or(at3).
 		Or(at1.Plus(j)).
-		Or(at1.Plus(n.Times(grid.Only(2))).Plus(j)).Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, j)}
+		Or(at1.Plus(n.Times(gridgen.Only(2))).Plus(j)).Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at, j)}
 }
 
 // attractFootprint is the Footprint.Of of attract.
-func attractFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[1])
-	i := grid.Places(box, 0).Below(at)
-	k := grid.Only(0).Steps(grid.Only(1), at).When(i)
+func attractFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[1])
+	i := gridgen.Places(box, 0).Below(at)
+	k := gridgen.Only(0).Steps(gridgen.Only(1), at).When(i)
 	at1 := i.
 		Or(k)
 	span := i.Span(v[9])
 	span1 := i.Span(v[11])
 	span2 := i.Span(v[13])
-	touch[0] = kernel.Touch{Read: at1.Span(v[1])}
-	touch[1] = kernel.Touch{Read: at1.Span(v[3])}
-	touch[2] = kernel.Touch{Read: at1.Span(v[5])}
-	touch[3] = kernel.Touch{Read: k.Span(v[7])}
-	touch[4] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[5] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, i)}
-	touch[6] = kernel.Touch{Write: span2, Whole: grid.Filled(span2, 1, i)}
+	touch[0] = gridgen.Touch{Read: at1.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: at1.Span(v[3])}
+	touch[2] = gridgen.Touch{Read: at1.Span(v[5])}
+	touch[3] = gridgen.Touch{Read: k.Span(v[7])}
+	touch[4] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
+	touch[5] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, i)}
+	touch[6] = gridgen.Touch{Write: span2, Whole: gridgen.Filled(span2, 1, i)}
 }
 
 // mandelbrotFootprint is the Footprint.Of of mandelbrot.
-func mandelbrotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	at := grid.Places(box, 1)
-	at1 := grid.Places(box, 0).Below(n)
+func mandelbrotFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	at := gridgen.Places(box, 1)
+	at1 := gridgen.Places(box, 0).Below(n)
 	span := n.Times(at).Plus(at1).Span(v[3])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, at1)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at, at1)}
 }
 
 // productsFootprint is the Footprint.Of of products.
-func productsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[5])
-	i := grid.Places(box, 0).Below(at)
-	at1 := at.Times(grid.Only(0).Steps(grid.Only(1), grid.Only(v[6]))).Plus(i)
+func productsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[5])
+	i := gridgen.Places(box, 0).Below(at)
+	at1 := at.Times(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(v[6]))).Plus(i)
 	span := i.Span(v[5])
-	touch[0] = kernel.Touch{Read: at1.Span(v[1])}
-	touch[1] = kernel.Touch{Read: at1.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: at1.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: at1.Span(v[3])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // priceFootprint is the Footprint.Of of price.
-func priceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+func priceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[3]))
 	span := i.Span(v[9])
 	span1 := i.Span(v[11])
-	touch[0] = kernel.Touch{Read: i.Span(v[3])}
-	touch[1] = kernel.Touch{Read: i.Span(v[5])}
-	touch[2] = kernel.Touch{Read: i.Span(v[7])}
-	touch[3] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[4] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.Span(v[3])}
+	touch[1] = gridgen.Touch{Read: i.Span(v[5])}
+	touch[2] = gridgen.Touch{Read: i.Span(v[7])}
+	touch[3] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
+	touch[4] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, i)}
 }
 
 // saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
+func saxpyRow(r gridgen.Row, a float32, x []float32, y []float32) {
 	end := min(r.End, len(y))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -578,9 +579,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					_ = x_
 //line vectors.go:12
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+						y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 					}
-//line vectors_kernels.go:584
+//line vectors_kernels.go:585
 				}
 				{
 					at := at + 1
@@ -588,9 +589,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					_ = x_
 //line vectors.go:12
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+						y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 					}
-//line vectors_kernels.go:594
+//line vectors_kernels.go:595
 				}
 			}
 			if at < count {
@@ -598,9 +599,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				_ = x_
 //line vectors.go:12
 				if i := x_; true || i < len(y) {
-					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+					y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 				}
-//line vectors_kernels.go:604
+//line vectors_kernels.go:605
 			}
 			x_ = to - 1
 			continue
@@ -609,22 +610,22 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line vectors_kernels.go:613
+//line vectors_kernels.go:614
 	}
 }
 
 // heatRow runs heat for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func heatRow(r grid.Row, n int, from []float32, to grid.Out[float32]) {
+func heatRow(r gridgen.Row, n int, from []float32, to grid.Out[float32]) {
 	end := min(r.End, n)
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, n*r.Y+n-1, len(from))
-	from_, to_ = grid.Within(from_, to_, n*r.Y+n+1, len(from))
-	from_, to_ = grid.Within(from_, to_, n*r.Y+n, len(to))
-	from_, to_ = grid.Within(from_, to_, n*r.Y+n, len(from))
-	from_, to_ = grid.Within(from_, to_, n*r.Y, len(from))
-	from_, to_ = grid.Within(from_, to_, n*r.Y+2*n, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+n-1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+n+1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+n, len(to))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+n, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+2*n, len(from))
 	if from_ >= to_ {
 		from_ = end // none
 	}
@@ -649,13 +650,13 @@ threads:
 				}
 				left, right := float32(0), float32(0)
 				if j > 0 {
-					left = from0[grid.At(at, i-1)]
+					left = from0[gridgen.At(at, i-1)]
 				}
 				if j < n-1 {
-					right = from1[grid.At(at, i+1)]
+					right = from1[gridgen.At(at, i+1)]
 				}
-				to2[grid.At(at, i)] = from3[grid.At(at, i)] + float32(0.1*(from4[grid.At(at, i-n)]+from5[grid.At(at, i+n)]+left+right-float32(4*from3[grid.At(at, i)])))
-//line vectors_kernels.go:659
+				to2[gridgen.At(at, i)] = from3[gridgen.At(at, i)] + float32(0.1*(from4[gridgen.At(at, i-n)]+from5[gridgen.At(at, i+n)]+left+right-float32(4*from3[gridgen.At(at, i)])))
+//line vectors_kernels.go:660
 			}
 			x = to_ - 1
 			continue
@@ -673,14 +674,14 @@ threads:
 			right = from[i+1]
 		}
 		to[i] = from[i] + float32(0.1*(from[i-n]+from[i+n]+left+right-float32(4*from[i])))
-//line vectors_kernels.go:677
+//line vectors_kernels.go:678
 	}
 }
 
 // attractRow runs attract for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func attractRow(r grid.Row, px []float32, py []float32, pz []float32, mass []float32, ax grid.Out[float32], ay grid.Out[float32], az grid.Out[float32]) {
+func attractRow(r gridgen.Row, px []float32, py []float32, pz []float32, mass []float32, ax grid.Out[float32], ay grid.Out[float32], az grid.Out[float32]) {
 	end := min(r.End, len(px))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
@@ -700,14 +701,14 @@ threads:
 			sz += float32(dz * pull)
 		}
 		ax[i], ay[i], az[i] = sx, sy, sz
-//line vectors_kernels.go:704
+//line vectors_kernels.go:705
 	}
 }
 
 // mandelbrotRow runs mandelbrot for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func mandelbrotRow(r grid.Row, n int32, limit int32, out grid.Out[uint16]) {
+func mandelbrotRow(r gridgen.Row, n int32, limit int32, out grid.Out[uint16]) {
 	end := min(r.End, int(n))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
@@ -723,14 +724,14 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line vectors_kernels.go:727
+//line vectors_kernels.go:728
 	}
 }
 
 // productsRow runs products for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func productsRow(r grid.Row, a []float64, b []float64, sums grid.Out[float64], each int) {
+func productsRow(r gridgen.Row, a []float64, b []float64, sums grid.Out[float64], each int) {
 	end := min(r.End, len(sums))
 threads:
 	for x := r.First(); x < end; x++ {
@@ -743,21 +744,21 @@ threads:
 			sum += float64(a[k*len(sums)+i] * b[k*len(sums)+i])
 		}
 		sums[i] = sum
-//line vectors_kernels.go:747
+//line vectors_kernels.go:748
 	}
 }
 
 // priceRow runs price for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func priceRow(r grid.Row, rate float32, volatility float32, share []float32, strike []float32, years []float32, call grid.Out[float32], put grid.Out[float32]) {
+func priceRow(r gridgen.Row, rate float32, volatility float32, share []float32, strike []float32, years []float32, call grid.Out[float32], put grid.Out[float32]) {
 	end := min(r.End, len(share))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(share))
-	from, to = grid.Within(from, to, 0, len(strike))
-	from, to = grid.Within(from, to, 0, len(years))
-	from, to = grid.Within(from, to, 0, len(call))
-	from, to = grid.Within(from, to, 0, len(put))
+	from, to = gridgen.Within(from, to, 0, len(share))
+	from, to = gridgen.Within(from, to, 0, len(strike))
+	from, to = gridgen.Within(from, to, 0, len(years))
+	from, to = gridgen.Within(from, to, 0, len(call))
+	from, to = gridgen.Within(from, to, 0, len(put))
 	if from >= to {
 		from = end // none
 	}
@@ -779,15 +780,15 @@ threads:
 				if false && i >= len(share) {
 					continue within
 				}
-				s, k, y := share0[grid.At(at, i)], strike1[grid.At(at, i)], years2[grid.At(at, i)]
+				s, k, y := share0[gridgen.At(at, i)], strike1[gridgen.At(at, i)], years2[gridgen.At(at, i)]
 				spread := volatility * float32(math.Sqrt(float64(y)))
 				d1 := (logarithm(s/k) + float32((rate+float32(float32(volatility*volatility)*0.5))*y)) / spread
 				d2 := d1 - spread
 				discounted := k * power(-float32(rate*y))
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
-				call3[grid.At(at, i)] = c
-				put4[grid.At(at, i)] = c - s + discounted
-//line vectors_kernels.go:791
+				call3[gridgen.At(at, i)] = c
+				put4[gridgen.At(at, i)] = c - s + discounted
+//line vectors_kernels.go:792
 			}
 			x = to - 1
 			continue
@@ -805,16 +806,16 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line vectors_kernels.go:809
+//line vectors_kernels.go:810
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in vectors_kernels_simd.go.
 var (
-	saxpyVectors      func(grid.Row, float32, []float32, []float32) grid.Row
-	heatVectors       func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	attractVectors    func(grid.Row, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32], grid.Out[float32]) grid.Row
-	mandelbrotVectors func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
-	productsVectors   func(grid.Row, []float64, []float64, grid.Out[float64], int) grid.Row
-	priceVectors      func(grid.Row, float32, float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+	saxpyVectors      func(gridgen.Row, float32, []float32, []float32) gridgen.Row
+	heatVectors       func(gridgen.Row, int, []float32, grid.Out[float32]) gridgen.Row
+	attractVectors    func(gridgen.Row, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32], grid.Out[float32]) gridgen.Row
+	mandelbrotVectors func(gridgen.Row, int32, int32, grid.Out[uint16]) gridgen.Row
+	productsVectors   func(gridgen.Row, []float64, []float64, grid.Out[float64], int) gridgen.Row
+	priceVectors      func(gridgen.Row, float32, float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) gridgen.Row
 )

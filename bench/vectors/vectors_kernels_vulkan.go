@@ -4,10 +4,10 @@
 
 package vectors
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("e28952c27a82429b", map[string]kernel.Code{
+	kernels.Compiled("e28952c27a82429b", map[string]gridgen.Code{
 		"attract": {Words: `
 QOsEEQIBEQLjKRECCwsGrwHHmM3iBK7m0aMGrujUgQMADgPkKQEPCgUI676Fowf05IWbBnQPSExdEAYIEQEBAQUNGR4FBH/y3r2jBwAFBZIB0eq9owfpyrmj
 B7NkBQSxAdIEGgAEC90B3gHm6s2rBnMFBPEB5tqFmwMyBQS3AvfSkasGAEcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUNAyMYSAUN

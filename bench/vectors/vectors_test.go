@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/go-halyard/halyard/kernel"
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -19,8 +19,8 @@ import (
 type loop struct {
 	name    string
 	n, rows int
-	row     func(grid.Row)
-	vectors func(grid.Row) grid.Row
+	row     func(gridgen.Row)
+	vectors func(gridgen.Row) gridgen.Row
 	results func() []uint64 // the bits of all that it writes
 	reset   func()
 }
@@ -57,26 +57,26 @@ func loops(n int) []loop {
 	share, strike, years, call, put := random(r, n), random(r, n), random(r, n), make([]float32, n), make([]float32, n)
 	none := func() {}
 	return []loop{
-		{"saxpy", n, 1, func(r grid.Row) { saxpyRow(r, 1.5, x, y) }, func(r grid.Row) grid.Row { return saxpyVectors(r, 1.5, x, y) },
+		{"saxpy", n, 1, func(r gridgen.Row) { saxpyRow(r, 1.5, x, y) }, func(r gridgen.Row) gridgen.Row { return saxpyVectors(r, 1.5, x, y) },
 			func() []uint64 { return bits(y) }, func() { copy(y, y0) }},
-		{"heat", n, 8, func(r grid.Row) { heatRow(r, n, from, to) }, func(r grid.Row) grid.Row { return heatVectors(r, n, from, to) },
+		{"heat", n, 8, func(r gridgen.Row) { heatRow(r, n, from, to) }, func(r gridgen.Row) gridgen.Row { return heatVectors(r, n, from, to) },
 			func() []uint64 { return bits(to) }, none},
-		{"n-body", n, 1, func(r grid.Row) { attractRow(r, px, py, pz, mass, ax, ay, az) },
-			func(r grid.Row) grid.Row { return attractVectors(r, px, py, pz, mass, ax, ay, az) },
+		{"n-body", n, 1, func(r gridgen.Row) { attractRow(r, px, py, pz, mass, ax, ay, az) },
+			func(r gridgen.Row) gridgen.Row { return attractVectors(r, px, py, pz, mass, ax, ay, az) },
 			func() []uint64 { return bits(ax, ay, az) }, none},
-		{"Mandelbrot", n, 1, func(r grid.Row) { mandelbrotRow(r, int32(n), 200, out) }, func(r grid.Row) grid.Row { return mandelbrotVectors(r, int32(n), 200, out) },
+		{"Mandelbrot", n, 1, func(r gridgen.Row) { mandelbrotRow(r, int32(n), 200, out) }, func(r gridgen.Row) gridgen.Row { return mandelbrotVectors(r, int32(n), 200, out) },
 			func() []uint64 { return bits(out) }, none},
-		{"dot", n, 1, func(r grid.Row) { productsRow(r, a, b, sums, 16) }, func(r grid.Row) grid.Row { return productsVectors(r, a, b, sums, 16) },
+		{"dot", n, 1, func(r gridgen.Row) { productsRow(r, a, b, sums, 16) }, func(r gridgen.Row) gridgen.Row { return productsVectors(r, a, b, sums, 16) },
 			func() []uint64 { return bits(sums) }, none},
-		{"Black-Scholes", n, 1, func(r grid.Row) { priceRow(r, 0.02, 0.3, share, strike, years, call, put) },
-			func(r grid.Row) grid.Row { return priceVectors(r, 0.02, 0.3, share, strike, years, call, put) },
+		{"Black-Scholes", n, 1, func(r gridgen.Row) { priceRow(r, 0.02, 0.3, share, strike, years, call, put) },
+			func(r gridgen.Row) gridgen.Row { return priceVectors(r, 0.02, 0.3, share, strike, years, call, put) },
 			func() []uint64 { return bits(call, put) }, none},
 	}
 }
 
 func (l loop) run(vectors bool) {
 	b := kernel.Block{Size: [3]uint32{uint32(l.n), uint32(l.rows), 1}, Grid: [3]uint32{1, 1, 1}}
-	for r := range grid.Rows(&b) {
+	for r := range gridgen.Rows(&b) {
 		if vectors {
 			r = l.vectors(r)
 		}

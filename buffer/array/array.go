@@ -28,26 +28,6 @@ func New[T buffer.Element](shape ...int) (*Array[T], error) {
 	return create[T]("New", RowMajor, shape)
 }
 
-// Full returns a row-major array whose elements all have the value, which is written on the host. To write it on a device, fill the buffer
-// of [New] there: [buffer.Buffer.FillOn]. For a column-major array, reverse the extents and [Array.Transpose] the result.
-func Full[T buffer.Element](value T, shape ...int) (*Array[T], error) {
-	a, err := create[T]("Full", RowMajor, shape)
-	if err != nil {
-		return nil, err
-	}
-	err = a.b.Overwrite(context.Background(), func(s []T) error { // nobody else has the buffer yet, so nothing is waited for
-		for i := range s {
-			s[i] = value
-		}
-		return nil
-	})
-	if err != nil {
-		_ = a.b.Close()
-		return nil, err
-	}
-	return a, nil
-}
-
 func create[T buffer.Element](op string, order Order, shape []int) (*Array[T], error) {
 	n, err := count(op, shape)
 	if err != nil {

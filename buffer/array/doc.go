@@ -16,7 +16,7 @@
 //	FromBuffer, FromStrides              no                      nothing
 //	Buffer, Want                         no, or ErrUnsupported   nothing
 //	New                                  no                      nothing
-//	From, Full                           yes                     nothing
+//	From                                 yes                     nothing
 //	At, View, Update                     no                      the elements (see View for very many ranges)
 //	Set                                  no                      nothing
 //	Overwrite, unbroken range            no                      nothing

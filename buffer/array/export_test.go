@@ -17,6 +17,15 @@ func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], e
 	return fromIn(order, data, shape)
 }
 
+// Full returns an array whose elements all have the value.
+func Full[T buffer.Element](value T, shape ...int) (*Array[T], error) {
+	a, err := New[T](shape...)
+	if err != nil {
+		return nil, err
+	}
+	return a, a.b.Fill(context.Background(), value)
+}
+
 // HoldAtMost sets how many ranges an access holds at once, until restore is called.
 func HoldAtMost(n int) (restore func()) {
 	old := maxRuns

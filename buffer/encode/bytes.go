@@ -2,7 +2,6 @@ package encode
 
 import (
 	"context"
-	"encoding"
 	"io"
 	"reflect"
 	"unsafe"
@@ -11,7 +10,6 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/layout"
-	"github.com/go-halyard/halyard/internal/npy"
 )
 
 // Bytes presents a buffer, or a slice of a buffer, as the bytes of its elements in this machine's byte order, through
@@ -202,52 +200,4 @@ func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 		return n, hal.Errorf(op, hal.ErrOutOfRange, "the reader has more bytes than the %d of the buffer", size)
 	}
 	return n, layer.Called(op, x.b.Overwrite(x.ctx, func(s []T) error { copy(raw(s), data); return nil }))
-}
-
-var (
-	_ encoding.BinaryMarshaler   = Bytes[int8]{}
-	_ encoding.BinaryUnmarshaler = Bytes[int8]{}
-)
-
-// MarshalBinary returns the elements as the contents of an .npy file with one axis. The file states their
-// type, number and byte order. half.Float16 is NumPy's float16, and a structure a record. It implements [encoding.BinaryMarshaler].
-func (x Bytes[T]) MarshalBinary() (data []byte, err error) {
-	const op = "MarshalBinary"
-	if err := x.check(op); err != nil {
-		return nil, err
-	}
-	err = x.b.View(x.ctx, func(s []T) (err error) {
-		data, err = npy.Append(nil, false, []int{len(s)}, s)
-		return err
-	})
-	return data, layer.Called(op, err)
-}
-
-// UnmarshalBinary sets the elements from the result of MarshalBinary, which may come from a machine with the other byte
-// order. [github.com/go-halyard/halyard/buffer/array.ReadNPY] returns the elements where their number is not known. If the data is malformed, or has another type or number of
-// elements, the error is of kind ErrInvalidArgument and nothing is written. It implements [encoding.BinaryUnmarshaler].
-func (x Bytes[T]) UnmarshalBinary(data []byte) error {
-	const op = "UnmarshalBinary"
-	if err := x.check(op); err != nil {
-		return err
-	}
-	values, err := decode[T](op, data)
-	if err != nil {
-		return err
-	}
-	if len(values) != x.b.Len() {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "the data has %d elements, but the buffer has %d", len(values), x.b.Len())
-	}
-	return layer.Called(op, x.b.Overwrite(x.ctx, func(s []T) error { copy(s, values); return nil }))
-}
-
-func decode[T buffer.Element](op string, data []byte) ([]T, error) {
-	h, values, err := npy.Decode[T](data)
-	if err != nil {
-		return nil, err
-	}
-	if len(h.Shape) != 1 {
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the data is an array of shape %v, which package array can read", h.Shape)
-	}
-	return values, nil
 }

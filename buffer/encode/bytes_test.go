@@ -21,7 +21,6 @@ import (
 	"github.com/go-halyard/halyard/buffer/encode"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/npy"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
@@ -222,33 +221,25 @@ func TestBadInputIsRefused(t *testing.T) {
 	p := []byte{1, 2, 3, 4}
 	before := b.State()
 	for name, c := range map[string]struct{ err, kind error }{
-		"ReadAt: negative":          {second(x.ReadAt(p, -1)), hal.ErrInvalidArgument},
-		"ReadAt: end":               {second(x.ReadAt(p, 8)), io.EOF},
-		"ReadAt: far behind":        {second(x.ReadAt(p, math.MaxInt64)), io.EOF},
-		"ReadAt: context":           {second(y.ReadAt(p, 0)), context.Canceled},
-		"WriteAt: negative":         {second(x.WriteAt(p, -1)), hal.ErrInvalidArgument},
-		"WriteAt: end":              {second(x.WriteAt(p, 5)), hal.ErrOutOfRange},
-		"WriteAt: far behind":       {second(x.WriteAt(p, math.MaxInt64)), hal.ErrOutOfRange},
-		"WriteAt: nothing, behind":  {second(x.WriteAt(nil, 9)), hal.ErrOutOfRange},
-		"WriteAt: context":          {second(y.WriteAt(p, 0)), context.Canceled},
-		"WriteTo: nil":              {second(x.WriteTo(nil)), hal.ErrInvalidArgument},
-		"WriteTo: context":          {second(y.WriteTo(io.Discard)), context.Canceled},
-		"WriteTo: failing":          {second(x.WriteTo(failing{3, broken})), broken},
-		"WriteTo: short":            {second(x.WriteTo(failing{3, nil})), io.ErrShortWrite},
-		"ReadFrom: nil":             {second(x.ReadFrom(nil)), hal.ErrInvalidArgument},
-		"ReadFrom: context":         {second(y.ReadFrom(bytes.NewReader(make([]byte, 8)))), context.Canceled},
-		"ReadFrom: too few":         {second(x.ReadFrom(bytes.NewReader(make([]byte, 7)))), io.ErrUnexpectedEOF},
-		"ReadFrom: too few, kind":   {second(x.ReadFrom(bytes.NewReader(make([]byte, 7)))), hal.ErrInvalidArgument},
-		"ReadFrom: too many":        {second(x.ReadFrom(bytes.NewReader(make([]byte, 9)))), hal.ErrOutOfRange},
-		"ReadFrom: failing":         {second(x.ReadFrom(io.MultiReader(bytes.NewReader(make([]byte, 8)), iotest.ErrReader(broken)))), broken},
-		"Marshal: context":          {second(y.MarshalBinary()), context.Canceled},
-		"Unmarshal: nothing":        {x.UnmarshalBinary(nil), hal.ErrInvalidArgument},
-		"Unmarshal: another number": {x.UnmarshalBinary(file(t, []int{3}, []uint32{1, 2, 3})), hal.ErrInvalidArgument},
-		"Unmarshal: another type":   {x.UnmarshalBinary(file(t, []int{2}, []int32{1, 2})), hal.ErrInvalidArgument},
-		"Unmarshal: another shape":  {x.UnmarshalBinary(file(t, []int{2, 1}, []uint32{1, 2})), hal.ErrInvalidArgument},
-		"Unmarshal: more":           {x.UnmarshalBinary(append(file(t, []int{2}, []uint32{1, 2}), 0)), hal.ErrInvalidArgument},
-		"Unmarshal: less":           {x.UnmarshalBinary(file(t, []int{2}, []uint32{1, 2})[:135]), io.ErrUnexpectedEOF},
-		"Unmarshal: context":        {y.UnmarshalBinary(file(t, []int{2}, []uint32{8, 9})), context.Canceled},
+		"ReadAt: negative":         {second(x.ReadAt(p, -1)), hal.ErrInvalidArgument},
+		"ReadAt: end":              {second(x.ReadAt(p, 8)), io.EOF},
+		"ReadAt: far behind":       {second(x.ReadAt(p, math.MaxInt64)), io.EOF},
+		"ReadAt: context":          {second(y.ReadAt(p, 0)), context.Canceled},
+		"WriteAt: negative":        {second(x.WriteAt(p, -1)), hal.ErrInvalidArgument},
+		"WriteAt: end":             {second(x.WriteAt(p, 5)), hal.ErrOutOfRange},
+		"WriteAt: far behind":      {second(x.WriteAt(p, math.MaxInt64)), hal.ErrOutOfRange},
+		"WriteAt: nothing, behind": {second(x.WriteAt(nil, 9)), hal.ErrOutOfRange},
+		"WriteAt: context":         {second(y.WriteAt(p, 0)), context.Canceled},
+		"WriteTo: nil":             {second(x.WriteTo(nil)), hal.ErrInvalidArgument},
+		"WriteTo: context":         {second(y.WriteTo(io.Discard)), context.Canceled},
+		"WriteTo: failing":         {second(x.WriteTo(failing{3, broken})), broken},
+		"WriteTo: short":           {second(x.WriteTo(failing{3, nil})), io.ErrShortWrite},
+		"ReadFrom: nil":            {second(x.ReadFrom(nil)), hal.ErrInvalidArgument},
+		"ReadFrom: context":        {second(y.ReadFrom(bytes.NewReader(make([]byte, 8)))), context.Canceled},
+		"ReadFrom: too few":        {second(x.ReadFrom(bytes.NewReader(make([]byte, 7)))), io.ErrUnexpectedEOF},
+		"ReadFrom: too few, kind":  {second(x.ReadFrom(bytes.NewReader(make([]byte, 7)))), hal.ErrInvalidArgument},
+		"ReadFrom: too many":       {second(x.ReadFrom(bytes.NewReader(make([]byte, 9)))), hal.ErrOutOfRange},
+		"ReadFrom: failing":        {second(x.ReadFrom(io.MultiReader(bytes.NewReader(make([]byte, 8)), iotest.ErrReader(broken)))), broken},
 	} {
 		require.ErrorIs(t, c.err, c.kind, name)
 	}
@@ -261,7 +252,7 @@ func TestBadInputIsRefused(t *testing.T) {
 	for name, z := range map[string]encode.Bytes[uint32]{"zero": {}, "nil buffer": encode.Of[uint32](ctx, nil)} {
 		for method, err := range map[string]error{
 			"ReadAt": second(z.ReadAt(p, 0)), "WriteAt": second(z.WriteAt(p, 0)), "WriteTo": second(z.WriteTo(io.Discard)),
-			"ReadFrom": second(z.ReadFrom(bytes.NewReader(p))), "MarshalBinary": second(z.MarshalBinary()), "UnmarshalBinary": z.UnmarshalBinary(p),
+			"ReadFrom": second(z.ReadFrom(bytes.NewReader(p))),
 		} {
 			require.ErrorIs(t, err, hal.ErrInvalidArgument, "%s %s", name, method)
 		}
@@ -269,7 +260,7 @@ func TestBadInputIsRefused(t *testing.T) {
 	require.NoError(t, b.Close())
 	for op, err := range map[string]error{
 		"ReadAt": second(x.ReadAt(p, 0)), "WriteAt": second(x.WriteAt(p, 0)), "WriteTo": second(x.WriteTo(io.Discard)),
-		"ReadFrom": second(x.ReadFrom(bytes.NewReader(make([]byte, b.Size())))), "MarshalBinary": second(x.MarshalBinary()),
+		"ReadFrom": second(x.ReadFrom(bytes.NewReader(make([]byte, b.Size())))),
 	} {
 		require.ErrorIs(t, err, hal.ErrClosed, op)
 		var e *hal.Error
@@ -285,34 +276,6 @@ type failing struct {
 }
 
 func (w failing) Write([]byte) (int, error) { return w.n, w.err }
-
-func file[T any](t testing.TB, shape []int, data []T) []byte {
-	f, err := npy.Append(nil, false, shape, data)
-	require.NoError(t, err)
-	return f
-}
-
-func TestBinaryRoundTrip(t *testing.T) {
-	s := newStream(t)
-	b := newBuffer(t, 1.5, math.Inf(1), -0.25)
-	toDevice(t, b, s)
-	x := encode.Of(ctx, b)
-	before := b.Stats().BytesCopied
-	data, err := x.MarshalBinary()
-	require.NoError(t, err)
-	require.Equal(t, uint64(24), b.Stats().BytesCopied-before)
-	c, err := unmarshal[float64](data)
-	require.NoError(t, err)
-	defer c.Close()
-	require.Equal(t, []float64{1.5, math.Inf(1), -0.25}, contents(t, c))
-
-	require.NoError(t, b.Update(ctx, func(s []float64) error { clear(s); return nil }))
-	toDevice(t, b, s)
-	before = b.Stats().BytesCopied
-	require.NoError(t, x.UnmarshalBinary(data))
-	require.Equal(t, before, b.Stats().BytesCopied, "nothing is read before it is replaced")
-	require.Equal(t, []float64{1.5, math.Inf(1), -0.25}, contents(t, b))
-}
 
 func TestConcurrentReadersAndWriters(t *testing.T) {
 	b := newBuffer(t, make([]uint32, 64)...)
@@ -332,44 +295,4 @@ func TestConcurrentReadersAndWriters(t *testing.T) {
 		}()
 	}
 	wg.Wait()
-}
-
-// unmarshal returns a buffer with the elements of MarshalBinary's result, as a program makes one that does not know their number.
-func unmarshal[T buffer.Number](data []byte) (*buffer.Buffer[T], error) {
-	_, values, err := npy.Decode[T](data)
-	if err != nil {
-		return nil, err
-	}
-	b, err := buffer.From(values)
-	if err != nil {
-		return nil, err
-	}
-	return b, encode.Of(ctx, b).UnmarshalBinary(data)
-}
-
-func FuzzUnmarshal(f *testing.F) {
-	f.Add(file(f, []int{2}, []float32{1, 2}))
-	f.Add(file(f, []int{0}, []float32{}))
-	f.Add([]byte("\x93NUMPY\x01\x00"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		b, err := unmarshal[float32](data)
-		if err != nil {
-			var e *hal.Error
-			require.ErrorAs(t, err, &e)
-			return
-		}
-		defer b.Close()
-		again, err := encode.Of(ctx, b).MarshalBinary()
-		require.NoError(t, err)
-		c, err := unmarshal[float32](again)
-		require.NoError(t, err)
-		defer c.Close()
-		bits := func(b *buffer.Buffer[float32]) (out []uint32) {
-			for _, v := range contents(t, b) {
-				out = append(out, math.Float32bits(v))
-			}
-			return out
-		}
-		require.Equal(t, bits(b), bits(c))
-	})
 }

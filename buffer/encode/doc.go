@@ -1,6 +1,5 @@
 // Package encode presents buffers to the standard library as bytes: [Bytes] is an [io.ReaderAt],
-// [io.WriterAt], [io.WriterTo], [io.ReaderFrom], [encoding.BinaryMarshaler] and
-// [encoding.BinaryUnmarshaler].
+// [io.WriterAt], [io.WriterTo] and [io.ReaderFrom].
 //
 //	x := encode.Of(ctx, buf)
 //	n, err := x.WriteTo(file)
@@ -8,13 +7,13 @@
 //
 // The methods move these elements to the host, if they are not current there:
 //
-//	ReadAt                     the elements of which the range has a byte
-//	WriteAt                    at most two: the first and the last, if only a part of it is written
-//	WriteTo, MarshalBinary     all elements
-//	ReadFrom, UnmarshalBinary  nothing
+//	ReadAt    the elements of which the range has a byte
+//	WriteAt   at most two: the first and the last, if only a part of it is written
+//	WriteTo   all elements
+//	ReadFrom  nothing
 //
 // [Pixels] is the other way round: it makes a buffer of the memory of an image.
 //
-// Raw bytes are in this machine's byte order and do not contain the type of the elements. MarshalBinary returns an .npy
-// file (see package npy), which contains the type and the byte order.
+// The bytes are in this machine's byte order and do not contain the type of the elements. An .npy file contains both:
+// see Array.WriteNPY of package array.
 package encode

@@ -17,14 +17,6 @@ func TestNoElements(t *testing.T) {
 	part, err := whole.Slice(2, 2)
 	require.NoError(t, err)
 	for _, x := range []encode.Bytes[uint32]{encode.Of(ctx, b), encode.Of(ctx, part)} {
-		file, err := x.MarshalBinary()
-		require.NoError(t, err)
-		require.NoError(t, x.UnmarshalBinary(file))
-		c, err := unmarshal[uint32](file)
-		require.NoError(t, err)
-		require.Zero(t, c.Len())
-		require.NoError(t, c.Close())
-		require.Error(t, encode.Of(ctx, whole).UnmarshalBinary(file))
 		var out bytes.Buffer
 		require.NoError(t, second(x.WriteTo(&out)))
 		require.NoError(t, second(x.ReadFrom(&out)))

@@ -35,28 +35,3 @@ func Example() {
 	// buffer
 	// coherent buffers
 }
-
-func ExampleBytes_UnmarshalBinary() {
-	ctx := context.Background()
-	x, err := buffer.From([]float32{1, 2, 3})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer x.Close()
-	data, err := encode.Of(ctx, x).MarshalBinary()
-	if err != nil {
-		log.Fatal(err)
-	}
-	y, err := buffer.New[float32](3)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer y.Close()
-	if err := encode.Of(ctx, y).UnmarshalBinary(data); err != nil {
-		log.Fatal(err)
-	}
-	if err := y.View(ctx, func(s []float32) error { fmt.Println(s); return nil }); err != nil {
-		log.Fatal(err)
-	}
-	// Output: [1 2 3]
-}

@@ -26,7 +26,7 @@ func BenchmarkView(b *testing.B) {
 	}{
 		{"nobody", func(testing.TB) func() { return func() {} }},
 		{"log above accesses", func(testing.TB) func() { return trace.Log(discard(slog.LevelDebug)) }},
-		{"log", func(testing.TB) func() { return trace.Log(discard(trace.LevelAccess)) }},
+		{"log", func(testing.TB) func() { return trace.Log(discard(slog.LevelDebug - 4)) }},
 		{"file", func(tb testing.TB) func() {
 			f, err := trace.Create(filepath.Join(tb.TempDir(), "t.json"))
 			require.NoError(tb, err)

@@ -7,17 +7,18 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// LevelAccess is the log level of the two events that every access can cause: its end, and bytes that needed no copy.
-const LevelAccess = slog.LevelDebug - 4
+// levelAccess is the level of the two events that every access can cause: its end, and bytes that needed no copy.
+const levelAccess = slog.LevelDebug - 4
 
 // Log writes every event of every buffer to the logger until stop is called: copies, fills, replicas that
-// are allocated and freed, evictions and waits at level debug, accesses at LevelAccess. The message is
+// are allocated and freed, evictions and waits at slog.LevelDebug, accesses at
+// slog.LevelDebug-4. The message is
 // "halyard: " and the kind; sizes are in bytes. A record about a simulated device has simulated=true.
 func Log(l *slog.Logger) (stop func()) {
 	return buffer.Observe(func(e buffer.Activity) {
 		level := slog.LevelDebug
 		if e.Kind == buffer.ActivityUse || e.Kind == buffer.ActivityAvoided {
-			level = LevelAccess
+			level = levelAccess
 		}
 		ctx := context.Background()
 		if !l.Enabled(ctx, level) {

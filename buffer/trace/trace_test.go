@@ -421,7 +421,7 @@ func TestFileHasCopiesThatAreNotDone(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	var out bytes.Buffer
-	stop := trace.Log(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: trace.LevelAccess})))
+	stop := trace.Log(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug - 4})))
 	work(t)
 	stop()
 	for _, line := range []string{
@@ -492,7 +492,7 @@ func TestTheTimeOfACopyBeginsAfterWhatItWaitsFor(t *testing.T) {
 // The name of a buffer is in logs and in traces that are read again.
 func TestBuffersHaveNames(t *testing.T) {
 	var log bytes.Buffer
-	stop := trace.Log(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: trace.LevelAccess})))
+	stop := trace.Log(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug - 4})))
 	rec := record(t)
 	b, err := buffer.From([]float32{1}, buffer.WithName("pressure"))
 	require.NoError(t, err)

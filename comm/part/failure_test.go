@@ -95,7 +95,7 @@ func TestMismatchNamesTheCall(t *testing.T) {
 					return fmt.Errorf("%s: %v", name, err)
 				}
 				return errors.Join(b.Close(), a.Close())
-			}, commtest.Broken(bugs.Shortens))
+			}, bugs.Broken(bugs.Shortens).(commtest.Option))
 		})
 	}
 }

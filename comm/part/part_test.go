@@ -1,6 +1,7 @@
 package part_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -306,14 +307,27 @@ func TestFileOnOtherNumbersOfRanks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		header, data, err := npy.Decode[float64](file)
-		if err != nil || fmt.Sprint(header.Shape) != "[3 7]" || data[20] != 21 {
+		r := bytes.NewReader(file)
+		header, err := npy.ReadHeader(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := npy.ReadData[float64](r, header)
+		if err != nil || r.Len() > 0 || fmt.Sprint(header.Shape) != "[3 7]" || data[20] != 21 {
 			t.Fatalf("the file has %v, %v, %v", header, data, err)
 		}
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 1 {
 		t.Errorf("files were left over: %v", list)
 	}
+}
+
+func npyFile[T any](t *testing.T, shape []int, data []T) []byte {
+	var file bytes.Buffer
+	if _, err := npy.Write(&file, false, shape, data); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
 }
 
 func TestOtherFilesAreRefused(t *testing.T) {
@@ -325,17 +339,11 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		}
 		return path
 	}
-	encode := func(file []byte, err error) []byte {
-		if err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	whole := encode(npy.Append(nil, false, []int{8}, make([]float64, 8)))
+	whole := npyFile(t, []int{8}, make([]float64, 8))
 	for _, path := range []string{
-		write("shape", encode(npy.Append(nil, false, []int{9}, make([]float64, 9)))),
-		write("axes", encode(npy.Append(nil, false, []int{8, 1}, make([]float64, 8)))),
-		write("type", encode(npy.Append(nil, false, []int{8}, make([]float32, 8)))),
+		write("shape", npyFile(t, []int{9}, make([]float64, 9))),
+		write("axes", npyFile(t, []int{8, 1}, make([]float64, 8))),
+		write("type", npyFile(t, []int{8}, make([]float32, 8))),
 		write("short", whole[:len(whole)-1]),
 		write("text", []byte("hello")),
 	} {

@@ -19,7 +19,7 @@ import (
 //
 // All ranks run the same program: they make the same buffers, fill them alike, and make the same launches on the Queue, in the same order.
 // Of each launch a rank runs a part, whose threads have the indexes that they have in a launch on one device. What the part reads and
-// writes is known from the kernel's text ([kernel.Footprint]). Elements that the part reads, and that another rank has written since, are
+// writes is known from the kernel's text ([gridgen.Footprint]). Elements that the part reads, and that another rank has written since, are
 // received before. So the result has the same bits as on one rank. A step of a stencil, for example, sends to each neighbour the rows at
 // the boundary, and nothing else. Launches of one block, which cannot be cut, run on rank 0. Since the order counts, one goroutine of a
 // rank makes these calls, and a buffer takes part in the launches of one Queue.

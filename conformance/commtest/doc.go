@@ -15,6 +15,4 @@
 // if something was left over: a message that was not received, a request that was not tested, memory or a communicator that was not freed.
 //
 // Collective operations are computed from their definition, in the order of the ranks, once every rank has made the call.
-//
-// [Broken], for tests of this module, makes a job behave wrongly in one way; the conformance suite of engines finds each of them.
 package commtest

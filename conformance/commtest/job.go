@@ -59,8 +59,9 @@ type Job struct {
 	sent    int // messages so far
 }
 
-// Broken makes the job behave wrongly in one way. It is for tests of this module.
-func Broken(b bugs.Bug) Option { return func(c *config) { c.bug = b } }
+func init() {
+	bugs.Broken = func(b bugs.Bug) any { return Option(func(c *config) { c.bug = b }) }
+}
 
 // New makes a job of n ranks, n > 0.
 func New(n int, opts ...Option) *Job {

@@ -8,18 +8,19 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"rowsLaplace": kernel.Bounded([]uint32{93}, func(blk *kernel.Block) {
+	"rowsLaplace": gridgen.Bounded([]uint32{93}, func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
 		q_ := kernel.Slice[float32](blk, 2)
 		n := int(kernel.Number[int64](blk, 4))
 		above := int(kernel.Number[int64](blk, 5))
 		below := int(kernel.Number[int64](blk, 6))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if rowsLaplaceVectors != nil {
 					if row = rowsLaplaceVectors(row, p, q_, n, above, below); row.First() >= row.End {
 						continue
@@ -33,9 +34,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			rowsLaplace(t, p, q_, n, above, below)
 		}
 	}),
-}, Indexes: []string{"main.go:44", "main.go:46", "main.go:49", "main.go:52", "main.go:55", "main.go:57"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"main.go:44", "main.go:46", "main.go:49", "main.go:52", "main.go:55", "main.go:57"}, Kernels: map[string]gridgen.Written{
 	"rowsLaplace": {Code: "k_rowsLaplace", Params: []string{"p", "len(p)", "q", "len(q)", "n", "above", "below"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {4}}, Dims: 2, DimsAt: "main.go:39",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: rowsLaplaceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: rowsLaplaceFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,len main",
 	"main.go rowsLaplace 10f3b40e927a4cbd",
@@ -84,35 +85,35 @@ func RowsLaplaceOn(ctx context.Context, on kernel.Target, over hal.Grid, p kerne
 }
 
 // rowsLaplaceFootprint is the Footprint.Of of rowsLaplace.
-func rowsLaplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[4])
-	above := grid.Only(v[5])
+func rowsLaplaceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[4])
+	above := gridgen.Only(v[5])
 	at := n.Times(above)
-	at1 := grid.Only(v[3]).Over(n)
-	i := grid.Places(box, 1).Below(at1)
+	at1 := gridgen.Only(v[3]).Over(n)
+	i := gridgen.Places(box, 1).Below(at1)
 	at2 := n.Times(i)
 	at3 := at.Plus(at2)
-	j := grid.Places(box, 0).Below(n)
+	j := gridgen.Places(box, 0).Below(n)
 	span := at2.Plus(j).Span(v[3])
-	touch[0] = kernel.Touch{Read: at3.Plus(j).
-		Or(at.Plus(n.Times(i.Plus(above).Above(grid.Only(0)).Minus(above).And(i))).Plus(j).Minus(n)).
-		Or(at3.Plus(j.Above(grid.Only(0))).Add(-1)).
+	touch[0] = gridgen.Touch{Read: at3.Plus(j).
+		Or(at.Plus(n.Times(i.Plus(above).Above(gridgen.Only(0)).Minus(above).And(i))).Plus(j).Minus(n)).
+		Or(at3.Plus(j.Above(gridgen.Only(0))).Add(-1)).
 		Or(at3.Plus(j.Below(n.Add(-1))).Add(1)).
-		Or(at.Plus(n.Times(i.Add(1).Below(grid.Only(v[6]).Plus(at1)).Add(-1))).Plus(n).Plus(j)).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+		Or(at.Plus(n.Times(i.Add(1).Below(gridgen.Only(v[6]).Plus(at1)).Add(-1))).Plus(n).Plus(j)).Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i, j)}
 }
 
 // rowsLaplaceRow runs rowsLaplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func rowsLaplaceRow(r grid.Row, p []float32, q grid.Out[float32], n int, above int, below int) {
+func rowsLaplaceRow(r gridgen.Row, p []float32, q grid.Out[float32], n int, above int, below int) {
 	from, to := r.First(), r.End
-	from, to = grid.Within(from, to, r.Y*n+above*n, len(p))
-	from, to = grid.Within(from, to, r.Y*n+above*n-n, len(p))
-	from, to = grid.Within(from, to, r.Y*n+above*n-1, len(p))
-	from, to = grid.Within(from, to, r.Y*n+above*n+1, len(p))
-	from, to = grid.Within(from, to, r.Y*n+above*n+n, len(p))
-	from, to = grid.Within(from, to, r.Y*n, len(q))
+	from, to = gridgen.Within(from, to, r.Y*n+above*n, len(p))
+	from, to = gridgen.Within(from, to, r.Y*n+above*n-n, len(p))
+	from, to = gridgen.Within(from, to, r.Y*n+above*n-1, len(p))
+	from, to = gridgen.Within(from, to, r.Y*n+above*n+1, len(p))
+	from, to = gridgen.Within(from, to, r.Y*n+above*n+n, len(p))
+	from, to = gridgen.Within(from, to, r.Y*n, len(q))
 	if from >= to {
 		from = r.End // none
 	}
@@ -136,21 +137,21 @@ threads:
 					continue within
 				}
 				at := (i+above)*n + j
-				v := float32(4 * p0[grid.At(at_, at)])
+				v := float32(4 * p0[gridgen.At(at_, at)])
 				if i+above > 0 {
-					v -= p1[grid.At(at_, at-n)]
+					v -= p1[gridgen.At(at_, at-n)]
 				}
 				if j > 0 {
-					v -= p2[grid.At(at_, at-1)]
+					v -= p2[gridgen.At(at_, at-1)]
 				}
 				if j < n-1 {
-					v -= p3[grid.At(at_, at+1)]
+					v -= p3[gridgen.At(at_, at+1)]
 				}
 				if i+1 < len(q)/n+below {
-					v -= p4[grid.At(at_, at+n)]
+					v -= p4[gridgen.At(at_, at+n)]
 				}
-				q5[grid.At(at_, i*n+j)] = v
-//line main_kernels.go:154
+				q5[gridgen.At(at_, i*n+j)] = v
+//line main_kernels.go:155
 			}
 			x = to - 1
 			continue
@@ -175,11 +176,11 @@ threads:
 			v -= p[at+n]
 		}
 		q[i*n+j] = v
-//line main_kernels.go:179
+//line main_kernels.go:180
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	rowsLaplaceVectors func(grid.Row, []float32, grid.Out[float32], int, int, int) grid.Row
+	rowsLaplaceVectors func(gridgen.Row, []float32, grid.Out[float32], int, int, int) gridgen.Row
 )

@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,14 +19,14 @@ func init() {
 }
 
 // rowsLaplaceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func rowsLaplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int, above int, below int) grid.Row {
+func rowsLaplaceLanes(r gridgen.Row, p []float32, q grid.Out[float32], n int, above int, below int) gridgen.Row {
 	from, to := r.First(), r.End
-	from, to = grid.Within(from, to, r.Y*n+n*above, len(p))
-	from, to = grid.Within(from, to, r.Y*n+n*above-n, len(p))
-	from, to = grid.Within(from, to, r.Y*n+n*above-1, len(p))
-	from, to = grid.Within(from, to, r.Y*n+n*above+1, len(p))
-	from, to = grid.Within(from, to, r.Y*n+n*above+n, len(p))
-	from, to = grid.Within(from, to, r.Y*n, len(q))
+	from, to = gridgen.Within(from, to, r.Y*n+n*above, len(p))
+	from, to = gridgen.Within(from, to, r.Y*n+n*above-n, len(p))
+	from, to = gridgen.Within(from, to, r.Y*n+n*above-1, len(p))
+	from, to = gridgen.Within(from, to, r.Y*n+n*above+1, len(p))
+	from, to = gridgen.Within(from, to, r.Y*n+n*above+n, len(p))
+	from, to = gridgen.Within(from, to, r.Y*n, len(q))
 	from = max(from, 1)
 	if to-from < lanes.Lanes32().Len() || n == 0 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 || uint(n-1+1<<61) > 1<<62 {
 		return r
@@ -72,7 +73,7 @@ func rowsLaplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int, above
 				v = v.Sub(lanes.Load[simd.Float32s](&p4[at]))
 			}
 			lanes.StoreFloat32s(v, live, q5[at:])
-//line main_kernels_simd.go:76
+//line main_kernels_simd.go:77
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break

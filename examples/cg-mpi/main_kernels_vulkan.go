@@ -4,10 +4,10 @@
 
 package main
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("ff0e1c0f2c7dcf53", map[string]kernel.Code{
+	kernels.Compiled("ff0e1c0f2c7dcf53", map[string]gridgen.Code{
 		"rowsLaplace": {Words: `
 MpYBEQIBEQLjKRECCw4D5CkBDwsFCOu+yfsG9+axigbw2IWbBmUPJSlcEAYIEQEBAQUGER6DAUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUN
 AiMQSAUNAyMYSAUNBCMgSAUNBSMoSAUNBiMwRwMNAkcEEQYERwMSAkgFEgAjAEcEJQsaRwQpCxtHA1cqRwRcCxhHA2sqRwN0KkcDfipHA5EBKhUEASAAMgQB

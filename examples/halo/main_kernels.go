@@ -8,16 +8,17 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"smooth": kernel.Bounded([]uint32{52}, func(blk *kernel.Block) {
+	"smooth": gridgen.Bounded([]uint32{52}, func(blk *kernel.Block) {
 		from := int(kernel.Number[int64](blk, 0))
 		src := kernel.Slice[float32](blk, 1)
 		dst := kernel.Slice[float32](blk, 3)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if smoothVectors != nil {
 					if row = smoothVectors(row, from, src, dst); row.First() >= row.End {
 						continue
@@ -31,9 +32,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			smooth(t, from, src, dst)
 		}
 	}),
-}, Indexes: []string{"main.go:37", "main.go:39"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"main.go:37", "main.go:39"}, Kernels: map[string]gridgen.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"from", "src", "len(src)", "dst", "len(dst)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,len main",
 	"main.go smooth 35e4c6eb9653490c",
@@ -80,32 +81,32 @@ func SmoothOn(ctx context.Context, on kernel.Target, over hal.Grid, from int, sr
 }
 
 // smoothFootprint is the Footprint.Of of smooth.
-func smoothFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	from := grid.Only(v[0])
-	i := grid.Places(box, 0).Below(grid.Only(v[4]))
-	i1 := i.Plus(from).Not(grid.Only(0)).Minus(from).And(i)
-	i2 := i1.Plus(from).Not(grid.Only(v[2]).Add(-1)).Minus(from).And(i1)
+func smoothFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	from := gridgen.Only(v[0])
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[4]))
+	i1 := i.Plus(from).Not(gridgen.Only(0)).Minus(from).And(i)
+	i2 := i1.Plus(from).Not(gridgen.Only(v[2]).Add(-1)).Minus(from).And(i1)
 	at := from.Plus(i2)
 	span := i.
 		Or(i2).Span(v[4])
-	touch[0] = kernel.Touch{Read: from.Plus(i).
+	touch[0] = gridgen.Touch{Read: from.Plus(i).
 		Or(at.Add(-1)).
 		Or(at.Add(1)).Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // smoothRow runs smooth for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func smoothRow(r grid.Row, from int, src []float32, dst grid.Out[float32]) {
+func smoothRow(r gridgen.Row, from int, src []float32, dst grid.Out[float32]) {
 	end := min(r.End, len(dst))
 	from_, to := r.First(), end
-	from_, to = grid.Within(from_, to, 0, len(dst))
-	from_, to = grid.Within(from_, to, from, len(src))
-	from_, to = grid.Within(from_, to, from-1, len(src))
-	from_, to = grid.Within(from_, to, from+1, len(src))
-	from_, to = grid.Without(from_, to, -from)
-	from_, to = grid.Without(from_, to, -from+len(src)-1)
+	from_, to = gridgen.Within(from_, to, 0, len(dst))
+	from_, to = gridgen.Within(from_, to, from, len(src))
+	from_, to = gridgen.Within(from_, to, from-1, len(src))
+	from_, to = gridgen.Within(from_, to, from+1, len(src))
+	from_, to = gridgen.Without(from_, to, -from)
+	from_, to = gridgen.Without(from_, to, -from+len(src)-1)
 	if from_ >= to {
 		from_ = end // none
 	}
@@ -127,11 +128,11 @@ threads:
 					continue within
 				}
 				if j := from + i; (false && j == 0) || (false && j == len(src)-1) {
-					dst0[grid.At(at, i)] = src1[grid.At(at, j)]
+					dst0[gridgen.At(at, i)] = src1[gridgen.At(at, j)]
 				} else {
-					dst0[grid.At(at, i)] = (src2[grid.At(at, j-1)] + src1[grid.At(at, j)] + src3[grid.At(at, j+1)]) / 3
+					dst0[gridgen.At(at, i)] = (src2[gridgen.At(at, j-1)] + src1[gridgen.At(at, j)] + src3[gridgen.At(at, j+1)]) / 3
 				}
-//line main_kernels.go:135
+//line main_kernels.go:136
 			}
 			x = to - 1
 			continue
@@ -146,11 +147,11 @@ threads:
 		} else {
 			dst[i] = (src[j-1] + src[j] + src[j+1]) / 3
 		}
-//line main_kernels.go:150
+//line main_kernels.go:151
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	smoothVectors func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	smoothVectors func(gridgen.Row, int, []float32, grid.Out[float32]) gridgen.Row
 )

@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,14 +19,14 @@ func init() {
 }
 
 // smoothLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func smoothLanes(r grid.Row, from int, src []float32, dst grid.Out[float32]) grid.Row {
+func smoothLanes(r gridgen.Row, from int, src []float32, dst grid.Out[float32]) gridgen.Row {
 	from_2, to := r.First(), min(r.End, len(dst))
-	from_2, to = grid.Within(from_2, to, from-1, len(src))
-	from_2, to = grid.Within(from_2, to, from, len(src))
-	from_2, to = grid.Within(from_2, to, from+1, len(src))
-	from_2, to = grid.Within(from_2, to, 0, len(dst))
-	from_2, to = grid.Without(from_2, to, -from)
-	from_2, to = grid.Without(from_2, to, -from+len(src)-1)
+	from_2, to = gridgen.Within(from_2, to, from-1, len(src))
+	from_2, to = gridgen.Within(from_2, to, from, len(src))
+	from_2, to = gridgen.Within(from_2, to, from+1, len(src))
+	from_2, to = gridgen.Within(from_2, to, 0, len(dst))
+	from_2, to = gridgen.Without(from_2, to, -from)
+	from_2, to = gridgen.Without(from_2, to, -from+len(src)-1)
 	if to-from_2 < lanes.Lanes32().Len() {
 		return r
 	}
@@ -46,7 +47,7 @@ func smoothLanes(r grid.Row, from int, src []float32, dst grid.Out[float32]) gri
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line main.go:39
 			lanes.Store(lanes.Load[simd.Float32s](&src0[at]).Add(lanes.Load[simd.Float32s](&src1[at])).Add(lanes.Load[simd.Float32s](&src2[at])).Div(c0), &dst3[at])
-//line main_kernels_simd.go:50
+//line main_kernels_simd.go:51
 		}
 		if at == count || !lanes.Disjoint(dst, src) {
 			break

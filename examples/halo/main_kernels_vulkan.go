@@ -4,10 +4,10 @@
 
 package main
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("4f51eeb4d0d6a6ef", map[string]kernel.Code{
+	kernels.Compiled("4f51eeb4d0d6a6ef", map[string]gridgen.Code{
 		"smooth": {Words: `
 QJgDEQIBEQLjKRECCwsGqwLHmM3iBK7m0aMGrujUgQMADgPkKQEPCgUI677N6wbv3tHDBgAPJSk4EAYIEQEBAQUNGZoBBQVo0eq9owfpyrmjB7NkBQSXAebq
 zasGcwUErAHm2oWbAzIFBPIB99KRqwYARwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhIBQ0EIyBHAw0CRwQRBgRHAxICSAUS

@@ -8,15 +8,16 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"spread": kernel.Bounded([]uint32{96}, func(blk *kernel.Block) {
+	"spread": gridgen.Bounded([]uint32{96}, func(blk *kernel.Block) {
 		now := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		next := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if spreadVectors != nil {
 					if row = spreadVectors(row, now, next); row.First() >= row.End {
 						continue
@@ -30,9 +31,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			spread(t, now, next)
 		}
 	}),
-}, Indexes: []string{"main.go:47", "main.go:50", "main.go:51"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"main.go:47", "main.go:50", "main.go:51"}, Kernels: map[string]gridgen.Written{
 	"spread": {Code: "k_spread", Params: []string{"now", "now.Rows()", "now.Cols()", "next", "next.Rows()", "next.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "main.go:42",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32 main",
 	"main.go spread 24e568df6d322767",
@@ -57,7 +58,7 @@ var (
 
 // Spread launches spread on a queue, with as many threads as its data have places for.
 func Spread(q kernel.Queue, now kernel.Matrix[float32], next kernel.Matrix[float32]) {
-	if ctx, _, over, ok := q.Launching("spread", hal.Over(kernel.ColsOf(next), kernel.RowsOf(next))); ok {
+	if ctx, _, over, ok := q.Launching("spread", hal.Over(gridgen.ColsOf(next), gridgen.RowsOf(next))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
 		err = SpreadOn(ctx, q.On(), over, now, next)
@@ -66,49 +67,49 @@ func Spread(q kernel.Queue, now kernel.Matrix[float32], next kernel.Matrix[float
 
 // SpreadOn launches spread on a stream, a Split or a Step.
 func SpreadOn(ctx context.Context, on kernel.Target, over hal.Grid, now kernel.Matrix[float32], next kernel.Matrix[float32]) error {
-	return spreadKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(now)), kernel.Value(int64(kernel.RowsOf(now))), kernel.Value(int64(kernel.ColsOf(now))), kernel.Out(kernel.Elements(next)), kernel.Value(int64(kernel.RowsOf(next))), kernel.Value(int64(kernel.ColsOf(next))))
+	return spreadKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(now)), kernel.Value(int64(gridgen.RowsOf(now))), kernel.Value(int64(gridgen.ColsOf(now))), kernel.Out(kernel.Elements(next)), kernel.Value(int64(gridgen.RowsOf(next))), kernel.Value(int64(gridgen.ColsOf(next))))
 }
 
 // spreadFootprint is the Footprint.Of of spread.
-func spreadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[2])
-	at1 := grid.Only(v[4])
-	y := grid.Places(box, 1).Below(at1)
-	at2 := grid.Only(v[1])
-	at3 := grid.Only(v[5])
-	x := grid.Places(box, 0).Below(at3)
-	y1 := y.Not(grid.Only(0)).Not(at1.Add(-1))
+func spreadFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	at1 := gridgen.Only(v[4])
+	y := gridgen.Places(box, 1).Below(at1)
+	at2 := gridgen.Only(v[1])
+	at3 := gridgen.Only(v[5])
+	x := gridgen.Places(box, 0).Below(at3)
+	y1 := y.Not(gridgen.Only(0)).Not(at1.Add(-1))
 	at4 := at.Times(y1.Below(at2))
-	x1 := x.Not(grid.Only(0)).Not(at3.Add(-1))
+	x1 := x.Not(gridgen.Only(0)).Not(at3.Add(-1))
 	x2 := x1.Below(at)
 	span := at3.Times(y).Plus(x).
 		Or(at3.Times(y1).Plus(x1)).Span(v[4] * v[5])
-	touch[0] = kernel.Touch{Read: at.Times(y.Below(at2)).Plus(x.Below(at)).
-		Or(at4.Plus(x1.Add(-1).From(grid.Only(0)).Add(1).Add(-1).Below(at).Add(1)).Add(-1)).
-		Or(at4.Plus(x1.Add(1).From(grid.Only(0)).Add(-1).Add(1).Below(at).Add(-1)).Add(1)).
-		Or(at.Times(y1.Add(-1).From(grid.Only(0)).Add(1).Add(-1).Below(at2).Add(1)).Plus(x2).Minus(at)).
-		Or(at.Times(y1.Add(1).From(grid.Only(0)).Add(-1).Add(1).Below(at2).Add(-1)).Plus(at).Plus(x2)).
+	touch[0] = gridgen.Touch{Read: at.Times(y.Below(at2)).Plus(x.Below(at)).
+		Or(at4.Plus(x1.Add(-1).From(gridgen.Only(0)).Add(1).Add(-1).Below(at).Add(1)).Add(-1)).
+		Or(at4.Plus(x1.Add(1).From(gridgen.Only(0)).Add(-1).Add(1).Below(at).Add(-1)).Add(1)).
+		Or(at.Times(y1.Add(-1).From(gridgen.Only(0)).Add(1).Add(-1).Below(at2).Add(1)).Plus(x2).Minus(at)).
+		Or(at.Times(y1.Add(1).From(gridgen.Only(0)).Add(-1).Add(1).Below(at2).Add(-1)).Plus(at).Plus(x2)).
 		Or(at4.Plus(x2)).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, y, x)}
 }
 
 // spreadRow runs spread for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func spreadRow(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float32]) {
+func spreadRow(r gridgen.Row, now grid.Matrix[float32], next grid.OutMatrix[float32]) {
 	if r.Y >= next.Rows() {
 		return
 	}
 	end := min(r.End, next.Cols())
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(next.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(now.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, -1, len(now.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 1, len(now.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(now.Span(r.Y-1, 1)))
-	from, to = grid.Within(from, to, 0, len(now.Span(r.Y+1, 1)))
-	from, to = grid.Without(from, to, 0)
-	from, to = grid.Without(from, to, next.Cols()-1)
+	from, to = gridgen.Within(from, to, 0, len(next.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(now.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, -1, len(now.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 1, len(now.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(now.Span(r.Y-1, 1)))
+	from, to = gridgen.Within(from, to, 0, len(now.Span(r.Y+1, 1)))
+	from, to = gridgen.Without(from, to, 0)
+	from, to = gridgen.Without(from, to, next.Cols()-1)
 	if r.Y == 0 || r.Y == next.Rows()-1 || from >= to {
 		from = end // none
 	}
@@ -132,12 +133,12 @@ threads:
 					continue within
 				}
 				if (false && x == 0) || (false && x == next.Cols()-1) || (false && y == 0) || (false && y == next.Rows()-1) {
-					next0[grid.At(grid.At(at, y), x)] = now1[grid.At(grid.At(at, y), x)]
+					next0[gridgen.At(gridgen.At(at, y), x)] = now1[gridgen.At(gridgen.At(at, y), x)]
 					continue within
 				}
-				sum := now2[grid.At(grid.At(at, y), x-1)] + now3[grid.At(grid.At(at, y), x+1)] + now4[grid.At(grid.At(at, y-1), x)] + now5[grid.At(grid.At(at, y+1), x)] - float32(4*now1[grid.At(grid.At(at, y), x)])
-				next0[grid.At(grid.At(at, y), x)] = now1[grid.At(grid.At(at, y), x)] + float32(0.2*sum)
-//line main_kernels.go:141
+				sum := now2[gridgen.At(gridgen.At(at, y), x-1)] + now3[gridgen.At(gridgen.At(at, y), x+1)] + now4[gridgen.At(gridgen.At(at, y-1), x)] + now5[gridgen.At(gridgen.At(at, y+1), x)] - float32(4*now1[gridgen.At(gridgen.At(at, y), x)])
+				next0[gridgen.At(gridgen.At(at, y), x)] = now1[gridgen.At(gridgen.At(at, y), x)] + float32(0.2*sum)
+//line main_kernels.go:142
 			}
 			x_ = to - 1
 			continue
@@ -153,11 +154,11 @@ threads:
 		}
 		sum := now.At(y, x-1) + now.At(y, x+1) + now.At(y-1, x) + now.At(y+1, x) - float32(4*now.At(y, x))
 		next.Set(y, x, now.At(y, x)+float32(0.2*sum))
-//line main_kernels.go:157
+//line main_kernels.go:158
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	spreadVectors func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
+	spreadVectors func(gridgen.Row, grid.Matrix[float32], grid.OutMatrix[float32]) gridgen.Row
 )

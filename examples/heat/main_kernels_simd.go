@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,7 +19,7 @@ func init() {
 }
 
 // spreadLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float32]) grid.Row {
+func spreadLanes(r gridgen.Row, now grid.Matrix[float32], next grid.OutMatrix[float32]) gridgen.Row {
 	if r.Y >= next.Rows() {
 		return r
 	}
@@ -27,14 +28,14 @@ func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float
 	nowRow := now.Span(r.Y, 1)
 	nowRow_2 := now.Span(r.Y-1, 1)
 	from, to := r.First(), min(r.End, next.Cols())
-	from, to = grid.Within(from, to, -1, len(nowRow))
-	from, to = grid.Within(from, to, 1, len(nowRow))
-	from, to = grid.Within(from, to, 0, len(nowRow_2))
-	from, to = grid.Within(from, to, 0, len(nowRow_3))
-	from, to = grid.Within(from, to, 0, len(nowRow))
-	from, to = grid.Within(from, to, 0, len(nextRow))
-	from, to = grid.Without(from, to, 0)
-	from, to = grid.Without(from, to, next.Cols()-1)
+	from, to = gridgen.Within(from, to, -1, len(nowRow))
+	from, to = gridgen.Within(from, to, 1, len(nowRow))
+	from, to = gridgen.Within(from, to, 0, len(nowRow_2))
+	from, to = gridgen.Within(from, to, 0, len(nowRow_3))
+	from, to = gridgen.Within(from, to, 0, len(nowRow))
+	from, to = gridgen.Within(from, to, 0, len(nextRow))
+	from, to = gridgen.Without(from, to, 0)
+	from, to = gridgen.Without(from, to, next.Cols()-1)
 	if to-from < lanes.Lanes32().Len() || r.Y == 0 || r.Y == next.Rows()-1 {
 		return r
 	}
@@ -59,7 +60,7 @@ func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float
 //line main.go:50
 			sum := lanes.Load[simd.Float32s](&nowRow0[at]).Add(lanes.Load[simd.Float32s](&nowRow1[at])).Add(lanes.Load[simd.Float32s](&nowRow_22[at])).Add(lanes.Load[simd.Float32s](&nowRow_33[at])).Sub(c1.Mul(lanes.Load[simd.Float32s](&nowRow4[at])))
 			lanes.Store(lanes.Load[simd.Float32s](&nowRow4[at]).Add(c2.Mul(sum)), &nextRow5[at])
-//line main_kernels_simd.go:63
+//line main_kernels_simd.go:64
 		}
 		if at == count || !lanes.Disjoint(nextRow, nowRow) || !lanes.Disjoint(nextRow, nowRow_2) || !lanes.Disjoint(nextRow, nowRow_3) {
 			break

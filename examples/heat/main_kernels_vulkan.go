@@ -4,10 +4,10 @@
 
 package main
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("41398be4256bb454", map[string]kernel.Code{
+	kernels.Compiled("41398be4256bb454", map[string]gridgen.Code{
 		"spread": {Words: `
 Kn0RAgERAuMpEQILDgPkKQEPCQUI677NgwfyyoWjBgAPKy8QBggRAQEBBQ0Yf0cEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUNAyMY
 SAUNBCMgSAUNBSMoRwMNAkcEEQYERwMSAkgFEgAjAEcEKwsaRwQvCxtHA18qRwNlKkcDaypHA3EqRwNyKkcDeCpHA3kqFQQBIAAyBAECATIEAQMEBZcCBAEX

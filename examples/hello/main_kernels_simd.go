@@ -7,7 +7,7 @@ package main
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,10 +18,10 @@ func init() {
 }
 
 // saxpyLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
+func saxpyLanes(r gridgen.Row, a float32, x []float32, y []float32) gridgen.Row {
 	from, to := r.First(), min(r.End, len(y))
-	from, to = grid.Within(from, to, 0, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}

@@ -4,10 +4,10 @@
 
 package main
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("a86d27f32b1dd4a2", map[string]kernel.Code{
+	kernels.Compiled("a86d27f32b1dd4a2", map[string]gridgen.Code{
 		"saxpy": {Words: `
 KT8RAgERAuMpEQILDgPkKQEPCAUI677Niwb44OUDECUpEAYIEQEBAQUEChZlRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ4AIwBIBQ4BIwhIBQ4CIxBIBQ4DIxhI
 BQ4EIyBHAw4CRwQRBgRHAxICSAUSACMARwQlCxpHBCkLG0cDPCpHAz0qFQQBIAAyBAECATIEAQMEBaECBAEXBAUBAzMGBQYCAwQTAgchAwoHFgMLICAEDOUp

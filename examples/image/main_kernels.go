@@ -8,15 +8,16 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"greys": kernel.Bounded([]uint32{62}, func(blk *kernel.Block) {
+	"greys": gridgen.Bounded([]uint32{62}, func(blk *kernel.Block) {
 		rgba := grid.MatrixOf(kernel.Slice[[4]uint8](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		out := grid.OutMatrixOf(kernel.Slice[uint8](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				greysRow(row, rgba, out)
 			}
 			return
@@ -25,11 +26,11 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			greys(t, rgba, out)
 		}
 	}),
-	"blurs": kernel.Bounded([]uint32{295}, func(blk *kernel.Block) {
+	"blurs": gridgen.Bounded([]uint32{295}, func(blk *kernel.Block) {
 		in := grid.MatrixOf(kernel.Slice[uint8](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		out := grid.OutMatrixOf(kernel.Slice[uint8](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				blursRow(row, in, out)
 			}
 			return
@@ -38,11 +39,11 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			blurs(t, in, out)
 		}
 	}),
-	"edges": kernel.Bounded([]uint32{386}, func(blk *kernel.Block) {
+	"edges": gridgen.Bounded([]uint32{386}, func(blk *kernel.Block) {
 		in := grid.MatrixOf(kernel.Slice[uint8](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		out := grid.OutMatrixOf(kernel.Slice[uint8](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				edgesRow(row, in, out)
 			}
 			return
@@ -51,13 +52,13 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			edges(t, in, out)
 		}
 	}),
-}, Indexes: []string{"main.go:57", "main.go:36", "main.go:64", "main.go:71"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"main.go:57", "main.go:36", "main.go:64", "main.go:71"}, Kernels: map[string]gridgen.Written{
 	"greys": {Code: "k_greys", Params: []string{"rgba", "rgba.Rows()", "rgba.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "main.go:56",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: greysFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: greysFootprint}},
 	"blurs": {Code: "k_blurs", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "main.go:63",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: blursFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: blursFootprint}},
 	"edges": {Code: "k_edges", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "main.go:70",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: edgesFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: edgesFootprint}},
 }, Format: 3, Sources: []string{
 	"./ int,int32,max,min,uint8 main",
 	"main.go at 8c75fe8e3866be4e",
@@ -143,7 +144,7 @@ var (
 
 // Greys launches greys on a queue, with as many threads as its data have places for.
 func Greys(q kernel.Queue, rgba kernel.Matrix[[4]uint8], out kernel.Matrix[uint8]) {
-	if ctx, _, over, ok := q.Launching("greys", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
+	if ctx, _, over, ok := q.Launching("greys", hal.Over(gridgen.ColsOf(out), gridgen.RowsOf(out))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
 		err = GreysOn(ctx, q.On(), over, rgba, out)
@@ -152,12 +153,12 @@ func Greys(q kernel.Queue, rgba kernel.Matrix[[4]uint8], out kernel.Matrix[uint8
 
 // GreysOn launches greys on a stream, a Split or a Step.
 func GreysOn(ctx context.Context, on kernel.Target, over hal.Grid, rgba kernel.Matrix[[4]uint8], out kernel.Matrix[uint8]) error {
-	return greysKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(rgba)), kernel.Value(int64(kernel.RowsOf(rgba))), kernel.Value(int64(kernel.ColsOf(rgba))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
+	return greysKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(rgba)), kernel.Value(int64(gridgen.RowsOf(rgba))), kernel.Value(int64(gridgen.ColsOf(rgba))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(gridgen.RowsOf(out))), kernel.Value(int64(gridgen.ColsOf(out))))
 }
 
 // Blurs launches blurs on a queue, with as many threads as its data have places for.
 func Blurs(q kernel.Queue, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) {
-	if ctx, _, over, ok := q.Launching("blurs", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
+	if ctx, _, over, ok := q.Launching("blurs", hal.Over(gridgen.ColsOf(out), gridgen.RowsOf(out))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
 		err = BlursOn(ctx, q.On(), over, in, out)
@@ -166,12 +167,12 @@ func Blurs(q kernel.Queue, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) {
 
 // BlursOn launches blurs on a stream, a Split or a Step.
 func BlursOn(ctx context.Context, on kernel.Target, over hal.Grid, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) error {
-	return blursKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
+	return blursKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(in)), kernel.Value(int64(gridgen.RowsOf(in))), kernel.Value(int64(gridgen.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(gridgen.RowsOf(out))), kernel.Value(int64(gridgen.ColsOf(out))))
 }
 
 // Edges launches edges on a queue, with as many threads as its data have places for.
 func Edges(q kernel.Queue, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) {
-	if ctx, _, over, ok := q.Launching("edges", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
+	if ctx, _, over, ok := q.Launching("edges", hal.Over(gridgen.ColsOf(out), gridgen.RowsOf(out))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
 		err = EdgesOn(ctx, q.On(), over, in, out)
@@ -180,37 +181,37 @@ func Edges(q kernel.Queue, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) {
 
 // EdgesOn launches edges on a stream, a Split or a Step.
 func EdgesOn(ctx context.Context, on kernel.Target, over hal.Grid, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) error {
-	return edgesKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
+	return edgesKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(in)), kernel.Value(int64(gridgen.RowsOf(in))), kernel.Value(int64(gridgen.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(gridgen.RowsOf(out))), kernel.Value(int64(gridgen.ColsOf(out))))
 }
 
 // greysFootprint is the Footprint.Of of greys.
-func greysFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[2])
-	y := grid.Places(box, 1).Below(grid.Only(v[4]))
-	at1 := grid.Only(v[5])
-	x := grid.Places(box, 0).Below(at1)
+func greysFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	y := gridgen.Places(box, 1).Below(gridgen.Only(v[4]))
+	at1 := gridgen.Only(v[5])
+	x := gridgen.Places(box, 0).Below(at1)
 	span := at1.Times(y).Plus(x).Span(v[4] * v[5])
-	touch[0] = kernel.Touch{Read: at.Times(y.Below(grid.Only(v[1]))).Plus(x.Below(at)).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
+	touch[0] = gridgen.Touch{Read: at.Times(y.Below(gridgen.Only(v[1]))).Plus(x.Below(at)).Span(v[1] * v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, y, x)}
 }
 
 // blursFootprint is the Footprint.Of of blurs.
-func blursFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[2])
-	y := grid.Places(box, 1).Below(grid.Only(v[4]))
-	at1 := grid.Only(v[1])
+func blursFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	y := gridgen.Places(box, 1).Below(gridgen.Only(v[4]))
+	at1 := gridgen.Only(v[1])
 	at2 := at1.Add(-1)
-	at3 := at.Times(y.Add(-1).Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
-	at4 := grid.Only(v[5])
-	x := grid.Places(box, 0).Below(at4)
+	at3 := at.Times(y.Add(-1).Max(gridgen.Only(0)).Min(at2).From(gridgen.Only(0)).Below(at1))
+	at4 := gridgen.Only(v[5])
+	x := gridgen.Places(box, 0).Below(at4)
 	at5 := at.Add(-1)
-	at6 := x.Add(-1).Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
-	at7 := x.Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
-	at8 := x.Add(1).Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
-	at9 := at.Times(y.Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
-	at10 := at.Times(y.Add(1).Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
+	at6 := x.Add(-1).Max(gridgen.Only(0)).Min(at5).From(gridgen.Only(0)).Below(at)
+	at7 := x.Max(gridgen.Only(0)).Min(at5).From(gridgen.Only(0)).Below(at)
+	at8 := x.Add(1).Max(gridgen.Only(0)).Min(at5).From(gridgen.Only(0)).Below(at)
+	at9 := at.Times(y.Max(gridgen.Only(0)).Min(at2).From(gridgen.Only(0)).Below(at1))
+	at10 := at.Times(y.Add(1).Max(gridgen.Only(0)).Min(at2).From(gridgen.Only(0)).Below(at1))
 	span := at4.Times(y).Plus(x).Span(v[4] * v[5])
-	touch[0] = kernel.Touch{Read: at3.Plus(at6).
+	touch[0] = gridgen.Touch{Read: at3.Plus(at6).
 		Or(at3.Plus(at7)).
 		Or(at3.Plus(at8)).
 		Or(at9.Plus(at6)).
@@ -219,26 +220,26 @@ func blursFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 		Or(at10.Plus(at6)).
 		Or(at10.Plus(at7)).
 		Or(at10.Plus(at8)).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, y, x)}
 }
 
 // edgesFootprint is the Footprint.Of of edges.
-func edgesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[2])
-	y := grid.Places(box, 1).Below(grid.Only(v[4]))
-	at1 := grid.Only(v[1])
+func edgesFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	y := gridgen.Places(box, 1).Below(gridgen.Only(v[4]))
+	at1 := gridgen.Only(v[1])
 	at2 := at1.Add(-1)
-	at3 := at.Times(y.Add(-1).Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
-	at4 := grid.Only(v[5])
-	x := grid.Places(box, 0).Below(at4)
+	at3 := at.Times(y.Add(-1).Max(gridgen.Only(0)).Min(at2).From(gridgen.Only(0)).Below(at1))
+	at4 := gridgen.Only(v[5])
+	x := gridgen.Places(box, 0).Below(at4)
 	at5 := at.Add(-1)
-	at6 := x.Add(1).Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
-	at7 := at.Times(y.Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
-	at8 := at.Times(y.Add(1).Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
-	at9 := x.Add(-1).Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
-	at10 := x.Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
+	at6 := x.Add(1).Max(gridgen.Only(0)).Min(at5).From(gridgen.Only(0)).Below(at)
+	at7 := at.Times(y.Max(gridgen.Only(0)).Min(at2).From(gridgen.Only(0)).Below(at1))
+	at8 := at.Times(y.Add(1).Max(gridgen.Only(0)).Min(at2).From(gridgen.Only(0)).Below(at1))
+	at9 := x.Add(-1).Max(gridgen.Only(0)).Min(at5).From(gridgen.Only(0)).Below(at)
+	at10 := x.Max(gridgen.Only(0)).Min(at5).From(gridgen.Only(0)).Below(at)
 	span := at4.Times(y).Plus(x).Span(v[4] * v[5])
-	touch[0] = kernel.Touch{Read: at3.Plus(at6).
+	touch[0] = gridgen.Touch{Read: at3.Plus(at6).
 		Or(at7.Plus(at6)).
 		Or(at8.Plus(at6)).
 		Or(at3.Plus(at9)).
@@ -246,20 +247,20 @@ func edgesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 		Or(at8.Plus(at9)).
 		Or(at8.Plus(at10)).
 		Or(at3.Plus(at10)).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, y, x)}
 }
 
 // greysRow runs greys for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8]) {
+func greysRow(r gridgen.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8]) {
 	if r.Y >= out.Rows() {
 		return
 	}
 	end := min(r.End, out.Cols())
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(out.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(rgba.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(out.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(rgba.Span(r.Y, 1)))
 	if from >= to {
 		from = end // none
 	}
@@ -275,9 +276,9 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 					_ = x_
 //line main.go:56
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
-						out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
+						out0[gridgen.At(gridgen.At(at, y), x)] = grey(rgba1[gridgen.At(gridgen.At(at, y), x)])
 					}
-//line main_kernels.go:281
+//line main_kernels.go:282
 				}
 				{
 					at := at + 1
@@ -285,9 +286,9 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 					_ = x_
 //line main.go:56
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
-						out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
+						out0[gridgen.At(gridgen.At(at, y), x)] = grey(rgba1[gridgen.At(gridgen.At(at, y), x)])
 					}
-//line main_kernels.go:291
+//line main_kernels.go:292
 				}
 			}
 			if at < count {
@@ -295,9 +296,9 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 				_ = x_
 //line main.go:56
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
-					out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
+					out0[gridgen.At(gridgen.At(at, y), x)] = grey(rgba1[gridgen.At(gridgen.At(at, y), x)])
 				}
-//line main_kernels.go:301
+//line main_kernels.go:302
 			}
 			x_ = to - 1
 			continue
@@ -306,20 +307,20 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, grey(rgba.At(y, x)))
 		}
-//line main_kernels.go:310
+//line main_kernels.go:311
 	}
 }
 
 // blursRow runs blurs for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
+func blursRow(r gridgen.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 	if r.Y >= out.Rows() {
 		return
 	}
 	end := min(r.End, out.Cols())
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(out.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(out.Span(r.Y, 1)))
 	if from >= to {
 		from = end // none
 	}
@@ -334,9 +335,9 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					_ = x_
 //line main.go:63
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
-						out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
+						out0[gridgen.At(gridgen.At(at, y), x)] = blur(in, y, x)
 					}
-//line main_kernels.go:340
+//line main_kernels.go:341
 				}
 				{
 					at := at + 1
@@ -344,9 +345,9 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					_ = x_
 //line main.go:63
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
-						out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
+						out0[gridgen.At(gridgen.At(at, y), x)] = blur(in, y, x)
 					}
-//line main_kernels.go:350
+//line main_kernels.go:351
 				}
 			}
 			if at < count {
@@ -354,9 +355,9 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 				_ = x_
 //line main.go:63
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
-					out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
+					out0[gridgen.At(gridgen.At(at, y), x)] = blur(in, y, x)
 				}
-//line main_kernels.go:360
+//line main_kernels.go:361
 			}
 			x_ = to - 1
 			continue
@@ -365,20 +366,20 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, blur(in, y, x))
 		}
-//line main_kernels.go:369
+//line main_kernels.go:370
 	}
 }
 
 // edgesRow runs edges for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
+func edgesRow(r gridgen.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 	if r.Y >= out.Rows() {
 		return
 	}
 	end := min(r.End, out.Cols())
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(out.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(out.Span(r.Y, 1)))
 	if from >= to {
 		from = end // none
 	}
@@ -393,9 +394,9 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					_ = x_
 //line main.go:70
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
-						out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
+						out0[gridgen.At(gridgen.At(at, y), x)] = edge(in, y, x)
 					}
-//line main_kernels.go:399
+//line main_kernels.go:400
 				}
 				{
 					at := at + 1
@@ -403,9 +404,9 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					_ = x_
 //line main.go:70
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
-						out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
+						out0[gridgen.At(gridgen.At(at, y), x)] = edge(in, y, x)
 					}
-//line main_kernels.go:409
+//line main_kernels.go:410
 				}
 			}
 			if at < count {
@@ -413,9 +414,9 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 				_ = x_
 //line main.go:70
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
-					out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
+					out0[gridgen.At(gridgen.At(at, y), x)] = edge(in, y, x)
 				}
-//line main_kernels.go:419
+//line main_kernels.go:420
 			}
 			x_ = to - 1
 			continue
@@ -424,6 +425,6 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, edge(in, y, x))
 		}
-//line main_kernels.go:428
+//line main_kernels.go:429
 	}
 }

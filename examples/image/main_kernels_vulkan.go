@@ -4,10 +4,10 @@
 
 package main
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("81ead7e25ccc2070", map[string]kernel.Code{
+	kernels.Compiled("81ead7e25ccc2070", map[string]gridgen.Code{
 		"blurs": {Words: `
 Me0BEQIBEQLjKRECCxEC4CIRAicOA+QpAQ8IBQjrvonjBvXkzQMPKy8QBggRAQEBBQQKFmNHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIj
 EEgFDQMjGEgFDQQjIEgFDQUjKEcDDQJHBBEGAUcDEgJIBRIAIwBHBCsLGkcELwsbFQQBIAAyBAECATIEAQMEBZMCBAEXBAUBAzMGBQYCAwQTAgchAwoHIAQL

@@ -9,11 +9,12 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"fft4": kernel.Bounded([]uint32{291}, func(blk *kernel.Block) {
+	"fft4": gridgen.Bounded([]uint32{291}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		columns := int(kernel.Number[int64](blk, 1))
 		stride := int(kernel.Number[int64](blk, 2))
@@ -23,8 +24,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		im := kernel.Slice[float32](blk, 9)
 		toRe := kernel.Slice[float32](blk, 11)
 		toIm := kernel.Slice[float32](blk, 13)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if fft4Vectors != nil {
 					if row = fft4Vectors(row, n, columns, stride, cos, sin, re, im, toRe, toIm); row.First() >= row.End {
 						continue
@@ -38,15 +39,15 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			fft4(t, n, columns, stride, cos, sin, re, im, toRe, toIm)
 		}
 	}),
-	"fft2": kernel.Bounded([]uint32{112}, func(blk *kernel.Block) {
+	"fft2": gridgen.Bounded([]uint32{112}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		columns := int(kernel.Number[int64](blk, 1))
 		re := kernel.Slice[float32](blk, 2)
 		im := kernel.Slice[float32](blk, 4)
 		toRe := kernel.Slice[float32](blk, 6)
 		toIm := kernel.Slice[float32](blk, 8)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if fft2Vectors != nil {
 					if row = fft2Vectors(row, n, columns, re, im, toRe, toIm); row.First() >= row.End {
 						continue
@@ -60,7 +61,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			fft2(t, n, columns, re, im, toRe, toIm)
 		}
 	}),
-	"transpose": kernel.Bounded([]uint32{59}, func(blk *kernel.Block) {
+	"transpose": gridgen.Bounded([]uint32{59}, func(blk *kernel.Block) {
 		rows := int(kernel.Number[int64](blk, 0))
 		columns := int(kernel.Number[int64](blk, 1))
 		toRows := int(kernel.Number[int64](blk, 2))
@@ -69,8 +70,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		im := kernel.Slice[float32](blk, 6)
 		toRe := kernel.Slice[float32](blk, 8)
 		toIm := kernel.Slice[float32](blk, 10)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				transposeRow(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 			}
 			return
@@ -79,7 +80,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			transpose(t, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 		}
 	}),
-	"transposeBack": kernel.Bounded([]uint32{62}, func(blk *kernel.Block) {
+	"transposeBack": gridgen.Bounded([]uint32{62}, func(blk *kernel.Block) {
 		rows := int(kernel.Number[int64](blk, 0))
 		columns := int(kernel.Number[int64](blk, 1))
 		toRows := int(kernel.Number[int64](blk, 2))
@@ -88,8 +89,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		im := kernel.Slice[float32](blk, 6)
 		toRe := kernel.Slice[float32](blk, 8)
 		toIm := kernel.Slice[float32](blk, 10)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				transposeBackRow(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 			}
 			return
@@ -98,7 +99,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			transposeBack(t, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 		}
 	}),
-	"effective": kernel.Bounded([]uint32{148}, func(blk *kernel.Block) {
+	"effective": gridgen.Bounded([]uint32{148}, func(blk *kernel.Block) {
 		nx := int(kernel.Number[int64](blk, 0))
 		ny := int(kernel.Number[int64](blk, 1))
 		px := int(kernel.Number[int64](blk, 2))
@@ -106,8 +107,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		m := kernel.Slice[float32](blk, 4)
 		demag := kernel.Slice[float32](blk, 6)
 		h := kernel.Slice[float32](blk, 8)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if effectiveVectors != nil {
 					if row = effectiveVectors(row, nx, ny, px, of, m, demag, h); row.First() >= row.End {
 						continue
@@ -121,14 +122,14 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			effective(t, nx, ny, px, of, m, demag, h)
 		}
 	}),
-	"pad": kernel.Bounded([]uint32{47}, func(blk *kernel.Block) {
+	"pad": gridgen.Bounded([]uint32{47}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		length := int(kernel.Number[int64](blk, 1))
 		m := kernel.Slice[float32](blk, 2)
 		re := kernel.Slice[float32](blk, 4)
 		im := kernel.Slice[float32](blk, 6)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if padVectors != nil {
 					if row = padVectors(row, n, length, m, re, im); row.First() >= row.End {
 						continue
@@ -142,14 +143,14 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			pad(t, n, length, m, re, im)
 		}
 	}),
-	"multiply": kernel.Bounded([]uint32{134}, func(blk *kernel.Block) {
+	"multiply": gridgen.Bounded([]uint32{134}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		tensor := kernel.Slice[float32](blk, 1)
 		re := kernel.Slice[float32](blk, 3)
 		im := kernel.Slice[float32](blk, 5)
 		scale := kernel.Number[float32](blk, 7)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if multiplyVectors != nil {
 					if row = multiplyVectors(row, n, tensor, re, im, scale); row.First() >= row.End {
 						continue
@@ -163,14 +164,14 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			multiply(t, n, tensor, re, im, scale)
 		}
 	}),
-	"motion": kernel.Bounded([]uint32{118}, func(blk *kernel.Block) {
+	"motion": gridgen.Bounded([]uint32{118}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		damping := kernel.Number[float32](blk, 1)
 		m := kernel.Slice[float32](blk, 2)
 		h := kernel.Slice[float32](blk, 4)
 		k := kernel.Slice[float32](blk, 6)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if motionVectors != nil {
 					if row = motionVectors(row, n, damping, m, h, k); row.First() >= row.End {
 						continue
@@ -184,14 +185,14 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			motion(t, n, damping, m, h, k)
 		}
 	}),
-	"energy": kernel.Bounded([]uint32{62}, func(blk *kernel.Block) {
+	"energy": gridgen.Bounded([]uint32{62}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		of := kernel.Number[material](blk, 1)
 		m := kernel.Slice[float32](blk, 2)
 		h := kernel.Slice[float32](blk, 4)
 		e := kernel.Slice[float32](blk, 6)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if energyVectors != nil {
 					if row = energyVectors(row, n, of, m, h, e); row.First() >= row.End {
 						continue
@@ -205,14 +206,14 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			energy(t, n, of, m, h, e)
 		}
 	}),
-	"part": kernel.Bounded([]uint32{34}, func(blk *kernel.Block) {
+	"part": gridgen.Bounded([]uint32{34}, func(blk *kernel.Block) {
 		fraction := kernel.Number[float32](blk, 0)
 		state := kernel.Slice[float32](blk, 1)
 		m := kernel.Slice[float32](blk, 3)
 		k := kernel.Slice[float32](blk, 5)
 		at := kernel.Slice[float32](blk, 7)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if partVectors != nil {
 					if row = partVectors(row, fraction, state, m, k, at); row.First() >= row.End {
 						continue
@@ -226,7 +227,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			part(t, fraction, state, m, k, at)
 		}
 	}),
-	"whole": kernel.Bounded([]uint32{148}, func(blk *kernel.Block) {
+	"whole": gridgen.Bounded([]uint32{148}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		state := kernel.Slice[float32](blk, 1)
 		m := kernel.Slice[float32](blk, 3)
@@ -234,8 +235,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		k2 := kernel.Slice[float32](blk, 7)
 		k3 := kernel.Slice[float32](blk, 9)
 		next := kernel.Slice[float32](blk, 11)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if wholeVectors != nil {
 					if row = wholeVectors(row, n, state, m, k1, k2, k3, next); row.First() >= row.End {
 						continue
@@ -249,7 +250,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			whole(t, n, state, m, k1, k2, k3, next)
 		}
 	}),
-	"deviation": kernel.Bounded([]uint32{120}, func(blk *kernel.Block) {
+	"deviation": gridgen.Bounded([]uint32{120}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		state := kernel.Slice[float32](blk, 1)
 		k1 := kernel.Slice[float32](blk, 3)
@@ -257,8 +258,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		k3 := kernel.Slice[float32](blk, 7)
 		k4 := kernel.Slice[float32](blk, 9)
 		away := kernel.Slice[float32](blk, 11)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if deviationVectors != nil {
 					if row = deviationVectors(row, n, state, k1, k2, k3, k4, away); row.First() >= row.End {
 						continue
@@ -272,12 +273,12 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			deviation(t, n, state, k1, k2, k3, k4, away)
 		}
 	}),
-	"steer": kernel.Bounded([]uint32{166}, func(blk *kernel.Block) {
+	"steer": gridgen.Bounded([]uint32{166}, func(blk *kernel.Block) {
 		tolerance := kernel.Number[float32](blk, 0)
 		worst := kernel.Slice[float32](blk, 1)
 		state := kernel.Slice[float32](blk, 3)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				steerRow(row, tolerance, worst, state)
 			}
 			return
@@ -286,14 +287,14 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			steer(t, tolerance, worst, state)
 		}
 	}),
-	"accept": kernel.Bounded([]uint32{36}, func(blk *kernel.Block) {
+	"accept": gridgen.Bounded([]uint32{36}, func(blk *kernel.Block) {
 		state := kernel.Slice[float32](blk, 0)
 		next := kernel.Slice[float32](blk, 2)
 		k4 := kernel.Slice[float32](blk, 4)
 		m := kernel.Slice[float32](blk, 6)
 		k1 := kernel.Slice[float32](blk, 8)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if acceptVectors != nil {
 					if row = acceptVectors(row, state, next, k4, m, k1); row.First() >= row.End {
 						continue
@@ -307,35 +308,35 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			accept(t, state, next, k4, m, k1)
 		}
 	}),
-}, Indexes: []string{"fft.go:23", "fft.go:24", "fft.go:25", "fft.go:26", "fft.go:28", "fft.go:29", "fft.go:30", "fft.go:31", "fft.go:32", "fft.go:33", "fft.go:34", "fft.go:35", "fft.go:36", "fft.go:37", "fft.go:47", "fft.go:48", "fft.go:60", "fft.go:63", "fft.go:77", "llg.go:38", "llg.go:47", "llg.go:49", "llg.go:52", "llg.go:55", "llg.go:58", "llg.go:60", "llg.go:69", "llg.go:71", "llg.go:81", "llg.go:82", "llg.go:83", "llg.go:84", "llg.go:85", "llg.go:94", "llg.go:97", "llg.go:98", "llg.go:99", "llg.go:108", "llg.go:109", "llg.go:110", "llg.go:111", "llg.go:120", "llg.go:129", "llg.go:130", "llg.go:131", "llg.go:132", "llg.go:134", "llg.go:143", "llg.go:144", "llg.go:145", "llg.go:146", "llg.go:147", "llg.go:156", "llg.go:158", "llg.go:160", "llg.go:161", "llg.go:164", "llg.go:165", "llg.go:166", "llg.go:167", "llg.go:170", "llg.go:178", "llg.go:179"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"fft.go:23", "fft.go:24", "fft.go:25", "fft.go:26", "fft.go:28", "fft.go:29", "fft.go:30", "fft.go:31", "fft.go:32", "fft.go:33", "fft.go:34", "fft.go:35", "fft.go:36", "fft.go:37", "fft.go:47", "fft.go:48", "fft.go:60", "fft.go:63", "fft.go:77", "llg.go:38", "llg.go:47", "llg.go:49", "llg.go:52", "llg.go:55", "llg.go:58", "llg.go:60", "llg.go:69", "llg.go:71", "llg.go:81", "llg.go:82", "llg.go:83", "llg.go:84", "llg.go:85", "llg.go:94", "llg.go:97", "llg.go:98", "llg.go:99", "llg.go:108", "llg.go:109", "llg.go:110", "llg.go:111", "llg.go:120", "llg.go:129", "llg.go:130", "llg.go:131", "llg.go:132", "llg.go:134", "llg.go:143", "llg.go:144", "llg.go:145", "llg.go:146", "llg.go:147", "llg.go:156", "llg.go:158", "llg.go:160", "llg.go:161", "llg.go:164", "llg.go:165", "llg.go:166", "llg.go:167", "llg.go:170", "llg.go:178", "llg.go:179"}, Kernels: map[string]gridgen.Written{
 	"fft4": {Code: "k_fft4", Params: []string{"n", "columns", "stride", "cos", "len(cos)", "sin", "len(sin)", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Most: 2147418112, Sizes: [][]int{{0}, {1}, {4}, {6}, {8}, {10}, {12}, {14}}, Dims: 3, DimsAt: "fft.go:20",
-		Footprint: kernel.Footprint{Why: "fft.go:28: threads may write elements of toRe that threads of another t.Global(2) use", Of: fft4Footprint}},
+		Footprint: gridgen.Footprint{Why: "fft.go:28: threads may write elements of toRe that threads of another t.Global(2) use", Of: fft4Footprint}},
 	"fft2": {Code: "k_fft2", Params: []string{"n", "columns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Most: 2147418112, Sizes: [][]int{{0}, {1}, {3}, {5}, {7}, {9}}, Dims: 3, DimsAt: "fft.go:45",
-		Footprint: kernel.Footprint{Why: "fft.go:47: threads may write elements of toRe that threads of another t.Global(2) use", Of: fft2Footprint}},
+		Footprint: gridgen.Footprint{Why: "fft.go:47: threads may write elements of toRe that threads of another t.Global(2) use", Of: fft2Footprint}},
 	"transpose": {Code: "k_transpose", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Most: 2147418112, Sizes: [][]int{{1}, {2}, {3}, {5}, {7}, {9}, {11}}, Dims: 3, DimsAt: "fft.go:56",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, false, true}, Of: transposeFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, false, true}, Of: transposeFootprint}},
 	"transposeBack": {Code: "k_transposeBack", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Most: 2147418112, Sizes: [][]int{{1}, {2}, {3}, {5}, {7}, {9}, {11}}, Dims: 3, DimsAt: "fft.go:71",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, false, true}, Of: transposeBackFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, false, true}, Of: transposeBackFootprint}},
 	"effective": {Code: "k_effective", Params: []string{"nx", "ny", "px", "of", "m", "len(m)", "demag", "len(demag)", "h", "len(h)"}, Most: 2147418112, Sizes: [][]int{{0}, {1}, {5}, {7}, {9}}, Dims: 3, DimsAt: "llg.go:36",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, false, true}, Of: effectiveFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, false, true}, Of: effectiveFootprint}},
 	"pad": {Code: "k_pad", Params: []string{"n", "length", "m", "len(m)", "re", "len(re)", "im", "len(im)"}, Most: 2147418112, Sizes: [][]int{{0}, {1}, {3}, {5}, {7}}, Dims: 2, DimsAt: "llg.go:68",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: padFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: padFootprint}},
 	"multiply": {Code: "k_multiply", Params: []string{"n", "tensor", "len(tensor)", "re", "len(re)", "im", "len(im)", "scale"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}},
-		Footprint: kernel.Footprint{Why: "llg.go:82: re is read here where other threads may write it", Of: multiplyFootprint}},
+		Footprint: gridgen.Footprint{Why: "llg.go:82: re is read here where other threads may write it", Of: multiplyFootprint}},
 	"motion": {Code: "k_motion", Params: []string{"n", "damping", "m", "len(m)", "h", "len(h)", "k", "len(k)"}, Most: 2147418112, Sizes: [][]int{{0}, {3}, {5}, {7}},
-		Footprint: kernel.Footprint{Why: "llg.go:97: threads may write elements of k that threads of another t.Global(0) use", Of: motionFootprint}},
+		Footprint: gridgen.Footprint{Why: "llg.go:97: threads may write elements of k that threads of another t.Global(0) use", Of: motionFootprint}},
 	"energy": {Code: "k_energy", Params: []string{"n", "of", "m", "len(m)", "h", "len(h)", "e", "len(e)"}, Most: 2147418112, Sizes: [][]int{{0}, {3}, {5}, {7}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: energyFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: energyFootprint}},
 	"part": {Code: "k_part", Params: []string{"fraction", "state", "len(state)", "m", "len(m)", "k", "len(k)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: partFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: partFootprint}},
 	"whole": {Code: "k_whole", Params: []string{"n", "state", "len(state)", "m", "len(m)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "next", "len(next)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}, {8}, {10}, {12}},
-		Footprint: kernel.Footprint{Why: "llg.go:134: threads may write elements of next that threads of another t.Global(0) use", Of: wholeFootprint}},
+		Footprint: gridgen.Footprint{Why: "llg.go:134: threads may write elements of next that threads of another t.Global(0) use", Of: wholeFootprint}},
 	"deviation": {Code: "k_deviation", Params: []string{"n", "state", "len(state)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "k4", "len(k4)", "away", "len(away)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}, {8}, {10}, {12}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: deviationFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: deviationFootprint}},
 	"steer": {Code: "k_steer", Params: []string{"tolerance", "worst", "len(worst)", "state", "len(state)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
-		Footprint: kernel.Footprint{Why: "llg.go:156: the index of state does not follow t.Global(0)", Of: steerFootprint}},
+		Footprint: gridgen.Footprint{Why: "llg.go:156: the index of state does not follow t.Global(0)", Of: steerFootprint}},
 	"accept": {Code: "k_accept", Params: []string{"state", "len(state)", "next", "len(next)", "k4", "len(k4)", "m", "len(m)", "k1", "len(k1)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: acceptFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: acceptFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,iota,len,max,min main",
 	"fft.go fft2 68a0303f53eaafa4",
@@ -955,111 +956,111 @@ func AcceptOn(ctx context.Context, on kernel.Target, over hal.Grid, state kernel
 }
 
 // fft4Footprint is the Footprint.Of of fft4.
-func fft4Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	at := n.Over(grid.Only(4))
-	i := grid.Places(box, 1).Below(at)
-	stride := grid.Only(v[2])
+func fft4Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	at := n.Over(gridgen.Only(4))
+	i := gridgen.Places(box, 1).Below(at)
+	stride := gridgen.Only(v[2])
 	at1 := i.Mask(stride.Add(-1))
-	columns := grid.Only(v[1])
-	x := grid.Places(box, 0).Below(columns)
-	c := grid.Places(box, 2).Below(grid.Only(3))
+	columns := gridgen.Only(v[1])
+	x := gridgen.Places(box, 0).Below(columns)
+	c := gridgen.Places(box, 2).Below(gridgen.Only(3))
 	at2 := i.Minus(at1).When(x).When(c).
-		Or(i.Times(grid.Only(2)).Minus(at1.Times(grid.Only(2))).When(x).When(c)).
-		Or(i.Times(grid.Only(3)).Minus(at1.Times(grid.Only(3))).When(x).When(c))
+		Or(i.Times(gridgen.Only(2)).Minus(at1.Times(gridgen.Only(2))).When(x).When(c)).
+		Or(i.Times(gridgen.Only(3)).Minus(at1.Times(gridgen.Only(3))).When(x).When(c))
 	at3 := n.Times(columns).Times(c)
 	at4 := columns.Times(i)
 	at5 := at3.Plus(at4)
 	at6 := columns.Times(at)
 	at7 := at5.Plus(x).
-		Or(at5.Plus(at6.Times(grid.Only(2))).Plus(x)).
+		Or(at5.Plus(at6.Times(gridgen.Only(2))).Plus(x)).
 		Or(at5.Plus(at6).Plus(x)).
-		Or(at5.Plus(at6.Times(grid.Only(3))).Plus(x))
-	at8 := at4.Times(grid.Only(4))
-	at9 := columns.Times(at1).Times(grid.Only(3))
+		Or(at5.Plus(at6.Times(gridgen.Only(3))).Plus(x))
+	at8 := at4.Times(gridgen.Only(4))
+	at9 := columns.Times(at1).Times(gridgen.Only(3))
 	at10 := columns.Times(stride)
 	at11 := at3.Plus(at8).Plus(x).Minus(at9).
 		Or(at3.Plus(at10).Plus(at8).Plus(x).Minus(at9)).
-		Or(at3.Plus(at10.Times(grid.Only(2))).Plus(at8).Plus(x).Minus(at9)).
-		Or(at3.Plus(at10.Times(grid.Only(3))).Plus(at8).Plus(x).Minus(at9))
-	touch[0] = kernel.Touch{Read: at2.Span(v[4])}
-	touch[1] = kernel.Touch{Read: at2.Span(v[6])}
-	touch[2] = kernel.Touch{Read: at7.Span(v[8])}
-	touch[3] = kernel.Touch{Read: at7.Span(v[10])}
-	touch[4] = kernel.Touch{Write: at11.Span(v[12])}
-	touch[5] = kernel.Touch{Write: at11.Span(v[14])}
+		Or(at3.Plus(at10.Times(gridgen.Only(2))).Plus(at8).Plus(x).Minus(at9)).
+		Or(at3.Plus(at10.Times(gridgen.Only(3))).Plus(at8).Plus(x).Minus(at9))
+	touch[0] = gridgen.Touch{Read: at2.Span(v[4])}
+	touch[1] = gridgen.Touch{Read: at2.Span(v[6])}
+	touch[2] = gridgen.Touch{Read: at7.Span(v[8])}
+	touch[3] = gridgen.Touch{Read: at7.Span(v[10])}
+	touch[4] = gridgen.Touch{Write: at11.Span(v[12])}
+	touch[5] = gridgen.Touch{Write: at11.Span(v[14])}
 }
 
 // fft2Footprint is the Footprint.Of of fft2.
-func fft2Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	columns := grid.Only(v[1])
-	at := n.Over(grid.Only(2))
-	at1 := n.Times(columns).Times(grid.Places(box, 2).Below(grid.Only(3))).Plus(columns.Times(grid.Places(box, 1).Below(at)))
-	x := grid.Places(box, 0).Below(columns)
+func fft2Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	columns := gridgen.Only(v[1])
+	at := n.Over(gridgen.Only(2))
+	at1 := n.Times(columns).Times(gridgen.Places(box, 2).Below(gridgen.Only(3))).Plus(columns.Times(gridgen.Places(box, 1).Below(at)))
+	x := gridgen.Places(box, 0).Below(columns)
 	at2 := at1.Plus(x).
 		Or(at1.Plus(columns.Times(at)).Plus(x))
-	touch[0] = kernel.Touch{Read: at2.Span(v[3])}
-	touch[1] = kernel.Touch{Read: at2.Span(v[5])}
-	touch[2] = kernel.Touch{Write: at2.Span(v[7])}
-	touch[3] = kernel.Touch{Write: at2.Span(v[9])}
+	touch[0] = gridgen.Touch{Read: at2.Span(v[3])}
+	touch[1] = gridgen.Touch{Read: at2.Span(v[5])}
+	touch[2] = gridgen.Touch{Write: at2.Span(v[7])}
+	touch[3] = gridgen.Touch{Write: at2.Span(v[9])}
 }
 
 // transposeFootprint is the Footprint.Of of transpose.
-func transposeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	columns := grid.Only(v[1])
-	c := grid.Places(box, 2).Below(grid.Only(3))
-	toColumns := grid.Only(v[3])
-	x := grid.Places(box, 0).Below(toColumns)
-	toRows := grid.Only(v[2])
-	y := grid.Places(box, 1).Below(toRows)
-	at := grid.Only(v[0]).Times(columns).Times(c).Plus(columns.Times(x)).Plus(y.Below(columns))
+func transposeFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	columns := gridgen.Only(v[1])
+	c := gridgen.Places(box, 2).Below(gridgen.Only(3))
+	toColumns := gridgen.Only(v[3])
+	x := gridgen.Places(box, 0).Below(toColumns)
+	toRows := gridgen.Only(v[2])
+	y := gridgen.Places(box, 1).Below(toRows)
+	at := gridgen.Only(v[0]).Times(columns).Times(c).Plus(columns.Times(x)).Plus(y.Below(columns))
 	at1 := toRows.Times(toColumns).Times(c).Plus(toColumns.Times(y)).Plus(x)
 	span := at1.Span(v[9])
 	span1 := at1.Span(v[11])
-	touch[0] = kernel.Touch{Read: at.Span(v[5])}
-	touch[1] = kernel.Touch{Read: at.Span(v[7])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, c, y, x)}
-	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, c, y, x)}
+	touch[0] = gridgen.Touch{Read: at.Span(v[5])}
+	touch[1] = gridgen.Touch{Read: at.Span(v[7])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, c, y, x)}
+	touch[3] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, c, y, x)}
 }
 
 // transposeBackFootprint is the Footprint.Of of transposeBack.
-func transposeBackFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	columns := grid.Only(v[1])
-	c := grid.Places(box, 2).Below(grid.Only(3))
-	toColumns := grid.Only(v[3])
-	x := grid.Places(box, 0).Below(toColumns)
-	toRows := grid.Only(v[2])
-	y := grid.Places(box, 1).Below(toRows)
-	at := grid.Only(v[0]).Times(columns).Times(c).Plus(columns.Times(x)).Plus(y.Below(columns).Or(toRows.Minus(y.From(columns)))).When(y)
+func transposeBackFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	columns := gridgen.Only(v[1])
+	c := gridgen.Places(box, 2).Below(gridgen.Only(3))
+	toColumns := gridgen.Only(v[3])
+	x := gridgen.Places(box, 0).Below(toColumns)
+	toRows := gridgen.Only(v[2])
+	y := gridgen.Places(box, 1).Below(toRows)
+	at := gridgen.Only(v[0]).Times(columns).Times(c).Plus(columns.Times(x)).Plus(y.Below(columns).Or(toRows.Minus(y.From(columns)))).When(y)
 	at1 := toRows.Times(toColumns).Times(c).Plus(toColumns.Times(y)).Plus(x)
 	span := at1.Span(v[9])
 	span1 := at1.Span(v[11])
-	touch[0] = kernel.Touch{Read: at.Span(v[5])}
-	touch[1] = kernel.Touch{Read: at.Span(v[7])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, c, y, x)}
-	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, c, y, x)}
+	touch[0] = gridgen.Touch{Read: at.Span(v[5])}
+	touch[1] = gridgen.Touch{Read: at.Span(v[7])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, c, y, x)}
+	touch[3] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, c, y, x)}
 }
 
 // effectiveFootprint is the Footprint.Of of effective.
-func effectiveFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	ny := grid.Only(v[1])
-	nx := grid.Only(v[0])
-	x := grid.Places(box, 1).Below(nx)
+func effectiveFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	ny := gridgen.Only(v[1])
+	nx := gridgen.Only(v[0])
+	x := gridgen.Places(box, 1).Below(nx)
 	at := ny.Times(x)
-	y := grid.Places(box, 0).Below(ny)
-	c := grid.Places(box, 2).Below(grid.Only(3))
+	y := gridgen.Places(box, 0).Below(ny)
+	c := gridgen.Places(box, 2).Below(gridgen.Only(3))
 	at1 := nx.Times(ny)
 	at2 := at1.Times(c)
 	at3 := at2.Plus(at)
-	at4 := at3.Plus(y.Above(grid.Only(0)))
+	at4 := at3.Plus(y.Above(gridgen.Only(0)))
 	at5 := at3.Plus(y.Below(ny.Add(-1)))
-	at6 := at2.Plus(ny.Times(x.Above(grid.Only(0)))).Plus(y)
+	at6 := at2.Plus(ny.Times(x.Above(gridgen.Only(0)))).Plus(y)
 	at7 := at2.Plus(ny.Times(x.Below(nx.Add(-1))))
 	span := at3.Plus(y).Span(v[9])
-	touch[0] = kernel.Touch{Read: at.Plus(y).When(c).
+	touch[0] = gridgen.Touch{Read: at.Plus(y).When(c).
 		Or(at1.Plus(at).Plus(y).When(c)).
-		Or(at1.Times(grid.Only(2)).Plus(at).Plus(y).When(c)).
+		Or(at1.Times(gridgen.Only(2)).Plus(at).Plus(y).When(c)).
 		Or(at4.Add(-1)).
 		Or(at4).
 		Or(at5).
@@ -1068,133 +1069,133 @@ func effectiveFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 		Or(at6).
 		Or(at7.Plus(ny).Plus(y)).
 		Or(at7.Plus(y)).Span(v[5])}
-	touch[1] = kernel.Touch{Read: ny.Times(grid.Only(v[2])).Times(c).Plus(at).Plus(y).Span(v[7])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, c, x, y)}
+	touch[1] = gridgen.Touch{Read: ny.Times(gridgen.Only(v[2])).Times(c).Plus(at).Plus(y).Span(v[7])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, c, x, y)}
 }
 
 // padFootprint is the Footprint.Of of pad.
-func padFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	c := grid.Places(box, 1).Below(grid.Only(3))
-	length := grid.Only(v[1])
-	i := grid.Places(box, 0).Below(length)
+func padFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	c := gridgen.Places(box, 1).Below(gridgen.Only(3))
+	length := gridgen.Only(v[1])
+	i := gridgen.Places(box, 0).Below(length)
 	i1 := i.Below(n)
 	at := length.Times(c)
 	at1 := at.Plus(i)
 	span := at1.
 		Or(at.Plus(i1)).Span(v[5])
 	span1 := at1.Span(v[7])
-	touch[0] = kernel.Touch{Read: n.Times(c).Plus(i1).Span(v[3])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, c, i)}
-	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, c, i)}
+	touch[0] = gridgen.Touch{Read: n.Times(c).Plus(i1).Span(v[3])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, c, i)}
+	touch[2] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, c, i)}
 }
 
 // multiplyFootprint is the Footprint.Of of multiply.
-func multiplyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	i := grid.Places(box, 0).Below(n)
+func multiplyFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	i := gridgen.Places(box, 0).Below(n)
 	at := i.
 		Or(n.Plus(i)).
-		Or(n.Times(grid.Only(2)).Plus(i))
+		Or(n.Times(gridgen.Only(2)).Plus(i))
 	span := at.Span(v[4])
 	span1 := at.Span(v[6])
-	touch[0] = kernel.Touch{Read: at.
-		Or(n.Times(grid.Only(3)).Plus(i)).Span(v[2])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
-	touch[2] = kernel.Touch{Read: span1, Write: span1}
+	touch[0] = gridgen.Touch{Read: at.
+		Or(n.Times(gridgen.Only(3)).Plus(i)).Span(v[2])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
+	touch[2] = gridgen.Touch{Read: span1, Write: span1}
 }
 
 // motionFootprint is the Footprint.Of of motion.
-func motionFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	i := grid.Places(box, 0).Below(n)
+func motionFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	i := gridgen.Places(box, 0).Below(n)
 	at := i.
 		Or(n.Plus(i)).
-		Or(n.Times(grid.Only(2)).Plus(i))
+		Or(n.Times(gridgen.Only(2)).Plus(i))
 	span := at.Span(v[7])
-	touch[0] = kernel.Touch{Read: at.Span(v[3])}
-	touch[1] = kernel.Touch{Read: at.Span(v[5])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: at.Span(v[3])}
+	touch[1] = gridgen.Touch{Read: at.Span(v[5])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // energyFootprint is the Footprint.Of of energy.
-func energyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	i := grid.Places(box, 0).Below(n)
+func energyFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	i := gridgen.Places(box, 0).Below(n)
 	at := i.
 		Or(n.Plus(i)).
-		Or(n.Times(grid.Only(2)).Plus(i))
+		Or(n.Times(gridgen.Only(2)).Plus(i))
 	span := i.Span(v[7])
-	touch[0] = kernel.Touch{Read: at.Span(v[3])}
-	touch[1] = kernel.Touch{Read: at.Span(v[5])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: at.Span(v[3])}
+	touch[1] = gridgen.Touch{Read: at.Span(v[5])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // partFootprint is the Footprint.Of of part.
-func partFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[8]))
+func partFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[8]))
 	span := i.Span(v[8])
-	touch[0] = kernel.Touch{Read: grid.Only(2).When(i).Span(v[2])}
-	touch[1] = kernel.Touch{Read: i.Span(v[4])}
-	touch[2] = kernel.Touch{Read: i.Span(v[6])}
-	touch[3] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: gridgen.Only(2).When(i).Span(v[2])}
+	touch[1] = gridgen.Touch{Read: i.Span(v[4])}
+	touch[2] = gridgen.Touch{Read: i.Span(v[6])}
+	touch[3] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // wholeFootprint is the Footprint.Of of whole.
-func wholeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	i := grid.Places(box, 0).Below(n)
+func wholeFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	i := gridgen.Places(box, 0).Below(n)
 	at := i.
 		Or(n.Plus(i)).
-		Or(n.Times(grid.Only(2)).Plus(i))
+		Or(n.Times(gridgen.Only(2)).Plus(i))
 	span := at.Span(v[12])
-	touch[0] = kernel.Touch{Read: grid.Only(2).When(i).Span(v[2])}
-	touch[1] = kernel.Touch{Read: at.Span(v[4])}
-	touch[2] = kernel.Touch{Read: at.Span(v[6])}
-	touch[3] = kernel.Touch{Read: at.Span(v[8])}
-	touch[4] = kernel.Touch{Read: at.Span(v[10])}
-	touch[5] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: gridgen.Only(2).When(i).Span(v[2])}
+	touch[1] = gridgen.Touch{Read: at.Span(v[4])}
+	touch[2] = gridgen.Touch{Read: at.Span(v[6])}
+	touch[3] = gridgen.Touch{Read: at.Span(v[8])}
+	touch[4] = gridgen.Touch{Read: at.Span(v[10])}
+	touch[5] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // deviationFootprint is the Footprint.Of of deviation.
-func deviationFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	i := grid.Places(box, 0).Below(n)
+func deviationFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	i := gridgen.Places(box, 0).Below(n)
 	at := i.
 		Or(n.Plus(i)).
-		Or(n.Times(grid.Only(2)).Plus(i))
+		Or(n.Times(gridgen.Only(2)).Plus(i))
 	span := i.Span(v[12])
-	touch[0] = kernel.Touch{Read: grid.Only(2).When(i).Span(v[2])}
-	touch[1] = kernel.Touch{Read: at.Span(v[4])}
-	touch[2] = kernel.Touch{Read: at.Span(v[6])}
-	touch[3] = kernel.Touch{Read: at.Span(v[8])}
-	touch[4] = kernel.Touch{Read: at.Span(v[10])}
-	touch[5] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: gridgen.Only(2).When(i).Span(v[2])}
+	touch[1] = gridgen.Touch{Read: at.Span(v[4])}
+	touch[2] = gridgen.Touch{Read: at.Span(v[6])}
+	touch[3] = gridgen.Touch{Read: at.Span(v[8])}
+	touch[4] = gridgen.Touch{Read: at.Span(v[10])}
+	touch[5] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // steerFootprint is the Footprint.Of of steer.
-func steerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(1))
-	span := grid.Only(0).When(i).
-		Or(grid.Only(5).When(i)).Span(v[4])
-	touch[0] = kernel.Touch{Read: i.Span(v[2])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+func steerFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(1))
+	span := gridgen.Only(0).When(i).
+		Or(gridgen.Only(5).When(i)).Span(v[4])
+	touch[0] = gridgen.Touch{Read: i.Span(v[2])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // acceptFootprint is the Footprint.Of of accept.
-func acceptFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[7]))
-	touch[0] = kernel.Touch{Read: grid.Only(3).When(i).Span(v[1])}
-	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Read: i.Span(v[5])}
-	touch[3] = kernel.Touch{Write: i.Span(v[7])}
-	touch[4] = kernel.Touch{Write: i.Span(v[9])}
+func acceptFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[7]))
+	touch[0] = gridgen.Touch{Read: gridgen.Only(3).When(i).Span(v[1])}
+	touch[1] = gridgen.Touch{Read: i.Span(v[3])}
+	touch[2] = gridgen.Touch{Read: i.Span(v[5])}
+	touch[3] = gridgen.Touch{Write: i.Span(v[7])}
+	touch[4] = gridgen.Touch{Write: i.Span(v[9])}
 }
 
 // fft4Row runs fft4 for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func fft4Row(r grid.Row, n int, columns int, stride int, cos []float32, sin []float32, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
+func fft4Row(r gridgen.Row, n int, columns int, stride int, cos []float32, sin []float32, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
 	if r.Y >= (n / int(4)) {
 		return
 	}
@@ -1223,14 +1224,14 @@ func fft4Row(r grid.Row, n int, columns int, stride int, cos []float32, sin []fl
 			toRe[to+3*step] = float32(cRe*cosC) + float32(cIm*sinC)
 			toIm[to+3*step] = float32(cIm*cosC) - float32(cRe*sinC)
 		}
-//line main_kernels.go:1227
+//line main_kernels.go:1228
 	}
 }
 
 // fft2Row runs fft2 for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
+func fft2Row(r gridgen.Row, n int, columns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
 	if r.Y >= (n / int(2)) {
 		return
 	}
@@ -1239,14 +1240,14 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 	}
 	end := min(r.End, columns)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(toRe))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(toIm))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(re))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(re))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(im))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(im))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toRe))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toIm))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*r.Y, len(toRe))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*r.Y, len(toIm))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*r.Y, len(re))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(re))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*r.Y, len(im))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(im))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toRe))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toIm))
 	if from >= to {
 		from = end // none
 	}
@@ -1267,10 +1268,10 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 //line fft.go:45
 				if x, i, c := x_, r.Y, r.Z; (true || x < columns) && (true || i < n/2) && (true || c < planes) {
 					at, far := (c*n+i)*columns+x, n/2*columns
-					toRe0[grid.At(at_, at)], toIm1[grid.At(at_, at)] = re2[grid.At(at_, at)]+re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]+im5[grid.At(at_, at+far)]
-					toRe6[grid.At(at_, at+far)], toIm7[grid.At(at_, at+far)] = re2[grid.At(at_, at)]-re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]-im5[grid.At(at_, at+far)]
+					toRe0[gridgen.At(at_, at)], toIm1[gridgen.At(at_, at)] = re2[gridgen.At(at_, at)]+re3[gridgen.At(at_, at+far)], im4[gridgen.At(at_, at)]+im5[gridgen.At(at_, at+far)]
+					toRe6[gridgen.At(at_, at+far)], toIm7[gridgen.At(at_, at+far)] = re2[gridgen.At(at_, at)]-re3[gridgen.At(at_, at+far)], im4[gridgen.At(at_, at)]-im5[gridgen.At(at_, at+far)]
 				}
-//line main_kernels.go:1274
+//line main_kernels.go:1275
 			}
 			x_ = to - 1
 			continue
@@ -1281,14 +1282,14 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 			toRe[at], toIm[at] = re[at]+re[at+far], im[at]+im[at+far]
 			toRe[at+far], toIm[at+far] = re[at]-re[at+far], im[at]-im[at+far]
 		}
-//line main_kernels.go:1285
+//line main_kernels.go:1286
 	}
 }
 
 // transposeRow runs transpose for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
+func transposeRow(r gridgen.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
 	if r.Y >= toRows {
 		return
 	}
@@ -1297,8 +1298,8 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 	}
 	end := min(r.End, toColumns)
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toRe))
-	from_, to_ = grid.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toIm))
+	from_, to_ = gridgen.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toRe))
+	from_, to_ = gridgen.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toIm))
 	if from_ >= to_ {
 		from_ = end // none
 	}
@@ -1318,9 +1319,9 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 						a, b = re[from], im[from]
 					}
 					to := (c*toRows+y)*toColumns + x
-					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = a, b
+					toRe0[gridgen.At(at, to)], toIm1[gridgen.At(at, to)] = a, b
 				}
-//line main_kernels.go:1324
+//line main_kernels.go:1325
 			}
 			x_ = to_ - 1
 			continue
@@ -1335,14 +1336,14 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 			to := (c*toRows+y)*toColumns + x
 			toRe[to], toIm[to] = a, b
 		}
-//line main_kernels.go:1339
+//line main_kernels.go:1340
 	}
 }
 
 // transposeBackRow runs transposeBack for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
+func transposeBackRow(r gridgen.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
 	if r.Y >= toRows {
 		return
 	}
@@ -1351,8 +1352,8 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 	}
 	end := min(r.End, toColumns)
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toRe))
-	from_, to_ = grid.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toIm))
+	from_, to_ = gridgen.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toRe))
+	from_, to_ = gridgen.Within(from_, to_, toColumns*toRows*r.Z+toColumns*r.Y, len(toIm))
 	if from_ >= to_ {
 		from_ = end // none
 	}
@@ -1371,9 +1372,9 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 						column, sign = toRows-y, -1
 					}
 					to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
-					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = re[from], float32(sign*im[from])
+					toRe0[gridgen.At(at, to)], toIm1[gridgen.At(at, to)] = re[from], float32(sign*im[from])
 				}
-//line main_kernels.go:1377
+//line main_kernels.go:1378
 			}
 			x_ = to_ - 1
 			continue
@@ -1387,14 +1388,14 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 			to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 			toRe[to], toIm[to] = re[from], float32(sign*im[from])
 		}
-//line main_kernels.go:1391
+//line main_kernels.go:1392
 	}
 }
 
 // effectiveRow runs effective for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func effectiveRow(r grid.Row, nx int, ny int, px int, of material, m []float32, demag []float32, h grid.Out[float32]) {
+func effectiveRow(r gridgen.Row, nx int, ny int, px int, of material, m []float32, demag []float32, h grid.Out[float32]) {
 	if r.Y >= nx {
 		return
 	}
@@ -1430,22 +1431,22 @@ func effectiveRow(r grid.Row, nx int, ny int, px int, of material, m []float32, 
 			}
 			h[i] = sum
 		}
-//line main_kernels.go:1434
+//line main_kernels.go:1435
 	}
 }
 
 // padRow runs pad for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im grid.Out[float32]) {
+func padRow(r gridgen.Row, n int, length int, m []float32, re grid.Out[float32], im grid.Out[float32]) {
 	if r.Y >= 3 {
 		return
 	}
 	end := min(r.End, length)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, length*r.Y, len(re))
-	from, to = grid.Within(from, to, length*r.Y, len(im))
-	from, to = grid.Within(from, to, r.Y*n, len(m))
+	from, to = gridgen.Within(from, to, length*r.Y, len(re))
+	from, to = gridgen.Within(from, to, length*r.Y, len(im))
+	from, to = gridgen.Within(from, to, r.Y*n, len(m))
 	if from >= to {
 		from = end // none
 	}
@@ -1460,12 +1461,12 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 				_ = x
 //line llg.go:68
 				if i, c := x, r.Y; (true || i < length) && (true || c < planes) {
-					re0[grid.At(at, c*length+i)], im1[grid.At(at, c*length+i)] = 0, 0
+					re0[gridgen.At(at, c*length+i)], im1[gridgen.At(at, c*length+i)] = 0, 0
 					if i < n {
-						re0[grid.At(at, c*length+i)] = m2[grid.At(at, c*n+i)]
+						re0[gridgen.At(at, c*length+i)] = m2[gridgen.At(at, c*n+i)]
 					}
 				}
-//line main_kernels.go:1469
+//line main_kernels.go:1470
 			}
 			x = to - 1
 			continue
@@ -1477,14 +1478,14 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 				re[c*length+i] = m[c*n+i]
 			}
 		}
-//line main_kernels.go:1481
+//line main_kernels.go:1482
 	}
 }
 
 // multiplyRow runs multiply for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func multiplyRow(r grid.Row, n int, tensor []float32, re []float32, im []float32, scale float32) {
+func multiplyRow(r gridgen.Row, n int, tensor []float32, re []float32, im []float32, scale float32) {
 	end := min(r.End, n)
 	for x := r.First(); x < end; x++ {
 //line llg.go:80
@@ -1495,14 +1496,14 @@ func multiplyRow(r grid.Row, n int, tensor []float32, re []float32, im []float32
 			mx, my = im[i], im[i+n]
 			im[i], im[i+n], im[i+2*n] = float32(xx*mx)+float32(xy*my), float32(xy*mx)+float32(yy*my), float32(zz*im[i+2*n])
 		}
-//line main_kernels.go:1499
+//line main_kernels.go:1500
 	}
 }
 
 // motionRow runs motion for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func motionRow(r grid.Row, n int, damping float32, m []float32, h []float32, k grid.Out[float32]) {
+func motionRow(r gridgen.Row, n int, damping float32, m []float32, h []float32, k grid.Out[float32]) {
 	end := min(r.End, n)
 	for x := r.First(); x < end; x++ {
 //line llg.go:93
@@ -1514,23 +1515,23 @@ func motionRow(r grid.Row, n int, damping float32, m []float32, h []float32, k g
 			k[i+n] = float32(f * (ty + float32(damping*(float32(mz*tx)-float32(mx*tz)))))
 			k[i+2*n] = float32(f * (tz + float32(damping*(float32(mx*ty)-float32(my*tx)))))
 		}
-//line main_kernels.go:1518
+//line main_kernels.go:1519
 	}
 }
 
 // energyRow runs energy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.Out[float32]) {
+func energyRow(r gridgen.Row, n int, of material, m []float32, h []float32, e grid.Out[float32]) {
 	end := min(r.End, n)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(m))
-	from, to = grid.Within(from, to, 0, len(h))
-	from, to = grid.Within(from, to, n, len(m))
-	from, to = grid.Within(from, to, n, len(h))
-	from, to = grid.Within(from, to, 2*n, len(m))
-	from, to = grid.Within(from, to, 2*n, len(h))
-	from, to = grid.Within(from, to, 0, len(e))
+	from, to = gridgen.Within(from, to, 0, len(m))
+	from, to = gridgen.Within(from, to, 0, len(h))
+	from, to = gridgen.Within(from, to, n, len(m))
+	from, to = gridgen.Within(from, to, n, len(h))
+	from, to = gridgen.Within(from, to, 2*n, len(m))
+	from, to = gridgen.Within(from, to, 2*n, len(h))
+	from, to = gridgen.Within(from, to, 0, len(e))
 	if from >= to {
 		from = end // none
 	}
@@ -1549,12 +1550,12 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 				_ = x_
 //line llg.go:107
 				if i := x_; true || i < n {
-					x := float32(m0[grid.At(at, i)] * (h1[grid.At(at, i)] + of.FieldX))
-					y := float32(m2[grid.At(at, i+n)] * (h3[grid.At(at, i+n)] + of.FieldY))
-					z := float32(m4[grid.At(at, i+2*n)] * (h5[grid.At(at, i+2*n)] + of.FieldZ))
-					e6[grid.At(at, i)] = -(x + y + z) / 2
+					x := float32(m0[gridgen.At(at, i)] * (h1[gridgen.At(at, i)] + of.FieldX))
+					y := float32(m2[gridgen.At(at, i+n)] * (h3[gridgen.At(at, i+n)] + of.FieldY))
+					z := float32(m4[gridgen.At(at, i+2*n)] * (h5[gridgen.At(at, i+2*n)] + of.FieldZ))
+					e6[gridgen.At(at, i)] = -(x + y + z) / 2
 				}
-//line main_kernels.go:1558
+//line main_kernels.go:1559
 			}
 			x_ = to - 1
 			continue
@@ -1566,19 +1567,19 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 			z := float32(m[i+2*n] * (h[i+2*n] + of.FieldZ))
 			e[i] = -(x + y + z) / 2
 		}
-//line main_kernels.go:1570
+//line main_kernels.go:1571
 	}
 }
 
 // partRow runs part for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []float32, at grid.Out[float32]) {
+func partRow(r gridgen.Row, fraction float32, state []float32, m []float32, k []float32, at grid.Out[float32]) {
 	end := min(r.End, len(at))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(at))
-	from, to = grid.Within(from, to, 0, len(m))
-	from, to = grid.Within(from, to, 0, len(k))
+	from, to = gridgen.Within(from, to, 0, len(at))
+	from, to = gridgen.Within(from, to, 0, len(m))
+	from, to = gridgen.Within(from, to, 0, len(k))
 	if from >= to {
 		from = end // none
 	}
@@ -1595,9 +1596,9 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					_ = x
 //line llg.go:119
 					if i := x; true || i < len(at) {
-						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
+						at0[gridgen.At(at_, i)] = m1[gridgen.At(at_, i)] + float32(float32(fraction*state[now])*k2[gridgen.At(at_, i)])
 					}
-//line main_kernels.go:1601
+//line main_kernels.go:1602
 				}
 				{
 					at_ := at_ + 1
@@ -1605,9 +1606,9 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					_ = x
 //line llg.go:119
 					if i := x; true || i < len(at) {
-						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
+						at0[gridgen.At(at_, i)] = m1[gridgen.At(at_, i)] + float32(float32(fraction*state[now])*k2[gridgen.At(at_, i)])
 					}
-//line main_kernels.go:1611
+//line main_kernels.go:1612
 				}
 			}
 			if at_ < count {
@@ -1615,9 +1616,9 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 				_ = x
 //line llg.go:119
 				if i := x; true || i < len(at) {
-					at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
+					at0[gridgen.At(at_, i)] = m1[gridgen.At(at_, i)] + float32(float32(fraction*state[now])*k2[gridgen.At(at_, i)])
 				}
-//line main_kernels.go:1621
+//line main_kernels.go:1622
 			}
 			x = to - 1
 			continue
@@ -1626,14 +1627,14 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 		if i := x; i < len(at) {
 			at[i] = m[i] + float32(float32(fraction*state[now])*k[i])
 		}
-//line main_kernels.go:1630
+//line main_kernels.go:1631
 	}
 }
 
 // wholeRow runs whole for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func wholeRow(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, k2 []float32, k3 []float32, next grid.Out[float32]) {
+func wholeRow(r_ gridgen.Row, n int, state []float32, m []float32, k1 []float32, k2 []float32, k3 []float32, next grid.Out[float32]) {
 	end := min(r_.End, n)
 	for x_ := r_.First(); x_ < end; x_++ {
 //line llg.go:128
@@ -1645,14 +1646,14 @@ func wholeRow(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, k2
 			r := 1 / float32(math.Sqrt(float64(float32(x*x)+float32(y*y)+float32(z*z))))
 			next[i], next[i+n], next[i+2*n] = float32(x*r), float32(y*r), float32(z*r)
 		}
-//line main_kernels.go:1649
+//line main_kernels.go:1650
 	}
 }
 
 // deviationRow runs deviation for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func deviationRow(r grid.Row, n int, state []float32, k1 []float32, k2 []float32, k3 []float32, k4 []float32, away grid.Out[float32]) {
+func deviationRow(r gridgen.Row, n int, state []float32, k1 []float32, k2 []float32, k3 []float32, k4 []float32, away grid.Out[float32]) {
 	end := min(r.End, n)
 	for x_ := r.First(); x_ < end; x_++ {
 //line llg.go:142
@@ -1663,17 +1664,17 @@ func deviationRow(r grid.Row, n int, state []float32, k1 []float32, k2 []float32
 			z := float32(dt * (6*k2[i+2*n] + 8*k3[i+2*n] - 5*k1[i+2*n] - 9*k4[i+2*n]))
 			away[i] = float32(x*x) + float32(y*y) + float32(z*z)
 		}
-//line main_kernels.go:1667
+//line main_kernels.go:1668
 	}
 }
 
 // steerRow runs steer for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
+func steerRow(r gridgen.Row, tolerance float32, worst []float32, state []float32) {
 	end := min(r.End, 1)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(worst))
+	from, to = gridgen.Within(from, to, 0, len(worst))
 	if from >= to {
 		from = end // none
 	}
@@ -1686,7 +1687,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 				_ = x
 //line llg.go:155
 				if i := x; true || i < 1 {
-					away, dt := float32(math.Sqrt(float64(worst0[grid.At(at, i)]))), state[now]
+					away, dt := float32(math.Sqrt(float64(worst0[gridgen.At(at, i)]))), state[now]
 					factor := max(min(0.9*float32(math.Cbrt(float64(tolerance/max(away, tolerance/1000)))), 4), 0.2)
 					state[accepted] = 0
 					if away <= tolerance {
@@ -1702,7 +1703,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 					}
 					state[now] = min(state[step], state[left])
 				}
-//line main_kernels.go:1706
+//line main_kernels.go:1707
 			}
 			x = to - 1
 			continue
@@ -1725,19 +1726,19 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 			}
 			state[now] = min(state[step], state[left])
 		}
-//line main_kernels.go:1729
+//line main_kernels.go:1730
 	}
 }
 
 // acceptRow runs accept for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []float32, k1 []float32) {
+func acceptRow(r gridgen.Row, state []float32, next []float32, k4 []float32, m []float32, k1 []float32) {
 	from, to := r.First(), r.End
-	from, to = grid.Within(from, to, 0, len(m))
-	from, to = grid.Within(from, to, 0, len(k1))
-	from, to = grid.Within(from, to, 0, len(next))
-	from, to = grid.Within(from, to, 0, len(k4))
+	from, to = gridgen.Within(from, to, 0, len(m))
+	from, to = gridgen.Within(from, to, 0, len(k1))
+	from, to = gridgen.Within(from, to, 0, len(next))
+	from, to = gridgen.Within(from, to, 0, len(k4))
 	if from >= to {
 		from = r.End // none
 	}
@@ -1755,9 +1756,9 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					_ = x
 //line llg.go:178
 					if i := x; i < len(m) && state[accepted] > 0 {
-						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
+						m0[gridgen.At(at, i)], k11[gridgen.At(at, i)] = next2[gridgen.At(at, i)], k43[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1761
+//line main_kernels.go:1762
 				}
 				{
 					at := at + 1
@@ -1765,9 +1766,9 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					_ = x
 //line llg.go:178
 					if i := x; i < len(m) && state[accepted] > 0 {
-						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
+						m0[gridgen.At(at, i)], k11[gridgen.At(at, i)] = next2[gridgen.At(at, i)], k43[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1771
+//line main_kernels.go:1772
 				}
 			}
 			if at < count {
@@ -1775,9 +1776,9 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 				_ = x
 //line llg.go:178
 				if i := x; i < len(m) && state[accepted] > 0 {
-					m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
+					m0[gridgen.At(at, i)], k11[gridgen.At(at, i)] = next2[gridgen.At(at, i)], k43[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1781
+//line main_kernels.go:1782
 			}
 			x = to - 1
 			continue
@@ -1786,21 +1787,21 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 		if i := x; i < len(m) && state[accepted] > 0 {
 			m[i], k1[i] = next[i], k4[i]
 		}
-//line main_kernels.go:1790
+//line main_kernels.go:1791
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	fft4Vectors      func(grid.Row, int, int, int, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	fft2Vectors      func(grid.Row, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	effectiveVectors func(grid.Row, int, int, int, material, []float32, []float32, grid.Out[float32]) grid.Row
-	padVectors       func(grid.Row, int, int, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	multiplyVectors  func(grid.Row, int, []float32, []float32, []float32, float32) grid.Row
-	motionVectors    func(grid.Row, int, float32, []float32, []float32, grid.Out[float32]) grid.Row
-	energyVectors    func(grid.Row, int, material, []float32, []float32, grid.Out[float32]) grid.Row
-	partVectors      func(grid.Row, float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
-	wholeVectors     func(grid.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
-	deviationVectors func(grid.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
-	acceptVectors    func(grid.Row, []float32, []float32, []float32, []float32, []float32) grid.Row
+	fft4Vectors      func(gridgen.Row, int, int, int, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) gridgen.Row
+	fft2Vectors      func(gridgen.Row, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) gridgen.Row
+	effectiveVectors func(gridgen.Row, int, int, int, material, []float32, []float32, grid.Out[float32]) gridgen.Row
+	padVectors       func(gridgen.Row, int, int, []float32, grid.Out[float32], grid.Out[float32]) gridgen.Row
+	multiplyVectors  func(gridgen.Row, int, []float32, []float32, []float32, float32) gridgen.Row
+	motionVectors    func(gridgen.Row, int, float32, []float32, []float32, grid.Out[float32]) gridgen.Row
+	energyVectors    func(gridgen.Row, int, material, []float32, []float32, grid.Out[float32]) gridgen.Row
+	partVectors      func(gridgen.Row, float32, []float32, []float32, []float32, grid.Out[float32]) gridgen.Row
+	wholeVectors     func(gridgen.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) gridgen.Row
+	deviationVectors func(gridgen.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) gridgen.Row
+	acceptVectors    func(gridgen.Row, []float32, []float32, []float32, []float32, []float32) gridgen.Row
 )

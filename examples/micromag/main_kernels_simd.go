@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -30,7 +31,7 @@ func init() {
 }
 
 // fft4Lanes runs the front threads of a row as vectors, and returns the rest of the row.
-func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []float32, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) grid.Row {
+func fft4Lanes(r gridgen.Row, n int, columns int, stride int, cos []float32, sin []float32, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) gridgen.Row {
 	if r.Y >= (n / int(4)) {
 		return r
 	}
@@ -38,22 +39,22 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 		return r
 	}
 	from, to := r.First(), min(r.End, columns)
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(re))
-	from, to = grid.Within(from, to, columns*r.Z*n+2*columns*(n/int(4))+columns*r.Y, len(re))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(im))
-	from, to = grid.Within(from, to, columns*r.Z*n+2*columns*(n/int(4))+columns*r.Y, len(im))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(4))+columns*r.Y, len(re))
-	from, to = grid.Within(from, to, columns*r.Z*n+3*columns*(n/int(4))+columns*r.Y, len(re))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(4))+columns*r.Y, len(im))
-	from, to = grid.Within(from, to, columns*r.Z*n+3*columns*(n/int(4))+columns*r.Y, len(im))
-	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1))), len(toRe))
-	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1))), len(toIm))
-	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+columns*stride, len(toRe))
-	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+columns*stride, len(toIm))
-	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+2*columns*stride, len(toRe))
-	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+2*columns*stride, len(toIm))
-	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+3*columns*stride, len(toRe))
-	from, to = grid.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+3*columns*stride, len(toIm))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*r.Y, len(re))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+2*columns*(n/int(4))+columns*r.Y, len(re))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*r.Y, len(im))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+2*columns*(n/int(4))+columns*r.Y, len(im))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*(n/int(4))+columns*r.Y, len(re))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+3*columns*(n/int(4))+columns*r.Y, len(re))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*(n/int(4))+columns*r.Y, len(im))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+3*columns*(n/int(4))+columns*r.Y, len(im))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1))), len(toRe))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1))), len(toIm))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+columns*stride, len(toRe))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+columns*stride, len(toIm))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+2*columns*stride, len(toRe))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+2*columns*stride, len(toIm))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+3*columns*stride, len(toRe))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+4*columns*r.Y-3*columns*(r.Y&(stride-int(1)))+3*columns*stride, len(toIm))
 	if to-from < lanes.Lanes32().Len() || uint(r.Y-(r.Y&(stride-int(1)))) >= uint(len(cos)) || uint(r.Y-(r.Y&(stride-int(1)))) >= uint(len(sin)) || uint(2*r.Y-2*(r.Y&(stride-int(1)))) >= uint(len(cos)) || uint(2*r.Y-2*(r.Y&(stride-int(1)))) >= uint(len(sin)) || uint(3*r.Y-3*(r.Y&(stride-int(1)))) >= uint(len(cos)) || uint(3*r.Y-3*(r.Y&(stride-int(1)))) >= uint(len(sin)) {
 		return r
 	}
@@ -133,7 +134,7 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 			cIm := awayIm.Add(sideRe)
 			lanes.Store(cRe.Mul(all15).Add(cIm.Mul(all16)), &toRe14[at])
 			lanes.Store(cIm.Mul(all15).Sub(cRe.Mul(all16)), &toIm15[at])
-//line main_kernels_simd.go:137
+//line main_kernels_simd.go:138
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toIm, cos) || !lanes.Disjoint(toIm, sin) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) || !lanes.Disjoint(toRe, cos) || !lanes.Disjoint(toRe, sin) {
 			break
@@ -145,7 +146,7 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 }
 
 // fft2Lanes runs the front threads of a row as vectors, and returns the rest of the row.
-func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) grid.Row {
+func fft2Lanes(r gridgen.Row, n int, columns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) gridgen.Row {
 	if r.Y >= (n / int(2)) {
 		return r
 	}
@@ -153,14 +154,14 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 		return r
 	}
 	from, to := r.First(), min(r.End, columns)
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(re))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(re))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(im))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(im))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(toRe))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*r.Y, len(toIm))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toRe))
-	from, to = grid.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toIm))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*r.Y, len(re))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(re))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*r.Y, len(im))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(im))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*r.Y, len(toRe))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*r.Y, len(toIm))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toRe))
+	from, to = gridgen.Within(from, to, columns*r.Z*n+columns*(n/int(2))+columns*r.Y, len(toIm))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -197,7 +198,7 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 			lanes.Store(v_5, &toRe6[at])
 //line fft.go:48
 			lanes.Store(v_6, &toIm7[at])
-//line main_kernels_simd.go:201
+//line main_kernels_simd.go:202
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
 			break
@@ -209,7 +210,7 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 }
 
 // effectiveLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32, demag []float32, h grid.Out[float32]) grid.Row {
+func effectiveLanes(r gridgen.Row, nx int, ny int, px int, of material, m []float32, demag []float32, h grid.Out[float32]) gridgen.Row {
 	if r.Y >= nx {
 		return r
 	}
@@ -217,16 +218,16 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 		return r
 	}
 	from, to := r.First(), min(r.End, ny)
-	from, to = grid.Within(from, to, ny*r.Y, len(m))
-	from, to = grid.Within(from, to, ny*nx+ny*r.Y, len(m))
-	from, to = grid.Within(from, to, 2*ny*nx+ny*r.Y, len(m))
-	from, to = grid.Within(from, to, ny*r.Z*px+ny*r.Y, len(demag))
-	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y-1, len(m))
-	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y, len(m))
-	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y+1, len(m))
-	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y-ny, len(m))
-	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y+ny, len(m))
-	from, to = grid.Within(from, to, ny*nx*r.Z+ny*r.Y, len(h))
+	from, to = gridgen.Within(from, to, ny*r.Y, len(m))
+	from, to = gridgen.Within(from, to, ny*nx+ny*r.Y, len(m))
+	from, to = gridgen.Within(from, to, 2*ny*nx+ny*r.Y, len(m))
+	from, to = gridgen.Within(from, to, ny*r.Z*px+ny*r.Y, len(demag))
+	from, to = gridgen.Within(from, to, ny*nx*r.Z+ny*r.Y-1, len(m))
+	from, to = gridgen.Within(from, to, ny*nx*r.Z+ny*r.Y, len(m))
+	from, to = gridgen.Within(from, to, ny*nx*r.Z+ny*r.Y+1, len(m))
+	from, to = gridgen.Within(from, to, ny*nx*r.Z+ny*r.Y-ny, len(m))
+	from, to = gridgen.Within(from, to, ny*nx*r.Z+ny*r.Y+ny, len(m))
+	from, to = gridgen.Within(from, to, ny*nx*r.Z+ny*r.Y, len(h))
 	from = max(from, 1)
 	to = min(to, ny-1)
 	if to-from < lanes.Lanes32().Len() || r.Z == 1 || r.Z == 2 {
@@ -278,7 +279,7 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 				sum = sum.Add(all8.Mul(lanes.Load[simd.Float32s](&m8[at]).Sub(lanes.Load[simd.Float32s](&m5[at]))))
 			}
 			lanes.Store(sum, &h9[at])
-//line main_kernels_simd.go:282
+//line main_kernels_simd.go:283
 		}
 		if at == count || !lanes.Disjoint(h, m) || !lanes.Disjoint(h, demag) {
 			break
@@ -290,14 +291,14 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 }
 
 // padLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im grid.Out[float32]) grid.Row {
+func padLanes(r gridgen.Row, n int, length int, m []float32, re grid.Out[float32], im grid.Out[float32]) gridgen.Row {
 	if r.Y >= 3 {
 		return r
 	}
 	from, to := r.First(), min(r.End, length)
-	from, to = grid.Within(from, to, length*r.Y, len(re))
-	from, to = grid.Within(from, to, length*r.Y, len(im))
-	from, to = grid.Within(from, to, r.Y*n, len(m))
+	from, to = gridgen.Within(from, to, length*r.Y, len(re))
+	from, to = gridgen.Within(from, to, length*r.Y, len(im))
+	from, to = gridgen.Within(from, to, r.Y*n, len(m))
 	if to-from < lanes.Lanes32().Len() || uint(n+1<<61) > 1<<62 || to > 1<<31-64 {
 		return r
 	}
@@ -324,7 +325,7 @@ func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], 
 			lanes.Store(c1, &im1[at])
 			on := xs.Less(bound2)
 			lanes.StoreFloat32s(lanes.Load[simd.Float32s](&m2[at]), on, re0[at:])
-//line main_kernels_simd.go:328
+//line main_kernels_simd.go:329
 		}
 		if at == count || !lanes.Disjoint(im, m) || !lanes.Disjoint(re, m) {
 			break
@@ -336,18 +337,18 @@ func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], 
 }
 
 // multiplyLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func multiplyLanes(r grid.Row, n int, tensor []float32, re []float32, im []float32, scale float32) grid.Row {
+func multiplyLanes(r gridgen.Row, n int, tensor []float32, re []float32, im []float32, scale float32) gridgen.Row {
 	from, to := r.First(), min(r.End, n)
-	from, to = grid.Within(from, to, 0, len(tensor))
-	from, to = grid.Within(from, to, n, len(tensor))
-	from, to = grid.Within(from, to, 2*n, len(tensor))
-	from, to = grid.Within(from, to, 3*n, len(tensor))
-	from, to = grid.Within(from, to, 0, len(re))
-	from, to = grid.Within(from, to, n, len(re))
-	from, to = grid.Within(from, to, 2*n, len(re))
-	from, to = grid.Within(from, to, 0, len(im))
-	from, to = grid.Within(from, to, n, len(im))
-	from, to = grid.Within(from, to, 2*n, len(im))
+	from, to = gridgen.Within(from, to, 0, len(tensor))
+	from, to = gridgen.Within(from, to, n, len(tensor))
+	from, to = gridgen.Within(from, to, 2*n, len(tensor))
+	from, to = gridgen.Within(from, to, 3*n, len(tensor))
+	from, to = gridgen.Within(from, to, 0, len(re))
+	from, to = gridgen.Within(from, to, n, len(re))
+	from, to = gridgen.Within(from, to, 2*n, len(re))
+	from, to = gridgen.Within(from, to, 0, len(im))
+	from, to = gridgen.Within(from, to, n, len(im))
+	from, to = gridgen.Within(from, to, 2*n, len(im))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -411,24 +412,24 @@ func multiplyLanes(r grid.Row, n int, tensor []float32, re []float32, im []float
 		lanes.Store(v_11, &im8[at])
 //line llg.go:85
 		lanes.Store(v_12, &im9[at])
-//line main_kernels_simd.go:415
+//line main_kernels_simd.go:416
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
 // motionLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k grid.Out[float32]) grid.Row {
+func motionLanes(r gridgen.Row, n int, damping float32, m []float32, h []float32, k grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, n)
-	from, to = grid.Within(from, to, 0, len(m))
-	from, to = grid.Within(from, to, n, len(m))
-	from, to = grid.Within(from, to, 2*n, len(m))
-	from, to = grid.Within(from, to, 0, len(h))
-	from, to = grid.Within(from, to, n, len(h))
-	from, to = grid.Within(from, to, 2*n, len(h))
-	from, to = grid.Within(from, to, 0, len(k))
-	from, to = grid.Within(from, to, n, len(k))
-	from, to = grid.Within(from, to, 2*n, len(k))
+	from, to = gridgen.Within(from, to, 0, len(m))
+	from, to = gridgen.Within(from, to, n, len(m))
+	from, to = gridgen.Within(from, to, 2*n, len(m))
+	from, to = gridgen.Within(from, to, 0, len(h))
+	from, to = gridgen.Within(from, to, n, len(h))
+	from, to = gridgen.Within(from, to, 2*n, len(h))
+	from, to = gridgen.Within(from, to, 0, len(k))
+	from, to = gridgen.Within(from, to, n, len(k))
+	from, to = gridgen.Within(from, to, 2*n, len(k))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -475,7 +476,7 @@ func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k
 			lanes.Store(all2.Mul(tx.Add(all1.Mul(my.Mul(tz).Sub(mz.Mul(ty))))), &k6[at])
 			lanes.Store(all2.Mul(ty.Add(all1.Mul(mz.Mul(tx).Sub(mx.Mul(tz))))), &k7[at])
 			lanes.Store(all2.Mul(tz.Add(all1.Mul(mx.Mul(ty).Sub(my.Mul(tx))))), &k8[at])
-//line main_kernels_simd.go:479
+//line main_kernels_simd.go:480
 		}
 		if at == count || !lanes.Disjoint(k, m) || !lanes.Disjoint(k, h) {
 			break
@@ -487,15 +488,15 @@ func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k
 }
 
 // energyLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e grid.Out[float32]) grid.Row {
+func energyLanes(r gridgen.Row, n int, of material, m []float32, h []float32, e grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, n)
-	from, to = grid.Within(from, to, 0, len(m))
-	from, to = grid.Within(from, to, 0, len(h))
-	from, to = grid.Within(from, to, n, len(m))
-	from, to = grid.Within(from, to, n, len(h))
-	from, to = grid.Within(from, to, 2*n, len(m))
-	from, to = grid.Within(from, to, 2*n, len(h))
-	from, to = grid.Within(from, to, 0, len(e))
+	from, to = gridgen.Within(from, to, 0, len(m))
+	from, to = gridgen.Within(from, to, 0, len(h))
+	from, to = gridgen.Within(from, to, n, len(m))
+	from, to = gridgen.Within(from, to, n, len(h))
+	from, to = gridgen.Within(from, to, 2*n, len(m))
+	from, to = gridgen.Within(from, to, 2*n, len(h))
+	from, to = gridgen.Within(from, to, 0, len(e))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -525,7 +526,7 @@ func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e gri
 			y := lanes.Load[simd.Float32s](&m2[at]).Mul(lanes.Load[simd.Float32s](&h3[at]).Add(all1))
 			z := lanes.Load[simd.Float32s](&m4[at]).Mul(lanes.Load[simd.Float32s](&h5[at]).Add(all2))
 			lanes.Store(x_2.Add(y).Add(z).Neg().Div(c3), &e6[at])
-//line main_kernels_simd.go:529
+//line main_kernels_simd.go:530
 		}
 		if at == count || !lanes.Disjoint(e, m) || !lanes.Disjoint(e, h) {
 			break
@@ -537,11 +538,11 @@ func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e gri
 }
 
 // partLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func partLanes(r grid.Row, fraction float32, state []float32, m []float32, k []float32, at grid.Out[float32]) grid.Row {
+func partLanes(r gridgen.Row, fraction float32, state []float32, m []float32, k []float32, at grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, len(at))
-	from, to = grid.Within(from, to, 0, len(m))
-	from, to = grid.Within(from, to, 0, len(k))
-	from, to = grid.Within(from, to, 0, len(at))
+	from, to = gridgen.Within(from, to, 0, len(m))
+	from, to = gridgen.Within(from, to, 0, len(k))
+	from, to = gridgen.Within(from, to, 0, len(at))
 	if to-from < lanes.Lanes32().Len() || len(state) <= 2 {
 		return r
 	}
@@ -561,7 +562,7 @@ func partLanes(r grid.Row, fraction float32, state []float32, m []float32, k []f
 		for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
 //line llg.go:120
 			lanes.Store(lanes.Load[simd.Float32s](&m0[at_2]).Add(all0.Mul(lanes.Load[simd.Float32s](&k1[at_2]))), &at2[at_2])
-//line main_kernels_simd.go:565
+//line main_kernels_simd.go:566
 		}
 		if at_2 == count || !lanes.Disjoint(at, m) || !lanes.Disjoint(at, state) || !lanes.Disjoint(at, k) {
 			break
@@ -573,23 +574,23 @@ func partLanes(r grid.Row, fraction float32, state []float32, m []float32, k []f
 }
 
 // wholeLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func wholeLanes(r grid.Row, n int, state []float32, m []float32, k1 []float32, k2 []float32, k3 []float32, next grid.Out[float32]) grid.Row {
+func wholeLanes(r gridgen.Row, n int, state []float32, m []float32, k1 []float32, k2 []float32, k3 []float32, next grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, n)
-	from, to = grid.Within(from, to, 0, len(m))
-	from, to = grid.Within(from, to, 0, len(k1))
-	from, to = grid.Within(from, to, 0, len(k2))
-	from, to = grid.Within(from, to, 0, len(k3))
-	from, to = grid.Within(from, to, n, len(m))
-	from, to = grid.Within(from, to, n, len(k1))
-	from, to = grid.Within(from, to, n, len(k2))
-	from, to = grid.Within(from, to, n, len(k3))
-	from, to = grid.Within(from, to, 2*n, len(m))
-	from, to = grid.Within(from, to, 2*n, len(k1))
-	from, to = grid.Within(from, to, 2*n, len(k2))
-	from, to = grid.Within(from, to, 2*n, len(k3))
-	from, to = grid.Within(from, to, 0, len(next))
-	from, to = grid.Within(from, to, n, len(next))
-	from, to = grid.Within(from, to, 2*n, len(next))
+	from, to = gridgen.Within(from, to, 0, len(m))
+	from, to = gridgen.Within(from, to, 0, len(k1))
+	from, to = gridgen.Within(from, to, 0, len(k2))
+	from, to = gridgen.Within(from, to, 0, len(k3))
+	from, to = gridgen.Within(from, to, n, len(m))
+	from, to = gridgen.Within(from, to, n, len(k1))
+	from, to = gridgen.Within(from, to, n, len(k2))
+	from, to = gridgen.Within(from, to, n, len(k3))
+	from, to = gridgen.Within(from, to, 2*n, len(m))
+	from, to = gridgen.Within(from, to, 2*n, len(k1))
+	from, to = gridgen.Within(from, to, 2*n, len(k2))
+	from, to = gridgen.Within(from, to, 2*n, len(k3))
+	from, to = gridgen.Within(from, to, 0, len(next))
+	from, to = gridgen.Within(from, to, n, len(next))
+	from, to = gridgen.Within(from, to, 2*n, len(next))
 	if to-from < lanes.Lanes32().Len() || len(state) <= 2 {
 		return r
 	}
@@ -640,7 +641,7 @@ func wholeLanes(r grid.Row, n int, state []float32, m []float32, k1 []float32, k
 			lanes.Store(v_4, &next13[at])
 //line llg.go:134
 			lanes.Store(v_5, &next14[at])
-//line main_kernels_simd.go:644
+//line main_kernels_simd.go:645
 		}
 		if at == count || !lanes.Disjoint(next, state) || !lanes.Disjoint(next, m) || !lanes.Disjoint(next, k1) || !lanes.Disjoint(next, k2) || !lanes.Disjoint(next, k3) {
 			break
@@ -652,21 +653,21 @@ func wholeLanes(r grid.Row, n int, state []float32, m []float32, k1 []float32, k
 }
 
 // deviationLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float32, k3 []float32, k4 []float32, away grid.Out[float32]) grid.Row {
+func deviationLanes(r gridgen.Row, n int, state []float32, k1 []float32, k2 []float32, k3 []float32, k4 []float32, away grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, n)
-	from, to = grid.Within(from, to, 0, len(k2))
-	from, to = grid.Within(from, to, 0, len(k3))
-	from, to = grid.Within(from, to, 0, len(k1))
-	from, to = grid.Within(from, to, 0, len(k4))
-	from, to = grid.Within(from, to, n, len(k2))
-	from, to = grid.Within(from, to, n, len(k3))
-	from, to = grid.Within(from, to, n, len(k1))
-	from, to = grid.Within(from, to, n, len(k4))
-	from, to = grid.Within(from, to, 2*n, len(k2))
-	from, to = grid.Within(from, to, 2*n, len(k3))
-	from, to = grid.Within(from, to, 2*n, len(k1))
-	from, to = grid.Within(from, to, 2*n, len(k4))
-	from, to = grid.Within(from, to, 0, len(away))
+	from, to = gridgen.Within(from, to, 0, len(k2))
+	from, to = gridgen.Within(from, to, 0, len(k3))
+	from, to = gridgen.Within(from, to, 0, len(k1))
+	from, to = gridgen.Within(from, to, 0, len(k4))
+	from, to = gridgen.Within(from, to, n, len(k2))
+	from, to = gridgen.Within(from, to, n, len(k3))
+	from, to = gridgen.Within(from, to, n, len(k1))
+	from, to = gridgen.Within(from, to, n, len(k4))
+	from, to = gridgen.Within(from, to, 2*n, len(k2))
+	from, to = gridgen.Within(from, to, 2*n, len(k3))
+	from, to = gridgen.Within(from, to, 2*n, len(k1))
+	from, to = gridgen.Within(from, to, 2*n, len(k4))
+	from, to = gridgen.Within(from, to, 0, len(away))
 	if to-from < lanes.Lanes32().Len() || len(state) <= 2 {
 		return r
 	}
@@ -704,7 +705,7 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 			y := all5.Mul(c1.Mul(lanes.Load[simd.Float32s](&k24[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k35[at]))).Sub(c3.Mul(lanes.Load[simd.Float32s](&k16[at]))).Sub(c4.Mul(lanes.Load[simd.Float32s](&k47[at]))))
 			z := all5.Mul(c1.Mul(lanes.Load[simd.Float32s](&k28[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k39[at]))).Sub(c3.Mul(lanes.Load[simd.Float32s](&k110[at]))).Sub(c4.Mul(lanes.Load[simd.Float32s](&k411[at]))))
 			lanes.Store(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)), &away12[at])
-//line main_kernels_simd.go:708
+//line main_kernels_simd.go:709
 		}
 		if at == count || !lanes.Disjoint(away, state) || !lanes.Disjoint(away, k2) || !lanes.Disjoint(away, k3) || !lanes.Disjoint(away, k1) || !lanes.Disjoint(away, k4) {
 			break
@@ -716,12 +717,12 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 }
 
 // acceptLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []float32, k1 []float32) grid.Row {
+func acceptLanes(r gridgen.Row, state []float32, next []float32, k4 []float32, m []float32, k1 []float32) gridgen.Row {
 	from, to := r.First(), r.End
-	from, to = grid.Within(from, to, 0, len(next))
-	from, to = grid.Within(from, to, 0, len(k4))
-	from, to = grid.Within(from, to, 0, len(m))
-	from, to = grid.Within(from, to, 0, len(k1))
+	from, to = gridgen.Within(from, to, 0, len(next))
+	from, to = gridgen.Within(from, to, 0, len(k4))
+	from, to = gridgen.Within(from, to, 0, len(m))
+	from, to = gridgen.Within(from, to, 0, len(k1))
 	if to-from < lanes.Lanes32().Len() || uint(len(m)+1<<61) > 1<<62 || to > 1<<31-64 || len(state) <= 3 {
 		return r
 	}
@@ -751,7 +752,7 @@ func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []
 			lanes.StoreFloat32s(v, on, m2[at:])
 //line llg.go:179
 			lanes.StoreFloat32s(v_2, on, k13[at:])
-//line main_kernels_simd.go:755
+//line main_kernels_simd.go:756
 		}
 		if at == count || !lanes.Disjoint(k1, state) || !lanes.Disjoint(k1, next) || !lanes.Disjoint(k1, k4) || !lanes.Disjoint(m, state) || !lanes.Disjoint(m, next) || !lanes.Disjoint(m, k4) {
 			break

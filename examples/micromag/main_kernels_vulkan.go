@@ -4,10 +4,10 @@
 
 package main
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("8caf18ce9772d31e", map[string]kernel.Code{
+	kernels.Compiled("8caf18ce9772d31e", map[string]gridgen.Code{
 		"accept": {Words: `
 K14RAgERAuMpEQILDgPkKQEPCgUI676FmwbjysGjBwAPOj5LEAYIEQEBAQUNGYQBRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0D
 IxhIBQ0EIyBIBQ0FIyhIBQ0GIzBIBQ0HIzhIBQ0II0BIBQ0JI0hHAw0CRwQRBgRHAxICSAUSACMARwQ6CxpHBD4LG0cESwsYRwNSKhUEASAAMgQBAgEyBAED

@@ -8,15 +8,16 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"smooth": kernel.Bounded([]uint32{38}, func(blk *kernel.Block) {
+	"smooth": gridgen.Bounded([]uint32{38}, func(blk *kernel.Block) {
 		in := kernel.Slice[float32](blk, 0)
 		out := kernel.Slice[float32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				smoothRow(row, in, out)
 			}
 			return
@@ -25,9 +26,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			smooth(t, in, out)
 		}
 	}),
-}, Indexes: []string{"main.go:26"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"main.go:26"}, Kernels: map[string]gridgen.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"in", "len(in)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len,max,min main",
 	"main.go smooth 8cc09e2b8d9e6609",
@@ -66,23 +67,23 @@ func SmoothOn(ctx context.Context, on kernel.Target, over hal.Grid, in kernel.Ve
 }
 
 // smoothFootprint is the Footprint.Of of smooth.
-func smoothFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+func smoothFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[3]))
 	span := i.Span(v[3])
-	touch[0] = kernel.Touch{Read: i.Add(-1).Max(grid.Only(0)).
+	touch[0] = gridgen.Touch{Read: i.Add(-1).Max(gridgen.Only(0)).
 		Or(i).
-		Or(i.Add(1).Min(grid.Only(v[1]).Add(-1))).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+		Or(i.Add(1).Min(gridgen.Only(v[1]).Add(-1))).Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // smoothRow runs smooth for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func smoothRow(r grid.Row, in []float32, out grid.Out[float32]) {
+func smoothRow(r gridgen.Row, in []float32, out grid.Out[float32]) {
 	end := min(r.End, len(out))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(out))
-	from, to = grid.Within(from, to, 0, len(in))
+	from, to = gridgen.Within(from, to, 0, len(out))
+	from, to = gridgen.Within(from, to, 0, len(in))
 	if from >= to {
 		from = end // none
 	}
@@ -98,9 +99,9 @@ func smoothRow(r grid.Row, in []float32, out grid.Out[float32]) {
 					_ = x
 //line main.go:25
 					if i := x; true || i < len(out) {
-						out0[grid.At(at, i)] = (in[max(i-1, 0)] + in1[grid.At(at, i)] + in[min(i+1, len(in)-1)]) / 3
+						out0[gridgen.At(at, i)] = (in[max(i-1, 0)] + in1[gridgen.At(at, i)] + in[min(i+1, len(in)-1)]) / 3
 					}
-//line main_kernels.go:104
+//line main_kernels.go:105
 				}
 				{
 					at := at + 1
@@ -108,9 +109,9 @@ func smoothRow(r grid.Row, in []float32, out grid.Out[float32]) {
 					_ = x
 //line main.go:25
 					if i := x; true || i < len(out) {
-						out0[grid.At(at, i)] = (in[max(i-1, 0)] + in1[grid.At(at, i)] + in[min(i+1, len(in)-1)]) / 3
+						out0[gridgen.At(at, i)] = (in[max(i-1, 0)] + in1[gridgen.At(at, i)] + in[min(i+1, len(in)-1)]) / 3
 					}
-//line main_kernels.go:114
+//line main_kernels.go:115
 				}
 			}
 			if at < count {
@@ -118,9 +119,9 @@ func smoothRow(r grid.Row, in []float32, out grid.Out[float32]) {
 				_ = x
 //line main.go:25
 				if i := x; true || i < len(out) {
-					out0[grid.At(at, i)] = (in[max(i-1, 0)] + in1[grid.At(at, i)] + in[min(i+1, len(in)-1)]) / 3
+					out0[gridgen.At(at, i)] = (in[max(i-1, 0)] + in1[gridgen.At(at, i)] + in[min(i+1, len(in)-1)]) / 3
 				}
-//line main_kernels.go:124
+//line main_kernels.go:125
 			}
 			x = to - 1
 			continue
@@ -129,6 +130,6 @@ func smoothRow(r grid.Row, in []float32, out grid.Out[float32]) {
 		if i := x; i < len(out) {
 			out[i] = (in[max(i-1, 0)] + in[i] + in[min(i+1, len(in)-1)]) / 3
 		}
-//line main_kernels.go:133
+//line main_kernels.go:134
 	}
 }

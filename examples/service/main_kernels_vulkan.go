@@ -4,10 +4,10 @@
 
 package main
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("83a04a1377e392a2", map[string]kernel.Code{
+	kernels.Compiled("83a04a1377e392a2", map[string]gridgen.Code{
 		"smooth": {Words: `
 QYEDEQIBEQLjKRECCwsGlALHmM3iBK7m0aMGrujUgQMADgPkKQEPCgUI677N6wbv3tHDBgAPJSmIARAGCBEBAQEFDRqUAQUFUNHqvaMH6cq5owezZAUEf+bq
 zasGcwUElQHm2oWbAzIFBNsB99KRqwYARwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQRBgRHAxICSAUSACMARwQl

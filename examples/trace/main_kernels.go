@@ -8,14 +8,15 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"clearEdges": kernel.Bounded([]uint32{24}, func(blk *kernel.Block) {
+	"clearEdges": gridgen.Bounded([]uint32{24}, func(blk *kernel.Block) {
 		row_ := kernel.Slice[float32](blk, 0)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if clearEdgesVectors != nil {
 					if row = clearEdgesVectors(row, row_); row.First() >= row.End {
 						continue
@@ -29,9 +30,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			clearEdges(t, row_)
 		}
 	}),
-}, Indexes: []string{"main.go:37"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"main.go:37"}, Kernels: map[string]gridgen.Written{
 	"clearEdges": {Code: "k_clearEdges", Params: []string{"row", "len(row)"}, Most: 2147418112, Sizes: [][]int{{1}},
-		Footprint: kernel.Footprint{Why: "main.go:37: threads may write elements of row that threads of another t.Global(0) use", Of: clearEdgesFootprint}},
+		Footprint: gridgen.Footprint{Why: "main.go:37: threads may write elements of row that threads of another t.Global(0) use", Of: clearEdgesFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len main",
 	"main.go clearEdges 8f3e54b1e79f36c2",
@@ -65,21 +66,21 @@ func ClearEdgesOn(ctx context.Context, on kernel.Target, over hal.Grid, row_ ker
 }
 
 // clearEdgesFootprint is the Footprint.Of of clearEdges.
-func clearEdgesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(64))
+func clearEdgesFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(64))
 	span := i.
-		Or(grid.Only(v[1]).Plus(i).Add(-64)).Span(v[1])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+		Or(gridgen.Only(v[1]).Plus(i).Add(-64)).Span(v[1])
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // clearEdgesRow runs clearEdges for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func clearEdgesRow(r grid.Row, row []float32) {
+func clearEdgesRow(r gridgen.Row, row []float32) {
 	end := min(r.End, 64)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(row))
-	from, to = grid.Within(from, to, len(row)-64, len(row))
+	from, to = gridgen.Within(from, to, 0, len(row))
+	from, to = gridgen.Within(from, to, len(row)-64, len(row))
 	if from >= to {
 		from = end // none
 	}
@@ -95,9 +96,9 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					_ = x
 //line main.go:36
 					if i := x; true || i < edge {
-						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
+						row0[gridgen.At(at, i)], row1[gridgen.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:101
+//line main_kernels.go:102
 				}
 				{
 					at := at + 1
@@ -105,9 +106,9 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					_ = x
 //line main.go:36
 					if i := x; true || i < edge {
-						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
+						row0[gridgen.At(at, i)], row1[gridgen.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:111
+//line main_kernels.go:112
 				}
 			}
 			if at < count {
@@ -115,9 +116,9 @@ func clearEdgesRow(r grid.Row, row []float32) {
 				_ = x
 //line main.go:36
 				if i := x; true || i < edge {
-					row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
+					row0[gridgen.At(at, i)], row1[gridgen.At(at, len(row)-edge+i)] = 0, 0
 				}
-//line main_kernels.go:121
+//line main_kernels.go:122
 			}
 			x = to - 1
 			continue
@@ -126,11 +127,11 @@ func clearEdgesRow(r grid.Row, row []float32) {
 		if i := x; i < edge {
 			row[i], row[len(row)-edge+i] = 0, 0
 		}
-//line main_kernels.go:130
+//line main_kernels.go:131
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	clearEdgesVectors func(grid.Row, []float32) grid.Row
+	clearEdgesVectors func(gridgen.Row, []float32) gridgen.Row
 )

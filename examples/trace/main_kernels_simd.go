@@ -7,7 +7,7 @@ package main
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,10 +18,10 @@ func init() {
 }
 
 // clearEdgesLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func clearEdgesLanes(r grid.Row, row []float32) grid.Row {
+func clearEdgesLanes(r gridgen.Row, row []float32) gridgen.Row {
 	from, to := r.First(), min(r.End, 64)
-	from, to = grid.Within(from, to, 0, len(row))
-	from, to = grid.Within(from, to, len(row)-64, len(row))
+	from, to = gridgen.Within(from, to, 0, len(row))
+	from, to = gridgen.Within(from, to, len(row)-64, len(row))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}

@@ -4,10 +4,10 @@
 
 package main
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("9a50ee56e2b68b54", map[string]kernel.Code{
+	kernels.Compiled("9a50ee56e2b68b54", map[string]gridgen.Code{
 		"clearEdges": {Words: `
 MTkRAgERAuMpEQILDgPkKQEPCwUI676N4wblwsmrBOTOlZsHAA8eIi8QBggRAQEBBQYRHlBHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEcDDQJH
 BBEGBEcDEgJIBRIAIwBHBB4LGkcEIgsbRwQvCxgVBAEgADIEAQIBMgQBAwQFigIEARcEBQEDMwYFBgIDBBMCByEDCgcgBAvlKQEVBAxAAB4EDQsMIAQOCQ07

@@ -20,6 +20,9 @@ func Has(word string) bool {
 	return false
 }
 
+// Printing says whether kernels print: the variable had the word print when the program began.
+var Printing = Has("print")
+
 // Listener returns where a program tells its user what it does by itself: standard error, if that is a terminal or the variable has the
 // word log, else nil.
 func Listener() io.Writer {

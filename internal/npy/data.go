@@ -1,7 +1,6 @@
 package npy
 
 import (
-	"bytes"
 	"io"
 	"slices"
 	"unsafe"
@@ -22,9 +21,14 @@ func raw[T any](data []T) []byte {
 // column-major order. If the length of data does not match the shape, the error is of kind ErrInvalidArgument and
 // nothing is written. Errors of the writer are returned unchanged.
 func Write[T any](w io.Writer, fortran bool, shape []int, data []T) (int64, error) {
-	h, err := header(fortran, shape, data)
+	h, err := newHeader[T](fortran, shape)
 	if err != nil {
 		return 0, err
+	}
+	if n, err := h.Len(); err != nil {
+		return 0, err
+	} else if n != len(data) {
+		return 0, hal.Errorf("write npy", hal.ErrInvalidArgument, "the data has %d elements instead of the %d of shape %v", len(data), n, shape)
 	}
 	head, err := h.Append(nil)
 	if err != nil {
@@ -36,31 +40,6 @@ func Write[T any](w io.Writer, fortran bool, shape []int, data []T) (int64, erro
 	}
 	m, err := w.Write(raw(data))
 	return int64(n) + int64(m), err
-}
-
-// Append appends the bytes that [Write] writes.
-func Append[T any](dst []byte, fortran bool, shape []int, data []T) ([]byte, error) {
-	b := bytes.NewBuffer(dst)
-	if _, err := Write(b, fortran, shape, data); err != nil {
-		return dst, err
-	}
-	return b.Bytes(), nil
-}
-
-func header[T any](fortran bool, shape []int, data []T) (Header, error) {
-	h, err := NewHeader[T](fortran, shape)
-	if err != nil {
-		return Header{}, err
-	}
-	n, err := h.Len()
-	if err != nil {
-		return Header{}, err
-	}
-	if n != len(data) {
-		return Header{}, hal.Errorf("write npy", hal.ErrInvalidArgument, "the data has %d elements instead of the %d of shape %v",
-			len(data), n, shape)
-	}
-	return h, nil
 }
 
 // ReadData reads the elements that follow a header, and nothing after them, and converts them to this machine's byte
@@ -84,24 +63,6 @@ func ReadData[T any](r io.Reader, h Header) ([]T, error) {
 	}
 	h.Type.toNative(raw(data), h.BigEndian)
 	return data, nil
-}
-
-// Decode reads a file that is in memory. Its errors are those of [ReadHeader] and [ReadData]; if bytes follow the elements,
-// the error is of kind ErrInvalidArgument.
-func Decode[T any](file []byte) (Header, []T, error) {
-	r := bytes.NewReader(file)
-	h, err := ReadHeader(r)
-	if err != nil {
-		return Header{}, nil, err
-	}
-	data, err := ReadData[T](r, h)
-	if err == nil && r.Len() > 0 {
-		err = hal.Errorf("read npy", hal.ErrInvalidArgument, "after %d bytes of elements the file has %d more bytes", len(raw(data)), r.Len())
-	}
-	if err != nil {
-		return Header{}, nil, err
-	}
-	return h, data, nil
 }
 
 func fits[T any](op string, h Header) (int, error) {

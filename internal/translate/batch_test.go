@@ -39,6 +39,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 type (
@@ -120,8 +121,8 @@ func main() {
 		sites := make([]string, 1000)
 		var code struct {
 			Sum     string
-			Kernels map[string]kernel.Code
-			Written map[string]kernel.Written
+			Kernels map[string]gridgen.Code
+			Written map[string]gridgen.Written
 		}
 		check(gob.NewDecoder(must(os.Open("vulkan.gob"))).Decode(&code))
 		src := kernel.Source{Name: "kernels", Portable: c, Indexes: sites, Kernels: code.Written}

@@ -234,7 +234,7 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		return err
 	}
 	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n%s\n", load.GeneratedBy, p.Name, imports)
-	b.WriteString("\t\"github.com/go-halyard/halyard/hal\"\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n")
+	b.WriteString("\t\"github.com/go-halyard/halyard/hal\"\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n" + gridgenImport + ")\n\n")
 	fmt.Fprintf(&b, "// %s contains the kernels: as Go functions for the host, and in C for devices.\n", programName)
 	fmt.Fprintf(&b, "var %s = kernel.New(kernel.Source{Name: %q, Go: kernel.Functions{\n", programName, p.Name)
 	for i, f := range kernels {
@@ -242,9 +242,9 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		switch steps := footprint.Steps(f.made); {
 		case steps == "":
 		case f.together:
-			made = "kernel.Bounded(grid.Steps(" + steps + "), "
+			made = "gridgen.Bounded(gridgen.Steps(" + steps + "), "
 		default:
-			made = "kernel.Bounded([]uint32{" + steps + "}, "
+			made = "gridgen.Bounded([]uint32{" + steps + "}, "
 		}
 		fmt.Fprintf(&b, "\t%q: %sfunc(blk *kernel.Block) {\n", p.name(f), made)
 		var args []string
@@ -282,13 +282,13 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		}
 		switch {
 		case loops[i] != nil && f.together:
-			fmt.Fprintf(&b, "\t\tif grid.InPhases() {\n\t\t\t%s(blk%s)\n\t\t\treturn\n\t\t}\n", loop, loops[i].args)
+			fmt.Fprintf(&b, "\t\tif gridgen.InPhases() {\n\t\t\t%s(blk%s)\n\t\t\treturn\n\t\t}\n", loop, loops[i].args)
 		case loops[i] != nil:
 			front := ""
 			if v := vectors[i]; v != nil {
 				front = fmt.Sprintf("if %s != nil {\nif row = %[1]s(row%s); row.First() >= row.End {\ncontinue\n}\n}\n", v.Hook, loops[i].args)
 			}
-			fmt.Fprintf(&b, "\t\tif !grid.Covered() {\n\t\t\tfor row := range grid.Rows(blk) {\n%s\t\t\t\t%s(row%s)\n\t\t\t}\n\t\t\treturn\n\t\t}\n", front, loop, loops[i].args)
+			fmt.Fprintf(&b, "\t\tif !gridgen.Covered() {\n\t\t\tfor row := range gridgen.Rows(blk) {\n%s\t\t\t\t%s(row%s)\n\t\t\t}\n\t\t\treturn\n\t\t}\n", front, loop, loops[i].args)
 		}
 		if f.together {
 			fmt.Fprintf(&b, "\t\tgrid.RunTogether(blk, func(t grid.Thread) { %s })\n", call)
@@ -307,7 +307,7 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 			fmt.Fprintf(&b, "%q, ", text)
 		}
 	}
-	fmt.Fprintf(&b, "}, Kernels: map[string]kernel.Written{\n")
+	fmt.Fprintf(&b, "}, Kernels: map[string]gridgen.Written{\n")
 	for i, f := range kernels {
 		var names []string
 		for i, m := range f.params {
@@ -376,7 +376,7 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 	}
 	for i, f := range kernels {
 		if l := loops[i]; l != nil && l.kept != "" && f.args != nil {
-			fmt.Fprintf(&b, "\t%s grid.Pool[%s%s]\n", p.free("pool", f.made.Name+"Pool"), l.kept, p.typeArgs(f))
+			fmt.Fprintf(&b, "\t%s gridgen.Pool[%s%s]\n", p.free("pool", f.made.Name+"Pool"), l.kept, p.typeArgs(f))
 		}
 	}
 	b.WriteString(")\n")
@@ -397,7 +397,7 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 				args = append(args, fmt.Sprintf(", kernel.%s(%s), kernel.Value(int64(kernel.Len(%s)))", m.mode(), arg, arg))
 			case matrix:
 				params = append(params, fmt.Sprintf(", %s kernel.Matrix[%s]", arg, p.typeName(elem(m))))
-				args = append(args, fmt.Sprintf(", kernel.%s(kernel.Elements(%s)), kernel.Value(int64(kernel.RowsOf(%[2]s))), kernel.Value(int64(kernel.ColsOf(%[2]s)))", m.mode(), arg))
+				args = append(args, fmt.Sprintf(", kernel.%s(kernel.Elements(%s)), kernel.Value(int64(gridgen.RowsOf(%[2]s))), kernel.Value(int64(gridgen.ColsOf(%[2]s)))", m.mode(), arg))
 			default:
 				params = append(params, fmt.Sprintf(", %s %s", arg, p.typeName(m.typ)))
 				args = append(args, ", "+passed(m, arg))
@@ -453,6 +453,8 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 	made.Go = numbered(src, load.GeneratedName(p.Name))
 	return nil
 }
+
+const gridgenImport = "\t\"github.com/go-halyard/halyard/kernel/gridgen\"\n"
 
 // explicitArgs returns the names of a kernel's type parameters in brackets, "" if it has none: "[T]" of "[T grid.Number]".
 func explicitArgs(f *function) string {

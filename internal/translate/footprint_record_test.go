@@ -143,6 +143,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // use is what was recorded of an element: bits of modes, and 8 if it was read before it was written.
@@ -231,7 +232,7 @@ func arrayOf[T comparable](name string, s []T) array {
 type launch struct {
 	what     string
 	cut      [3]bool
-	of       func(kernel.Box, []int64, []kernel.Touch)
+	of       func(gridgen.Box, []int64, []gridgen.Touch)
 	values   []int64
 	arrays   []array
 	thread   func(grid.Thread)
@@ -248,7 +249,7 @@ func (l *launch) clear() {
 }
 
 // run runs the threads of a box, and reports whether none panicked. The box is of whole blocks if they are together.
-func (l *launch) run(box kernel.Box, block, blocks [3]int) (ok bool) {
+func (l *launch) run(box gridgen.Box, block, blocks [3]int) (ok bool) {
 	ok, all = true, l.together
 	one := func(t grid.Thread) {
 		for d := range 3 {
@@ -281,7 +282,9 @@ func (l *launch) run(box kernel.Box, block, blocks [3]int) (ok bool) {
 				case l.together:
 					grid.RunTogether(b, one)
 				default:
-					grid.Run(b, one)
+					for t := range grid.Threads(b) {
+						one(t)
+					}
 				}
 			}
 		}
@@ -294,7 +297,7 @@ var (
 	violators  = map[string]int{}
 )
 
-func (l *launch) violated(box kernel.Box, format string, args ...any) {
+func (l *launch) violated(box gridgen.Box, format string, args ...any) {
 	violations++
 	if violators[l.what]++; violators[l.what] < 4 {
 		fmt.Printf("VIOLATION %s, box %v, values %v: %s\n", l.what, box, l.values, fmt.Sprintf(format, args...))
@@ -304,10 +307,10 @@ func (l *launch) violated(box kernel.Box, format string, args ...any) {
 func in(s buffer.Range, i int) bool { return s.Lo <= i && i < s.Hi }
 
 // check runs the threads of a box, and compares what they use with the footprint.
-func (l *launch) check(box kernel.Box, block, blocks [3]int) (touch []kernel.Touch, seen map[unsafe.Pointer][]use, ok bool) {
-	touch = make([]kernel.Touch, len(l.arrays))
+func (l *launch) check(box gridgen.Box, block, blocks [3]int) (touch []gridgen.Touch, seen map[unsafe.Pointer][]use, ok bool) {
+	touch = make([]gridgen.Touch, len(l.arrays))
 	for i := range touch {
-		touch[i] = kernel.Touch{Read: buffer.Range{-9, math.MaxInt}, Whole: true} // to be overwritten
+		touch[i] = gridgen.Touch{Read: buffer.Range{-9, math.MaxInt}, Whole: true} // to be overwritten
 	}
 	l.of(box, l.values, touch)
 	l.clear()
@@ -345,7 +348,7 @@ func (l *launch) check(box kernel.Box, block, blocks [3]int) (touch []kernel.Tou
 }
 
 // cuts checks that parts of a box can run apart.
-func (l *launch) cuts(r *rand.Rand, box kernel.Box, block, blocks [3]int) (tried int) {
+func (l *launch) cuts(r *rand.Rand, box gridgen.Box, block, blocks [3]int) (tried int) {
 	for d, can := range l.cut {
 		if !can || box.Hi[d]-box.Lo[d] <= block[d] || l.wild {
 			continue
@@ -401,7 +404,7 @@ func (l *launch) cuts(r *rand.Rand, box kernel.Box, block, blocks [3]int) (tried
 }
 
 // boxIn returns a random box, of whole blocks if blocks are known.
-func boxIn(r *rand.Rand, block, blocks [3]int, whole bool) (b kernel.Box) {
+func boxIn(r *rand.Rand, block, blocks [3]int, whole bool) (b gridgen.Box) {
 	if r.IntN(2) == 0 {
 		b.Blocks = blocks
 	}

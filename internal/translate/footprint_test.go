@@ -29,14 +29,14 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 type row struct {
 	what   string
 	cut    [3]bool
-	of     func(kernel.Box, []int64, []kernel.Touch)
+	of     func(gridgen.Box, []int64, []gridgen.Touch)
 	thread func(grid.Thread, int, int32, []int32, []int32, []int64, grid.Matrix[int32], grid.Matrix[int32])
 }
 
@@ -156,7 +156,7 @@ func TestPlantedMistakesInFootprints(t *testing.T) {
 	for _, plant := range [][2]string{
 		{".Add(1)", ".Add(0)"},
 		{".Or(at", ".When(at"},
-		{"Whole: grid.Filled(span, 1", "Whole: true || grid.Filled(span, 1"},
+		{"Whole: gridgen.Filled(span, 1", "Whole: true || gridgen.Filled(span, 1"},
 	} {
 		said := touchedRun(t, src, touchedMain, func(s string) string {
 			require.Contains(t, s, plant[0])
@@ -274,14 +274,14 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 type row struct {
 	what   string
 	cut    [3]bool
-	of     func(kernel.Box, []int64, []kernel.Touch)
+	of     func(gridgen.Box, []int64, []gridgen.Touch)
 	thread any
 }
 

@@ -274,7 +274,7 @@ func (p *Package) over(f *function) string {
 	return footprint.Over(f.made, f.effects, names, p.Types.Scope().Lookup("max") != nil)
 }
 
-// sizes returns the fields of kernel.Written that say how large a launch may be for the code that keeps integers in 32 bits.
+// sizes returns the fields of gridgen.Written that say how large a launch may be for the code that keeps integers in 32 bits.
 func (f *function) sizes(narrow *facts.Narrow) string {
 	var b strings.Builder
 	most, sizes := narrow.Limit(f.printed)
@@ -293,7 +293,7 @@ func (f *function) sizes(narrow *facts.Narrow) string {
 	return fmt.Sprintf(", Most: %d, Sizes: [][]int{%s}", most, strings.TrimSuffix(b.String(), ", "))
 }
 
-// rounds returns the elements of kernel.Written.Rounds, "" if all loops have few rounds or none.
+// rounds returns the elements of gridgen.Written.Rounds, "" if all loops have few rounds or none.
 func (f *function) rounds() string {
 	var b strings.Builder
 	for _, product := range f.looped.Most.Products() {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 type matrix = grid.Matrix[float32]
@@ -36,8 +37,8 @@ func try(f func()) (text string) {
 	return ""
 }
 
-func compare(name string, plain func(grid.Thread, int, matrix, matrix), row func(grid.Row, int, matrix, matrix),
-	front func(grid.Row, int, matrix, matrix) grid.Row) {
+func compare(name string, plain func(grid.Thread, int, matrix, matrix), row func(gridgen.Row, int, matrix, matrix),
+	front func(gridgen.Row, int, matrix, matrix) gridgen.Row) {
 	r := rand.New(rand.NewPCG(5, 5))
 	vectors := 0
 	for range 300 {
@@ -60,7 +61,7 @@ func compare(name string, plain func(grid.Thread, int, matrix, matrix), row func
 					}
 					return
 				}
-				for rest := range grid.Rows(&blk) {
+				for rest := range gridgen.Rows(&blk) {
 					if way == 2 && front != nil {
 						first := rest.First()
 						rest = front(rest, n, a, b)

@@ -82,9 +82,9 @@ func (ph *phaseWriter) function(all []*phase) *rows {
 		}
 		b.WriteString("}\n\n")
 		if typed == "" {
-			fmt.Fprintf(&b, "var %s grid.Pool[%s]\n\n", pool, kept)
+			fmt.Fprintf(&b, "var %s gridgen.Pool[%s]\n\n", pool, kept)
 		} else {
-			params = fmt.Sprintf(", %s *grid.Pool[%s%s]%s", pool, kept, explicitArgs(ph.f), params)
+			params = fmt.Sprintf(", %s *gridgen.Pool[%s%s]%s", pool, kept, explicitArgs(ph.f), params)
 		}
 	}
 	fmt.Fprintf(&b, "// %s runs %s for a block: the code between two barriers runs for one thread after the other.\n//\n//go:noinline\n", name, ph.f.decl.Name.Name)
@@ -750,7 +750,7 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) {
 		fmt.Fprintf(b, "%s, %s := 0, 0\n{\n%s := 0\n_, _, _ = %[3]s, %s, %s\n", to, from, ph.local[0], ph.local[1], ph.local[2])
 		ph.writeAgain(b, list...)
 		fmt.Fprintf(b, "%s, %s = %s, %s\n}\n", to, from, moved.to, moved.from)
-		fmt.Fprintf(b, "if !grid.Copies(%s, %s, %s, %s, %s) {\n", moved.dst, to, moved.src, from, end)
+		fmt.Fprintf(b, "if !gridgen.Copies(%s, %s, %s, %s, %s) {\n", moved.dst, to, moved.src, from, end)
 	}
 	if p.Returns {
 		fmt.Fprintf(b, "%s:\n", ph.label)

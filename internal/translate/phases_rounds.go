@@ -88,7 +88,7 @@ func (ph *phaseWriter) writeRounds(b *strings.Builder, p *phase) {
 		for _, t := range l.Terms {
 			offset += fmt.Sprintf(" %s (%s)", map[bool]string{false: "+", true: "-"}[t.Minus], ph.number(t.Value))
 		}
-		once(&lines, fmt.Sprintf("%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", from, to, cmp.Or(offset, "0"), ph.memory(l.Of)))
+		once(&lines, fmt.Sprintf("%[1]s, %[2]s = gridgen.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", from, to, cmp.Or(offset, "0"), ph.memory(l.Of)))
 	}
 	b.WriteString(strings.Join(lines, ""))
 	fmt.Fprintf(b, "if %s == %s && %s == %s && %[2]s >= -%[6]s && %[4]s <= %[6]s && %[5]s > 0 && %[5]s < %[6]s", from, r.round, to, end, each, far)

@@ -246,10 +246,11 @@ import (
 
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 func main() {
-	if !grid.InPhases() {
+	if !gridgen.InPhases() {
 		fmt.Println("FAILED: not in phases")
 	}
 	for _, c := range comparisons {
@@ -317,7 +318,7 @@ func TestPhases(t *testing.T) {
 		assert.Contains(t, string(made.SIMD), parts)
 	}
 	for _, copies := range []string{"s[:], to, x, from, count)", "y, to_, s[:], from_, count_)"} {
-		assert.Contains(t, string(made.Go), "grid.Copies("+copies)
+		assert.Contains(t, string(made.Go), "gridgen.Copies("+copies)
 	}
 	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}, {"vectors", "128"}, {"vectors", "256"}} {
 		cmd := exec.Command("go", args...)
@@ -479,10 +480,10 @@ func TestTypesOfOtherPackagesAreNotKept(t *testing.T) {
 	const loop = "\tfor i := t.Local(0); i < len(y); i += t.Size(0) {\n\t\td += time.Duration(y[i])\n\t}\n\tn2 := int32(d)\n\tt.Barrier()\n\ty[t.Global(0)] = n2\n"
 	made, err := translated(t, fmt.Sprintf(src, "\td := time.Duration(n)\n"+loop))
 	require.NoError(t, err, "there is no barrier between the loop and the other uses of d")
-	assert.NotContains(t, string(made.Go), "grid.Within")
+	assert.NotContains(t, string(made.Go), "gridgen.Within")
 	made, err = translated(t, fmt.Sprintf(src, "\td := n\n"+strings.ReplaceAll(loop, "time.Duration", "int32")))
 	require.NoError(t, err)
-	assert.Contains(t, string(made.Go), "grid.Within")
+	assert.Contains(t, string(made.Go), "gridgen.Within")
 }
 
 // A variable is kept for the code after a barrier if its type is an alias that the package declares.
@@ -559,7 +560,7 @@ func k[T number](t grid.Thread, n, d T, x, y []T) {
 `)
 		require.NoError(t, err)
 		assert.Equal(t, c.kept, strings.Contains(string(made.Go), "twice []T"), c.types)
-		assert.Equal(t, c.together, strings.Contains(string(made.Go), "grid.Within"), c.types)
+		assert.Equal(t, c.together, strings.Contains(string(made.Go), "gridgen.Within"), c.types)
 	}
 }
 

@@ -180,7 +180,7 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 				return nil, nil, false
 			}
 			m.private = append(m.private, v.Name())
-			pass(v.Name(), types.NewSlice(v.Type().Underlying().(*types.Slice).Elem()), "grid.Lent("+v.Name()+")")
+			pass(v.Name(), types.NewSlice(v.Type().Underlying().(*types.Slice).Elem()), "gridgen.Lent("+v.Name()+")")
 			continue
 		}
 		if !slices.Contains(ph.shared, v) {
@@ -192,7 +192,7 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 			return nil, nil, false
 		}
 		m.private = append(m.private, v.Name())
-		pass(v.Name(), types.NewSlice(a.Elem()), "grid.Lent("+v.Name()+"[:])")
+		pass(v.Name(), types.NewSlice(a.Elem()), "gridgen.Lent("+v.Name()+"[:])")
 	}
 	for _, v := range ph.keeps {
 		if slices.Contains(load, v) || slices.Contains(store, v) {

@@ -61,7 +61,7 @@ func (p *Package) rows(f *function) (*rows, *load.Error) {
 	limits, results := w.limits(row)
 	var b strings.Builder
 	fmt.Fprintf(&b, "// %s runs %s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.\n//\n//go:noinline\n", name, f.decl.Name.Name)
-	fmt.Fprintf(&b, "func %s%s(%s grid.Row%s) {\n", name, w.p.typeParams(w.f), w.row, params)
+	fmt.Fprintf(&b, "func %s%s(%s gridgen.Row%s) {\n", name, w.p.typeParams(w.f), w.row, params)
 	end := w.end(&b, row, limits)
 	copies := ""
 	for _, m := range facts.Copied(f.made) { // each thread begins with what was passed
@@ -207,7 +207,7 @@ func (p *Package) loops(kernels []*function) (all []*rows, imports string, err e
 	return all, imports, nil
 }
 
-var dims = [...]string{"", "Y", "Z"} // fields of grid.Row
+var dims = [...]string{"", "Y", "Z"} // fields of gridgen.Row
 
 // rowWriter writes the function of one kernel.
 type rowWriter struct {
@@ -324,7 +324,7 @@ func (w *rowWriter) identifier(n *ast.Ident, selected bool, method string) {
 		w.odd(n.Pos(), "use names of a package that is imported with a dot; import it with a name")
 	}
 	name, ok := obj.(*types.PkgName)
-	if !ok && n.Name == "grid" && !selected {
+	if !ok && ofGrid(n.Name) && !selected {
 		w.hidesGrid = true
 		w.hidesAt(n.Pos())
 	}
@@ -349,7 +349,7 @@ func (w *rowWriter) predeclared() {
 		if types.Universe.Lookup(v.Name()) != nil {
 			w.hides(v.Pos())
 		}
-		if v.Name() == "grid" {
+		if ofGrid(v.Name()) {
 			w.hidesGrid = true
 			w.hidesAt(v.Pos())
 		}
@@ -376,7 +376,11 @@ func (w *rowWriter) hidesAt(pos token.Pos) {
 // file imports it: a kernel that uses an import of that name gets no function.
 var generatedImports = map[string]string{
 	"context": "context", "buffer": "", "hal": "github.com/go-halyard/halyard/hal", "kernel": "github.com/go-halyard/halyard/kernel", "grid": load.GridPath,
+	"gridgen": "github.com/go-halyard/halyard/kernel/gridgen",
 }
+
+// ofGrid reports whether a name is that of a package that loops over threads call.
+func ofGrid(name string) bool { return name == "grid" || name == "gridgen" }
 
 // merge adds imports to those of a file. It reports false, and adds nothing, if a name already
 // means another package.
@@ -464,7 +468,7 @@ func (w *rowWriter) body(inner *inner) (string, bool) {
 			if inner == nil || inner.shown[n].name == "" || !ok {
 				break
 			}
-			return []edit{text.replace(x.X, inner.shown[n].name), text.insert(x.Index.Pos(), "grid.At("+inner.at+", "), text.insert(x.Index.End(), ")")}
+			return []edit{text.replace(x.X, inner.shown[n].name), text.insert(x.Index.Pos(), "gridgen.At("+inner.at+", "), text.insert(x.Index.End(), ")")}
 		case *ast.BinaryExpr:
 			if inner == nil {
 				break

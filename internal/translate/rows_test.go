@@ -56,18 +56,18 @@ var rowKernels = []struct {
 	{"empty", "", ""},
 
 	// Rows whose threads between the two ends check nothing.
-	{"before", "grid.Within(from, to, -3, len(y))", "if i := t.Global(0) - 3; i >= 0 && i < 16 {\n\ty[i] += n\n}"},
-	{"behind", "grid.Within(from, to, r.Y+1, len(y))", "y[t.Global(1)+t.Global(0)+1] += n"},
-	{"flat", "grid.Within(from, to, r.Z*len(y)+2*r.Y, len(y))", "x, yy := t.Global(0), 2*t.Global(1)\nif x >= int(n) {\n\treturn\n}\ni := yy + x\ni2 := i + t.Global(2)*len(y)\ny[i2]++"},
-	{"edges", "grid.Without(from, to, len(y)-1)", "i, m := t.Global(0), len(y)\nif i >= m {\n\treturn\n}\nif i == 0 || m-1 == i || t.Global(1) == 1 {\n\ty[i] = -1\n\treturn\n}\ny[i] = y[i-1] + y[i+1] + 1"},
-	{"middle", "grid.Without(from, to, 3)", "if t.Global(0)+1 == 4 {\n\treturn\n}\ny[t.Global(0)%len(y)]++\nif t.Global(0) < len(y) {\n\ty[t.Global(0)] += 2\n}"},
-	{"unequal", "grid.Without(from, to, -r.Y+5)", "if t.Global(0)+t.Global(1) != 5 {\n\ty[t.Global(0)] += n\n}"},
+	{"before", "gridgen.Within(from, to, -3, len(y))", "if i := t.Global(0) - 3; i >= 0 && i < 16 {\n\ty[i] += n\n}"},
+	{"behind", "gridgen.Within(from, to, r.Y+1, len(y))", "y[t.Global(1)+t.Global(0)+1] += n"},
+	{"flat", "gridgen.Within(from, to, r.Z*len(y)+2*r.Y, len(y))", "x, yy := t.Global(0), 2*t.Global(1)\nif x >= int(n) {\n\treturn\n}\ni := yy + x\ni2 := i + t.Global(2)*len(y)\ny[i2]++"},
+	{"edges", "gridgen.Without(from, to, len(y)-1)", "i, m := t.Global(0), len(y)\nif i >= m {\n\treturn\n}\nif i == 0 || m-1 == i || t.Global(1) == 1 {\n\ty[i] = -1\n\treturn\n}\ny[i] = y[i-1] + y[i+1] + 1"},
+	{"middle", "gridgen.Without(from, to, 3)", "if t.Global(0)+1 == 4 {\n\treturn\n}\ny[t.Global(0)%len(y)]++\nif t.Global(0) < len(y) {\n\ty[t.Global(0)] += 2\n}"},
+	{"unequal", "gridgen.Without(from, to, -r.Y+5)", "if t.Global(0)+t.Global(1) != 5 {\n\ty[t.Global(0)] += n\n}"},
 	{"neverMet", "if r.Y == r.Z ||", "if t.Global(1) == t.Global(2) {\n\tn += 100\n}\ny[t.Global(0)] += n"},
-	{"counted", "grid.Within(from, to, int(s.Add)-40, len(y))", "y[t.Global(0)+int(s.Add)-40] = n"},
-	{"far", "grid.Within(from, to, int(n)*int(1000000000000), len(y))", "i := t.Global(0) + int(n)*1000000000000\nif i < len(y) {\n\ty[i] = 1\n}"},
-	{"otherName", "grid.Within(from, to, 0, len(y))", "z := y\nz[t.Global(0)] = n\ny[t.Global(0)]++"},
-	{"aliased", "grid.Within(from, to, 0, len(y))", "y[t.Global(0)+1] = y[t.Global(0)] + 1\ngrow(&y[t.Global(0)])"},
-	{"namesWithin", "grid.Within(from_, to_, 0, len(y))", "from, to, at, count, within, y0 := 1, 2, 3, 4, 5, 6\ny[t.Global(0)] += int32(from + to + at + count + within + y0)"},
+	{"counted", "gridgen.Within(from, to, int(s.Add)-40, len(y))", "y[t.Global(0)+int(s.Add)-40] = n"},
+	{"far", "gridgen.Within(from, to, int(n)*int(1000000000000), len(y))", "i := t.Global(0) + int(n)*1000000000000\nif i < len(y) {\n\ty[i] = 1\n}"},
+	{"otherName", "gridgen.Within(from, to, 0, len(y))", "z := y\nz[t.Global(0)] = n\ny[t.Global(0)]++"},
+	{"aliased", "gridgen.Within(from, to, 0, len(y))", "y[t.Global(0)+1] = y[t.Global(0)] + 1\ngrow(&y[t.Global(0)])"},
+	{"namesWithin", "gridgen.Within(from_, to_, 0, len(y))", "from, to, at, count, within, y0 := 1, 2, 3, 4, 5, 6\ny[t.Global(0)] += int32(from + to + at + count + within + y0)"},
 	{"hiddenWithin", "", "{\n\ty := [3]int32{n, n, n}\n\ts.Add += y[t.Global(0)%3]\n}\ny[t.Global(0)%len(y)] = s.Add"},
 	{"changedOffset", "", "n++\nif i := t.Global(0) + int(n) - 10; i < len(y) {\n\ty[i] = 1\n}"},
 	{"changedIndex", "", "i := t.Global(0)\nif n > 5 {\n\ti /= 2\n}\ny[i] = 1"},
@@ -119,9 +119,10 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
-func compare(name string, function func(grid.Thread, int32, S, []int32), row func(grid.Row, int32, S, []int32)) {
+func compare(name string, function func(grid.Thread, int32, S, []int32), row func(gridgen.Row, int32, S, []int32)) {
 	for _, size := range [][3]uint32{{8, 1, 1}, {1, 1, 1}, {5, 3, 2}, {32, 2, 1}} {
 		for _, index := range [][3]uint32{{}, {1, 0, 0}, {0, 1, 1}, {2, 1, 0}} {
 			b := &kernel.Block{Size: size, Index: index, Grid: [3]uint32{3, 2, 2}}
@@ -136,10 +137,12 @@ func compare(name string, function func(grid.Thread, int32, S, []int32), row fun
 						}
 					}()
 					if i == 0 {
-						grid.Run(b, func(t grid.Thread) { function(t, 9, S{7, 30, inner{3}}, y) })
+						for t := range grid.Threads(b) {
+							function(t, 9, S{7, 30, inner{3}}, y)
+						}
 						return
 					}
-					for r := range grid.Rows(b) {
+					for r := range gridgen.Rows(b) {
 						row(r, 9, S{7, 30, inner{3}}, y)
 					}
 				}()
@@ -180,7 +183,7 @@ func main() {
 // line.
 func TestRows(t *testing.T) {
 	t.Parallel()
-	src, table := rowHead, "package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar comparisons = []struct {\n\tname string\n\tfunction func(grid.Thread, int32, S, []int32)\n\trow func(grid.Row, int32, S, []int32)\n}{\n"
+	src, table := rowHead, "package main\n\nimport (\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n\t\"github.com/go-halyard/halyard/kernel/gridgen\"\n)\n\nvar comparisons = []struct {\n\tname string\n\tfunction func(grid.Thread, int32, S, []int32)\n\trow func(gridgen.Row, int32, S, []int32)\n}{\n"
 	for _, k := range rowKernels {
 		src += fmt.Sprintf("//halyard:kernel\nfunc %s(t grid.Thread, n int32, s S, y []int32) {\n%s\n}\n\n", k.name, k.body)
 		table += fmt.Sprintf("\t{%q, %s, %sRow},\n", k.name, k.name, k.name)
@@ -204,7 +207,7 @@ func TestRows(t *testing.T) {
 		_, text, _ := strings.Cut(string(made.Go), "\nfunc "+k.name+"Row(")
 		head, _, ok := strings.Cut(text, "++ {\n")
 		require.True(t, ok, k.name)
-		if strings.Contains(head, "grid.Within") {
+		if strings.Contains(head, "gridgen.Within") {
 			text, _, _ = strings.Cut(text, "\n}\n")
 			switch n := len(within.FindAllString(text, -1)); n {
 			case 1:
@@ -271,12 +274,12 @@ func TestFunctionsThatHaveNoRows(t *testing.T) {
 		src += ")\n\nfunc help(t grid.Thread, x []int32) { x[t.Global(0)] = 1 }\n\n//halyard:kernel\nfunc k(t grid.Thread, x []int32) {\n" + body + "\n}\n"
 		made, err := translated(t, src)
 		require.NoError(t, err, name)
-		assert.NotContains(t, string(made.Go), "grid.Row", name)
+		assert.NotContains(t, string(made.Go), "gridgen.Row", name)
 		assert.Contains(t, string(made.Go), "k(t, x)", name)
 	}
 	with, err := translated(t, "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n//halyard:kernel\nfunc k(t grid.Thread, x []int32) { x[t.Global(0)] = 1 }\n")
 	require.NoError(t, err)
-	assert.Contains(t, string(with.Go), "grid.Row", "one that has them")
+	assert.Contains(t, string(with.Go), "gridgen.Row", "one that has them")
 }
 
 // If two kernels use the same name for different packages, the second has no row and is called as
@@ -351,11 +354,11 @@ func chosen[T int32 | int64](t grid.Thread, m int, y []T) {
 	_, text, _ = strings.Cut(text, "func chosenRow")
 	chosen, _, _ := strings.Cut(text, "\n}\n")
 	assert.Contains(t, some, "end := min(r.End, m)\n")
-	assert.Contains(t, some, "grid.Within(from, to, 0, len(y))")
+	assert.Contains(t, some, "gridgen.Within(from, to, 0, len(y))")
 	assert.NotContains(t, some, "int(n)*")
-	assert.Equal(t, 1, strings.Count(some, "grid.Within("), "the type of n differs")
+	assert.Equal(t, 1, strings.Count(some, "gridgen.Within("), "the type of n differs")
 	assert.Contains(t, declared, "end := min(r.End, int(n))\n")
-	assert.Contains(t, declared, "grid.Within(from, to, 2*int(n), len(y))")
+	assert.Contains(t, declared, "gridgen.Within(from, to, 2*int(n), len(y))")
 	assert.NotContains(t, chosen, "min(")
-	assert.Contains(t, chosen, "grid.Within(from, to, 0, len(y))")
+	assert.Contains(t, chosen, "gridgen.Within(from, to, 0, len(y))")
 }

@@ -42,6 +42,7 @@ import (
 
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 type float interface{ ~float32 | ~float64 }
@@ -105,14 +106,14 @@ func try(f func()) (text string) {
 var ran, vectors int // threads
 
 // rows leaves all threads of a row to the loop without vectors.
-func rows[F float, I, U, T any](r grid.Row, _ int, _ F, _ I, _ U, _, _ []F, _ []I, _ []U, _ []uint16, _ []int8, _ []float32, _ []int32, _ [][4]F, _ [][3][4]F, _ []T) grid.Row {
+func rows[F float, I, U, T any](r gridgen.Row, _ int, _ F, _ I, _ U, _, _ []F, _ []I, _ []U, _ []uint16, _ []int8, _ []float32, _ []int32, _ [][4]F, _ [][3][4]F, _ []T) gridgen.Row {
 	return r
 }
 
 func run[F float, I comparable, U, T any](seed uint64, integer func(uint64) I, unsigned func(uint64) U,
 	plain func(t grid.Thread, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F, e []T),
-	row func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F, e []T),
-	front func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F, e []T) grid.Row) {
+	row func(r gridgen.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F, e []T),
+	front func(r gridgen.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F, e []T) gridgen.Row) {
 	if front == nil { // Go may fuse its products with sums here
 		return
 	}
@@ -153,7 +154,7 @@ func run[F float, I comparable, U, T any](seed uint64, integer func(uint64) I, u
 		b = block
 		again := try(func() {
 			x, y, z, u, w, s, p, q, v, o, e := slices(two)
-			for t := range grid.Rows(&b) {
+			for t := range gridgen.Rows(&b) {
 				rest := front(t, n, a, i, c, x, y, z, u, w, s, p, q, v, o, e)
 				ran += t.End - t.First()
 				vectors += rest.First() - t.First()
@@ -527,7 +528,7 @@ func laneFiles(t *testing.T, imp types.Importer, src string) (rows, vectors stri
 	require.NoError(t, err)
 	var text strings.Builder
 	var made []*lanes.Vectors
-	needed := map[string]string{"grid": load.GridPath}
+	needed := map[string]string{"grid": load.GridPath, "gridgen": load.GridPath + "gen"}
 	for i, f := range kernels {
 		v, why := p.vectors(f, all[i])
 		loops = append(loops, Loop{f.decl.Name.Name, fset.Position(f.decl.Pos()), v != nil, false, why})
@@ -544,7 +545,11 @@ func laneFiles(t *testing.T, imp types.Importer, src string) (rows, vectors stri
 	for _, path := range slices.Sorted(maps.Values(needed)) {
 		rows += fmt.Sprintf("import %q\n", path)
 	}
-	return string(numbered([]byte(rows+text.String()), "main_kernels.go")), string(simd), loops
+	written := []byte(rows + text.String())
+	for _, name := range []string{"grid", "gridgen"} {
+		written = used(written, name, fmt.Sprintf("import %q\n", needed[name]))
+	}
+	return string(numbered(written, "main_kernels.go")), string(simd), loops
 }
 
 func lanesProgram(ctx context.Context, dir, width string) []string {

@@ -1,12 +1,14 @@
 package translate
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/format"
 	"go/token"
 	"go/types"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,7 +47,7 @@ func (p *Package) vectorsOf(f *function, made *ir.Function, k lanes.Kernel) (*la
 		if n.Name == "" || n.Name == "_" {
 			n.Name = f.argNames[i]
 		}
-		if k.Params = append(k.Params, n); types.Universe.Lookup(n.Name) != nil || n.Name == "grid" {
+		if k.Params = append(k.Params, n); types.Universe.Lookup(n.Name) != nil || ofGrid(n.Name) {
 			return nil, p.ErrorAt(m.pos, hides)
 		}
 	}
@@ -96,6 +98,14 @@ type Loop struct {
 	Why     *load.Error // the first thing that keeps them, or those of another part, from it
 }
 
+// used returns the text of a file, without the line of an import that it does not need.
+func used(text []byte, name, line string) []byte {
+	if regexp.MustCompile(`\b` + name + `\.`).Match(text) {
+		return text
+	}
+	return bytes.Replace(text, []byte(line), nil, 1)
+}
+
 // simdBuilds are the builds that have package simd. Its emulation is several times slower than scalar code, so other processors are left out.
 const simdBuilds = "//go:build go1.27 && goexperiment.simd && (amd64 || arm64 || wasm)"
 
@@ -121,7 +131,8 @@ func (p *Package) simd(all []*lanes.Vectors) ([]byte, error) {
 	for _, path := range slices.Sorted(maps.Values(needed)) {
 		fmt.Fprintf(&b, "\t%q\n", path)
 	}
-	b.WriteString("\t\"simd\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n\t\"github.com/go-halyard/halyard/kernel/lanes\"\n)\n\n")
+	const gridImport = "\t\"github.com/go-halyard/halyard/kernel/grid\"\n"
+	b.WriteString("\t\"simd\"\n\n" + gridImport + gridgenImport + "\t\"github.com/go-halyard/halyard/kernel/lanes\"\n)\n\n")
 	b.WriteString("func init() {\n")
 	for i, condition := range []string{"lanes.Hardware()", "lanes.Hardware() && !lanes.Fuses"} {
 		if hooks[i] != "" {
@@ -134,7 +145,7 @@ func (p *Package) simd(all []*lanes.Vectors) ([]byte, error) {
 			b.WriteString("\n" + v.Text)
 		}
 	}
-	src, err := format.Source([]byte(b.String()))
+	src, err := format.Source(used(used([]byte(b.String()), "grid", gridImport), "gridgen", gridgenImport))
 	if err != nil {
 		return nil, fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
 	}

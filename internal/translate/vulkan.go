@@ -41,8 +41,8 @@ func sumOf(c string) string {
 func (p *Package) vulkan(made *Output, devices *ir.Program, kernels []*function, sites []string) error {
 	made.modules = map[string]vulkan.Modules{}
 	var b, text strings.Builder
-	fmt.Fprintf(&b, "%s\n\n//go:build vulkan\n\npackage %s\n\nimport \"github.com/go-halyard/halyard/kernel\"\n\n", load.GeneratedBy, p.Name)
-	fmt.Fprintf(&b, "func init() {\n\t%s.Compiled(%q, map[string]kernel.Code{\n", p.free("program", "kernels"), sumOf(made.C))
+	fmt.Fprintf(&b, "%s\n\n//go:build vulkan\n\npackage %s\n\nimport \"github.com/go-halyard/halyard/kernel/gridgen\"\n\n", load.GeneratedBy, p.Name)
+	fmt.Fprintf(&b, "func init() {\n\t%s.Compiled(%q, map[string]gridgen.Code{\n", p.free("program", "kernels"), sumOf(made.C))
 	var packer build.Packer
 	for _, f := range slices.SortedFunc(slices.Values(kernels), func(a, b *function) int { return strings.Compare(p.name(a), p.name(b)) }) {
 		m, err := vulkan.ModulesOf(devices, f.printed, spirv.Options{Entry: cprint.Entry(f.made), Loops: f.rounds() != "", Sites: sites, Narrow: p.narrow})

@@ -137,7 +137,7 @@ func (n *inner) look(w *rowWriter, views map[token.Pos]view) bool {
 // row.
 func (n *inner) cell(text *printed, was, now *ast.CallExpr) []edit {
 	i, j := now.Args[0], now.Args[1]
-	begin, end := n.shown[was].name+"[grid.At(grid.At("+n.at+", ", ")]"
+	begin, end := n.shown[was].name+"[gridgen.At(gridgen.At("+n.at+", ", ")]"
 	sel, _ := ast.Unparen(was.Fun).(*ast.SelectorExpr)
 	if sel.Sel.Name == "Ref" {
 		begin, end = "(&"+begin, end+")"
@@ -155,10 +155,10 @@ func (n *inner) before(w *rowWriter, end string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s := %s.First(), %s\n", n.first, n.last, w.row, end)
 	for _, v := range n.views {
-		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", n.first, n.last, v.offset, v.slice)
+		fmt.Fprintf(&b, "%[1]s, %[2]s = gridgen.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", n.first, n.last, v.offset, v.slice)
 	}
 	for _, e := range n.edges {
-		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Without(%[1]s, %[2]s, %[3]s)\n", n.first, n.last, e)
+		fmt.Fprintf(&b, "%[1]s, %[2]s = gridgen.Without(%[1]s, %[2]s, %[3]s)\n", n.first, n.last, e)
 	}
 	fmt.Fprintf(&b, "if %s {\n%s = %s // none\n}\n", strings.Join(append(slices.Clip(n.never), n.first+" >= "+n.last), " || "), n.first, end)
 	return b.String()

@@ -129,7 +129,7 @@ func TestThreadsAtDifferentOperations(t *testing.T) {
 		}()
 	}
 	assert.PanicsWithValue(t, "grid: a kernel that calls a function of its block or group needs RunTogether", func() {
-		Run(&kernel.Block{Size: [3]uint32{1, 1, 1}}, func(t Thread) { BlockSum(t, 1) })
+		one(&kernel.Block{Size: [3]uint32{1, 1, 1}}, func(t Thread) { BlockSum(t, 1) })
 	})
 }
 

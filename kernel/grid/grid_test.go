@@ -14,7 +14,14 @@ import (
 )
 
 // ways are the functions that run the threads of a block.
-var ways = map[string]func(*kernel.Block, func(Thread)){"one after the other": Run, "together": RunTogether}
+var ways = map[string]func(*kernel.Block, func(Thread)){"one after the other": one, "together": RunTogether}
+
+// one calls f for each thread of a block, one after the other.
+func one(b *kernel.Block, f func(Thread)) {
+	for t := range Threads(b) {
+		f(t)
+	}
+}
 
 func blockOf(x, y, z uint32) *kernel.Block {
 	return &kernel.Block{Size: [3]uint32{x, y, z}, Index: [3]uint32{7, 1, 2}, Grid: [3]uint32{9, 8, 6}}
@@ -47,11 +54,11 @@ func TestEveryThreadRunsOnce(t *testing.T) {
 func TestPlacesAreWide(t *testing.T) {
 	b := &kernel.Block{Size: [3]uint32{1, 1 << 16, 1}, Index: [3]uint32{1<<31 - 2, 1<<16 - 2, 1<<16 - 2}}
 	last := Thread{}
-	Run(b, func(t Thread) { last = t })
+	one(b, func(t Thread) { last = t })
 	assert.Equal(t, [3]int{1<<31 - 2, 1<<32 - 1<<16 - 1, 1<<16 - 2}, [3]int{last.Global(0), last.Global(1), last.Global(2)})
 	assert.PanicsWithValue(t, dimension, func() { last.Global(3) })
 	b = &kernel.Block{Size: [3]uint32{1 << 16, 1, 1}, Index: [3]uint32{1<<31 - 2, 0, 0}}
-	Run(b, func(t Thread) { last = t })
+	one(b, func(t Thread) { last = t })
 	assert.Equal(t, (1<<31-1)<<16-1, last.Global(0))
 	assert.Equal(t, 1<<16-1, last.Local(0))
 }
@@ -166,13 +173,8 @@ func TestThreadsThatEndTheirGoroutine(t *testing.T) {
 // Only RunTogether runs what needs it.
 func TestRunKnowsNoBarriers(t *testing.T) {
 	b := blockOf(1, 1, 1)
-	assert.PanicsWithValue(t, "grid: a kernel that calls Barrier needs RunTogether", func() { Run(b, Thread.Barrier) })
-	assert.PanicsWithValue(t, "grid: a kernel that calls Shared needs RunTogether", func() { Run(b, func(th Thread) { Shared[[1]int32](th) }) })
-}
-
-// Not with the race detector, which is to see threads, nor where statements are counted.
-func TestInPhases(t *testing.T) {
-	assert.Equal(t, !racing && testing.CoverMode() == "", InPhases())
+	assert.PanicsWithValue(t, "grid: a kernel that calls Barrier needs RunTogether", func() { one(b, Thread.Barrier) })
+	assert.PanicsWithValue(t, "grid: a kernel that calls Shared needs RunTogether", func() { one(b, func(th Thread) { Shared[[1]int32](th) }) })
 }
 
 // A block whose threads are more than may run at once waits for others, and one that can never run is refused.

@@ -16,6 +16,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 func saxpy(t grid.Thread, a float32, x, y []float32) {
@@ -223,7 +224,7 @@ func BenchmarkSmallLaunches(b *testing.B) {
 			saxpy(t, a, x, y)
 		}
 	}
-	program := kernel.New(kernel.Source{Go: kernel.Functions{"known": kernel.Bounded([]uint32{23}, run), "not known": kernel.Go(run)}})
+	program := kernel.New(kernel.Source{Go: kernel.Functions{"known": gridgen.Bounded([]uint32{23}, run), "not known": kernel.Go(run)}})
 	known, other := program.Kernel("known"), program.Kernel("not known")
 	for _, n := range []int{64, 512, 4096, 16384} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

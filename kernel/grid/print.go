@@ -2,6 +2,7 @@ package grid
 
 import (
 	"github.com/go-halyard/halyard/internal/crash"
+	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -12,10 +13,10 @@ import (
 // Launches of kernels with such calls then run one after the other, and each is waited for. The lines of a launch are in the order of the threads, and there
 // are 1000 of them at most; how many more there would be is said. Vulkan's devices refuse these launches.
 func Println(t Thread, args ...any) {
-	if kernel.Printing() {
+	if debug.Printing {
 		kernel.Printed(t.in.Block, [3]int{t.Local(0), t.Local(1), t.Local(2)}, crash.Caller("github.com/go-halyard/halyard/kernel/grid.Println"), args...)
 	}
 }
 
-// Unprinted is Println in the loops that files of "halyard kernels" have for programs that do not print.
+// Unprinted is Println in the loops of generated files, for programs that do not print.
 func Unprinted(_ *Thread, _ ...any) {}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-halyard/halyard/internal/crash"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // maxRacing is how many threads may run at once with the race detector, which can follow about 8000 goroutines.
@@ -15,10 +16,10 @@ const maxRacing = 4096
 // RunTogether calls f for each thread of a block, on a goroutine of its own. The threads wait for each other where they call
 // [Thread.Barrier]. If f panics in one of them, or returns while others wait, all threads end, and RunTogether panics.
 //
-// This is slow. Files that "halyard kernels" writes call it only if [InPhases] is false.
+// This is slow. Files that "halyard kernels" writes call it only if [gridgen.InPhases] is false.
 func RunTogether(b *kernel.Block, f func(Thread)) {
 	n := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	if racing {
+	if gridgen.Racing {
 		places.take(n)
 		defer places.give(n)
 	}
@@ -96,7 +97,7 @@ func SharedSlice[T any](t Thread, n int) []T {
 	return s
 }
 
-// SharedOf returns the memory of [SharedSlice] for a block. Files that "halyard kernels" writes call it.
+// SharedOf returns the memory of [SharedSlice] for a block. Generated files call it.
 func SharedOf[T any](b *kernel.Block, n int) []T {
 	s := kernel.SharedSlice[T](b)
 	if n < 0 || n > len(s) { // the launch did not ask for it

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/go-halyard/halyard/kernel"
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -28,18 +28,18 @@ func TestVectorsGiveTheBitsOfTheLoop(t *testing.T) {
 		w := int32(n)
 		for _, k := range []struct {
 			name  string
-			front func(grid.Row) grid.Row
-			row   func(grid.Row)
+			front func(gridgen.Row) gridgen.Row
+			row   func(gridgen.Row)
 		}{
-			{"laplace", func(r grid.Row) grid.Row { return laplaceVectors(r, n, p, q) }, func(r grid.Row) { laplaceRow(r, n, p, q) }},
-			{"spread", func(r grid.Row) grid.Row { return spreadVectors(r, n, p, q) }, func(r grid.Row) { spreadRow(r, n, p, q) }},
-			{"direct", func(r grid.Row) grid.Row { return directVectors(r, q, p, one, p[:1]) }, func(r grid.Row) { directRow(r, q, p, one, p[:1]) }},
-			{"escape", func(r grid.Row) grid.Row { return escapeVectors(r, w, 100, out) }, func(r grid.Row) { escapeRow(r, w, 100, out) }},
-			{"copies", func(r grid.Row) grid.Row { return copiesVectors(r, a, c) }, func(r grid.Row) { copiesRow(r, a, c) }},
-			{"mul", func(r grid.Row) grid.Row { return mulVectors(r, b, c) }, func(r grid.Row) { mulRow(r, b, c) }},
-			{"add", func(r grid.Row) grid.Row { return addVectors(r, a, b, c) }, func(r grid.Row) { addRow(r, a, b, c) }},
-			{"triad", func(r grid.Row) grid.Row { return triadVectors(r, a, b, c) }, func(r grid.Row) { triadRow(r, a, b, c) }},
-			{"nstream", func(r grid.Row) grid.Row { return nstreamVectors(r, a, b, c) }, func(r grid.Row) { nstreamRow(r, a, b, c) }},
+			{"laplace", func(r gridgen.Row) gridgen.Row { return laplaceVectors(r, n, p, q) }, func(r gridgen.Row) { laplaceRow(r, n, p, q) }},
+			{"spread", func(r gridgen.Row) gridgen.Row { return spreadVectors(r, n, p, q) }, func(r gridgen.Row) { spreadRow(r, n, p, q) }},
+			{"direct", func(r gridgen.Row) gridgen.Row { return directVectors(r, q, p, one, p[:1]) }, func(r gridgen.Row) { directRow(r, q, p, one, p[:1]) }},
+			{"escape", func(r gridgen.Row) gridgen.Row { return escapeVectors(r, w, 100, out) }, func(r gridgen.Row) { escapeRow(r, w, 100, out) }},
+			{"copies", func(r gridgen.Row) gridgen.Row { return copiesVectors(r, a, c) }, func(r gridgen.Row) { copiesRow(r, a, c) }},
+			{"mul", func(r gridgen.Row) gridgen.Row { return mulVectors(r, b, c) }, func(r gridgen.Row) { mulRow(r, b, c) }},
+			{"add", func(r gridgen.Row) gridgen.Row { return addVectors(r, a, b, c) }, func(r gridgen.Row) { addRow(r, a, b, c) }},
+			{"triad", func(r gridgen.Row) gridgen.Row { return triadVectors(r, a, b, c) }, func(r gridgen.Row) { triadRow(r, a, b, c) }},
+			{"nstream", func(r gridgen.Row) gridgen.Row { return nstreamVectors(r, a, b, c) }, func(r gridgen.Row) { nstreamRow(r, a, b, c) }},
 		} {
 			for i := range p {
 				p[i] = r.Float32()
@@ -56,7 +56,7 @@ func TestVectorsGiveTheBitsOfTheLoop(t *testing.T) {
 				clear(q)
 				clear(out)
 				block := kernel.Block{Size: [3]uint32{uint32(n) + 5, 3, 1}, Grid: [3]uint32{1, 1, 1}}
-				for row := range grid.Rows(&block) {
+				for row := range gridgen.Rows(&block) {
 					if vectors {
 						row = k.front(row)
 					}

@@ -8,17 +8,18 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
-	"laplace": kernel.Bounded([]uint32{74}, func(blk *kernel.Block) {
+	"laplace": gridgen.Bounded([]uint32{74}, func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
 		rows := kernel.Number[int32](blk, 1)
 		p := kernel.Slice[float32](blk, 2)
 		q_ := kernel.Slice[float32](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if laplaceVectors != nil {
 					if row = laplaceVectors(row, n, rows, p, q_); row.First() >= row.End {
 						continue
@@ -32,13 +33,13 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			laplace(t, n, rows, p, q_)
 		}
 	}),
-	"spread": kernel.Bounded([]uint32{81}, func(blk *kernel.Block) {
+	"spread": gridgen.Bounded([]uint32{81}, func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
 		rows := kernel.Number[int32](blk, 1)
 		from := kernel.Slice[float32](blk, 2)
 		to := kernel.Slice[float32](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if spreadVectors != nil {
 					if row = spreadVectors(row, n, rows, from, to); row.First() >= row.End {
 						continue
@@ -52,11 +53,11 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			spread(t, n, rows, from, to)
 		}
 	}),
-}, Indexes: []string{"cg.go:16", "cg.go:19", "cg.go:21", "heat.go:16", "heat.go:19", "heat.go:21"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"cg.go:16", "cg.go:19", "cg.go:21", "heat.go:16", "heat.go:19", "heat.go:21"}, Kernels: map[string]gridgen.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"n", "rows", "p", "len(p)", "q", "len(q)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}}, Dims: 2, DimsAt: "cg.go:10",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
 	"spread": {Code: "k_spread", Params: []string{"n", "rows", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}}, Dims: 2, DimsAt: "heat.go:10",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32 gokernels",
 	"cg.go laplace f391229e962d2f75",
@@ -134,54 +135,54 @@ func SpreadOn(ctx context.Context, on kernel.Target, over hal.Grid, n int32, row
 }
 
 // laplaceFootprint is the Footprint.Of of laplace.
-func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	at := grid.Places(box, 1).Below(grid.Only(v[1]))
+func laplaceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	at := gridgen.Places(box, 1).Below(gridgen.Only(v[1]))
 	at1 := n.Times(at)
 	at2 := at1.Plus(n)
-	j := grid.Places(box, 0).Below(n)
+	j := gridgen.Places(box, 0).Below(n)
 	at3 := at1.Plus(j)
 	span := at3.Span(v[5])
-	touch[0] = kernel.Touch{Read: at2.Plus(j.Above(grid.Only(0))).Add(-1).
+	touch[0] = gridgen.Touch{Read: at2.Plus(j.Above(gridgen.Only(0))).Add(-1).
 		Or(at2.Plus(j.Below(n.Add(-1))).Add(1)).
 		Or(at2.Plus(j)).
 		Or(at3).
-		Or(at1.Plus(n.Times(grid.Only(2))).Plus(j)).Span(v[3])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, j)}
+		Or(at1.Plus(n.Times(gridgen.Only(2))).Plus(j)).Span(v[3])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at, j)}
 }
 
 // spreadFootprint is the Footprint.Of of spread.
-func spreadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	at := grid.Places(box, 1).Below(grid.Only(v[1]))
+func spreadFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	at := gridgen.Places(box, 1).Below(gridgen.Only(v[1]))
 	at1 := n.Times(at)
 	at2 := at1.Plus(n)
-	j := grid.Places(box, 0).Below(n)
+	j := gridgen.Places(box, 0).Below(n)
 	at3 := at1.Plus(j)
 	span := at3.Span(v[5])
-	touch[0] = kernel.Touch{Read: at2.Plus(j.Above(grid.Only(0))).Add(-1).
+	touch[0] = gridgen.Touch{Read: at2.Plus(j.Above(gridgen.Only(0))).Add(-1).
 		Or(at2.Plus(j.Below(n.Add(-1))).Add(1)).
 		Or(at2.Plus(j)).
 		Or(at3).
-		Or(at1.Plus(n.Times(grid.Only(2))).Plus(j)).Span(v[3])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, j)}
+		Or(at1.Plus(n.Times(gridgen.Only(2))).Plus(j)).Span(v[3])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at, j)}
 }
 
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func laplaceRow(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float32]) {
+func laplaceRow(r gridgen.Row, n int32, rows int32, p []float32, q grid.Out[float32]) {
 	if r.Y >= int(rows) {
 		return
 	}
 	end := min(r.End, int(n))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, int(n)*r.Y+int(n)-1, len(p))
-	from, to = grid.Within(from, to, int(n)*r.Y+int(n)+1, len(p))
-	from, to = grid.Within(from, to, int(n)*r.Y, len(q))
-	from, to = grid.Within(from, to, int(n)*r.Y+int(n), len(p))
-	from, to = grid.Within(from, to, int(n)*r.Y, len(p))
-	from, to = grid.Within(from, to, int(n)*r.Y+2*int(n), len(p))
+	from, to = gridgen.Within(from, to, int(n)*r.Y+int(n)-1, len(p))
+	from, to = gridgen.Within(from, to, int(n)*r.Y+int(n)+1, len(p))
+	from, to = gridgen.Within(from, to, int(n)*r.Y, len(q))
+	from, to = gridgen.Within(from, to, int(n)*r.Y+int(n), len(p))
+	from, to = gridgen.Within(from, to, int(n)*r.Y, len(p))
+	from, to = gridgen.Within(from, to, int(n)*r.Y+2*int(n), len(p))
 	if from >= to {
 		from = end // none
 	}
@@ -207,13 +208,13 @@ threads:
 				i := r.Y*w + j
 				at, left, right := i+w, float32(0), float32(0)
 				if j > 0 {
-					left = p0[grid.At(at_, at-1)]
+					left = p0[gridgen.At(at_, at-1)]
 				}
 				if j < w-1 {
-					right = p1[grid.At(at_, at+1)]
+					right = p1[gridgen.At(at_, at+1)]
 				}
-				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:217
+				q2[gridgen.At(at_, i)] = float32(4*p3[gridgen.At(at_, at)]) - p4[gridgen.At(at_, at-w)] - p5[gridgen.At(at_, at+w)] - left - right
+//line gokernels_kernels.go:218
 			}
 			x = to - 1
 			continue
@@ -232,25 +233,25 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:236
+//line gokernels_kernels.go:237
 	}
 }
 
 // spreadRow runs spread for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func spreadRow(r grid.Row, n int32, rows int32, from []float32, to grid.Out[float32]) {
+func spreadRow(r gridgen.Row, n int32, rows int32, from []float32, to grid.Out[float32]) {
 	if r.Y >= int(rows) {
 		return
 	}
 	end := min(r.End, int(n))
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, int(n)*r.Y+int(n)-1, len(from))
-	from_, to_ = grid.Within(from_, to_, int(n)*r.Y+int(n)+1, len(from))
-	from_, to_ = grid.Within(from_, to_, int(n)*r.Y, len(to))
-	from_, to_ = grid.Within(from_, to_, int(n)*r.Y+int(n), len(from))
-	from_, to_ = grid.Within(from_, to_, int(n)*r.Y, len(from))
-	from_, to_ = grid.Within(from_, to_, int(n)*r.Y+2*int(n), len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(n)*r.Y+int(n)-1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(n)*r.Y+int(n)+1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(n)*r.Y, len(to))
+	from_, to_ = gridgen.Within(from_, to_, int(n)*r.Y+int(n), len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(n)*r.Y, len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(n)*r.Y+2*int(n), len(from))
 	if from_ >= to_ {
 		from_ = end // none
 	}
@@ -276,13 +277,13 @@ threads:
 				i := r.Y*w + j
 				at, left, right := i+w, float32(0), float32(0)
 				if j > 0 {
-					left = from0[grid.At(at_, at-1)]
+					left = from0[gridgen.At(at_, at-1)]
 				}
 				if j < w-1 {
-					right = from1[grid.At(at_, at+1)]
+					right = from1[gridgen.At(at_, at+1)]
 				}
-				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:286
+				to2[gridgen.At(at_, i)] = from3[gridgen.At(at_, at)] + float32(0.1*(from4[gridgen.At(at_, at-w)]+from5[gridgen.At(at_, at+w)]+left+right-float32(4*from3[gridgen.At(at_, at)])))
+//line gokernels_kernels.go:287
 			}
 			x = to_ - 1
 			continue
@@ -301,12 +302,12 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:305
+//line gokernels_kernels.go:306
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in gokernels_kernels_simd.go.
 var (
-	laplaceVectors func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
-	spreadVectors  func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
+	laplaceVectors func(gridgen.Row, int32, int32, []float32, grid.Out[float32]) gridgen.Row
+	spreadVectors  func(gridgen.Row, int32, int32, []float32, grid.Out[float32]) gridgen.Row
 )

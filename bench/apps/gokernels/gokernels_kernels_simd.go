@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -19,17 +20,17 @@ func init() {
 }
 
 // laplaceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float32]) grid.Row {
+func laplaceLanes(r gridgen.Row, n int32, rows int32, p []float32, q grid.Out[float32]) gridgen.Row {
 	if r.Y >= int(rows) {
 		return r
 	}
 	from, to := r.First(), min(r.End, int(n))
-	from, to = grid.Within(from, to, int(n)*r.Y+int(n)-1, len(p))
-	from, to = grid.Within(from, to, int(n)*r.Y+int(n)+1, len(p))
-	from, to = grid.Within(from, to, int(n)*r.Y+int(n), len(p))
-	from, to = grid.Within(from, to, int(n)*r.Y, len(p))
-	from, to = grid.Within(from, to, int(n)*r.Y+2*int(n), len(p))
-	from, to = grid.Within(from, to, int(n)*r.Y, len(q))
+	from, to = gridgen.Within(from, to, int(n)*r.Y+int(n)-1, len(p))
+	from, to = gridgen.Within(from, to, int(n)*r.Y+int(n)+1, len(p))
+	from, to = gridgen.Within(from, to, int(n)*r.Y+int(n), len(p))
+	from, to = gridgen.Within(from, to, int(n)*r.Y, len(p))
+	from, to = gridgen.Within(from, to, int(n)*r.Y+2*int(n), len(p))
+	from, to = gridgen.Within(from, to, int(n)*r.Y, len(q))
 	from = max(from, 1)
 	to = min(to, int(n)-1)
 	if to-from < lanes.Lanes32().Len() {
@@ -63,7 +64,7 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 			right = lanes.Load[simd.Float32s](&p1[at])
 //line cg.go:21
 			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p2[at])).Sub(lanes.Load[simd.Float32s](&p3[at])).Sub(lanes.Load[simd.Float32s](&p4[at])).Sub(left).Sub(right), &q5[at])
-//line gokernels_kernels_simd.go:67
+//line gokernels_kernels_simd.go:68
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
@@ -75,17 +76,17 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 }
 
 // spreadLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[float32]) grid.Row {
+func spreadLanes(r gridgen.Row, n int32, rows int32, from []float32, to grid.Out[float32]) gridgen.Row {
 	if r.Y >= int(rows) {
 		return r
 	}
 	from_2, to_2 := r.First(), min(r.End, int(n))
-	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y+int(n)-1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y+int(n)+1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y+int(n), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y+2*int(n), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(n)*r.Y, len(to))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(n)*r.Y+int(n)-1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(n)*r.Y+int(n)+1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(n)*r.Y+int(n), len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(n)*r.Y, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(n)*r.Y+2*int(n), len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(n)*r.Y, len(to))
 	from_2 = max(from_2, 1)
 	to_2 = min(to_2, int(n)-1)
 	if to_2-from_2 < lanes.Lanes32().Len() {
@@ -120,7 +121,7 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 			right = lanes.Load[simd.Float32s](&from1[at])
 //line heat.go:21
 			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
-//line gokernels_kernels_simd.go:124
+//line gokernels_kernels_simd.go:125
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break

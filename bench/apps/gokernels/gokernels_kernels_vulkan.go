@@ -4,10 +4,10 @@
 
 package gokernels
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("138365ea7088d3d7", map[string]kernel.Code{
+	kernels.Compiled("138365ea7088d3d7", map[string]gridgen.Code{
 		"laplace": {Words: `
 K3MRAgERAuMpEQILDgPkKQEPCgUI676xiwbw2IWbBmUPKS1CEAYIEQEBAQUNGXxHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjBEgFDQIjCEgFDQMj
 EEgFDQQjGEgFDQUjIEcDDQJHBBEGBEcDEgJIBRIAIwBHBCkLGkcELQsbRwRCCxhHA2UqRwNpKkcDbSpHA28qRwNxKhUEASAAMgQBAgEyBAEDBAWDAQQBFwQF

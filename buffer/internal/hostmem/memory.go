@@ -49,9 +49,6 @@ const (
 // Init sets the number of bytes.
 func (m *Memory) Init(size uint64) { m.size = size }
 
-// Adopted reports whether the program gave the memory.
-func (m *Memory) Adopted() bool { return m.adopted }
-
 // Home returns the memory if a device allocated it, else nil.
 func (m *Memory) Home() *hal.Memory { return m.home }
 

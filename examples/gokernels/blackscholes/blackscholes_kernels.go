@@ -9,11 +9,12 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Functions{
-	"price": kernel.Bounded([]uint32{425}, func(blk *kernel.Block) {
+	"price": gridgen.Bounded([]uint32{425}, func(blk *kernel.Block) {
 		rate := kernel.Number[float32](blk, 0)
 		volatility := kernel.Number[float32](blk, 1)
 		share := kernel.Slice[float32](blk, 2)
@@ -21,8 +22,8 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 		years := kernel.Slice[float32](blk, 6)
 		call := kernel.Slice[float32](blk, 8)
 		put := kernel.Slice[float32](blk, 10)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if priceVectors != nil {
 					if row = priceVectors(row, rate, volatility, share, strike, years, call, put); row.First() >= row.End {
 						continue
@@ -36,9 +37,9 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 			price(t, rate, volatility, share, strike, years, call, put)
 		}
 	}),
-}, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Kernels: map[string]gridgen.Written{
 	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}, {9}, {11}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int32,len,uint32 blackscholes",
 	"blackscholes.go logarithm 5e66e20a91296c8f",
@@ -162,28 +163,28 @@ func PriceOn(ctx context.Context, on kernel.Target, over hal.Grid, rate float32,
 }
 
 // priceFootprint is the Footprint.Of of price.
-func priceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+func priceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[3]))
 	span := i.Span(v[9])
 	span1 := i.Span(v[11])
-	touch[0] = kernel.Touch{Read: i.Span(v[3])}
-	touch[1] = kernel.Touch{Read: i.Span(v[5])}
-	touch[2] = kernel.Touch{Read: i.Span(v[7])}
-	touch[3] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[4] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.Span(v[3])}
+	touch[1] = gridgen.Touch{Read: i.Span(v[5])}
+	touch[2] = gridgen.Touch{Read: i.Span(v[7])}
+	touch[3] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
+	touch[4] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, i)}
 }
 
 // priceRow runs price for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func priceRow(r grid.Row, rate float32, volatility float32, share []float32, strike []float32, years []float32, call grid.Out[float32], put grid.Out[float32]) {
+func priceRow(r gridgen.Row, rate float32, volatility float32, share []float32, strike []float32, years []float32, call grid.Out[float32], put grid.Out[float32]) {
 	end := min(r.End, len(share))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(share))
-	from, to = grid.Within(from, to, 0, len(strike))
-	from, to = grid.Within(from, to, 0, len(years))
-	from, to = grid.Within(from, to, 0, len(call))
-	from, to = grid.Within(from, to, 0, len(put))
+	from, to = gridgen.Within(from, to, 0, len(share))
+	from, to = gridgen.Within(from, to, 0, len(strike))
+	from, to = gridgen.Within(from, to, 0, len(years))
+	from, to = gridgen.Within(from, to, 0, len(call))
+	from, to = gridgen.Within(from, to, 0, len(put))
 	if from >= to {
 		from = end // none
 	}
@@ -205,15 +206,15 @@ threads:
 				if false && i >= len(share) {
 					continue within
 				}
-				s, k, y := share0[grid.At(at, i)], strike1[grid.At(at, i)], years2[grid.At(at, i)]
+				s, k, y := share0[gridgen.At(at, i)], strike1[gridgen.At(at, i)], years2[gridgen.At(at, i)]
 				spread := volatility * float32(math.Sqrt(float64(y)))
 				d1 := (logarithm(s/k) + float32((rate+float32(float32(volatility*volatility)*0.5))*y)) / spread
 				d2 := d1 - spread
 				discounted := k * power(-float32(rate*y))
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
-				call3[grid.At(at, i)] = c
-				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:217
+				call3[gridgen.At(at, i)] = c
+				put4[gridgen.At(at, i)] = c - s + discounted
+//line blackscholes_kernels.go:218
 			}
 			x = to - 1
 			continue
@@ -231,11 +232,11 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:235
+//line blackscholes_kernels.go:236
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in blackscholes_kernels_simd.go.
 var (
-	priceVectors func(grid.Row, float32, float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+	priceVectors func(gridgen.Row, float32, float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) gridgen.Row
 )

@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,13 +19,13 @@ func init() {
 }
 
 // priceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, strike []float32, years []float32, call grid.Out[float32], put grid.Out[float32]) grid.Row {
+func priceLanes(r gridgen.Row, rate float32, volatility float32, share []float32, strike []float32, years []float32, call grid.Out[float32], put grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, len(share))
-	from, to = grid.Within(from, to, 0, len(share))
-	from, to = grid.Within(from, to, 0, len(strike))
-	from, to = grid.Within(from, to, 0, len(years))
-	from, to = grid.Within(from, to, 0, len(call))
-	from, to = grid.Within(from, to, 0, len(put))
+	from, to = gridgen.Within(from, to, 0, len(share))
+	from, to = gridgen.Within(from, to, 0, len(strike))
+	from, to = gridgen.Within(from, to, 0, len(years))
+	from, to = gridgen.Within(from, to, 0, len(call))
+	from, to = gridgen.Within(from, to, 0, len(put))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -242,7 +243,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 			lanes.Store(c_4, &call3[at])
 			lanes.Store(c_4.Sub(s).Add(discounted), &put4[at])
-//line blackscholes_kernels_simd.go:246
+//line blackscholes_kernels_simd.go:247
 		}
 		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {
 			break

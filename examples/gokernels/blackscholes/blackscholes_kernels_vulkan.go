@@ -4,10 +4,10 @@
 
 package blackscholes
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("a40af48b04bd38f0", map[string]kernel.Code{
+	kernels.Compiled("a40af48b04bd38f0", map[string]gridgen.Code{
 		"price": {Words: `
 P/cFEQIBEQLjKRECCwsGXceYzeIErubRowau6NSBAwAOA+QpAQ8JBQjrvsGTB+nGlQMQOj7QARAGCBEBAQEFBAoYIwUEX9LevaMHs2QFBWbs3p2LBvLS0cMG
 bQUFc9HqvaMH6cq5BR3NAQSFAfDe3asGcgUEjAHu3snrBuHYAQUEpgHm6s2rBnMFBLEB5tqFmwMyBQT/AffSkasGAEcEAgEARwQDAQFHBAQBAkcEBgsZSAUO

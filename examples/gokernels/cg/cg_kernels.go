@@ -8,16 +8,17 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
-	"laplace": kernel.Bounded([]uint32{68}, func(blk *kernel.Block) {
+	"laplace": gridgen.Bounded([]uint32{68}, func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
 		q_ := kernel.Slice[float32](blk, 2)
 		n := int(kernel.Number[int64](blk, 4))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if laplaceVectors != nil {
 					if row = laplaceVectors(row, p, q_, n); row.First() >= row.End {
 						continue
@@ -36,7 +37,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		b := kernel.Slice[float32](blk, 2)
 		sums := kernel.Slice[float32](blk, 4)
 		n := int(kernel.Number[int64](blk, 6))
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			productPhases(blk, a, b, sums, n)
 			return
 		}
@@ -45,21 +46,21 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 	"total": kernel.Go(func(blk *kernel.Block) {
 		sums := kernel.Slice[float32](blk, 0)
 		out := kernel.Slice[float32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases(blk, sums, out)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total(t, sums, out) })
 	}),
-	"advance": kernel.Bounded([]uint32{44}, func(blk *kernel.Block) {
+	"advance": gridgen.Bounded([]uint32{44}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		r := kernel.Slice[float32](blk, 2)
 		p := kernel.Slice[float32](blk, 4)
 		q_ := kernel.Slice[float32](blk, 6)
 		rr := kernel.Slice[float32](blk, 8)
 		pq := kernel.Slice[float32](blk, 10)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if advanceVectors != nil {
 					if row = advanceVectors(row, x, r, p, q_, rr, pq); row.First() >= row.End {
 						continue
@@ -73,13 +74,13 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 			advance(t, x, r, p, q_, rr, pq)
 		}
 	}),
-	"direct": kernel.Bounded([]uint32{38}, func(blk *kernel.Block) {
+	"direct": gridgen.Bounded([]uint32{38}, func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
 		r := kernel.Slice[float32](blk, 2)
 		now := kernel.Slice[float32](blk, 4)
 		before := kernel.Slice[float32](blk, 6)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if directVectors != nil {
 					if row = directVectors(row, p, r, now, before); row.First() >= row.End {
 						continue
@@ -93,17 +94,17 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 			direct(t, p, r, now, before)
 		}
 	}),
-}, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:39", "kernels.go:41", "kernels.go:43", "kernels.go:54", "kernels.go:56", "kernels.go:58", "kernels.go:67", "kernels.go:68", "kernels.go:69", "kernels.go:78", "kernels.go:79"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:39", "kernels.go:41", "kernels.go:43", "kernels.go:54", "kernels.go:56", "kernels.go:58", "kernels.go:67", "kernels.go:68", "kernels.go:69", "kernels.go:78", "kernels.go:79"}, Kernels: map[string]gridgen.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {4}}, Dims: 2, DimsAt: "kernels.go:11",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
 	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {6}}, Rounds: [][]int{{1048576}, {1, 6}}, RoundsAt: "kernels.go:38", Threads: 1024,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: productFootprint}},
 	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{1048576}, {1, 1}}, RoundsAt: "kernels.go:53", Threads: 1024,
-		Footprint: kernel.Footprint{Why: "kernels.go:58: the index of out does not follow t.Global(0)", Of: totalFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:58: the index of out does not follow t.Global(0)", Of: totalFootprint}},
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}, {11}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
 	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,len cg",
 	"kernels.go advance 5f4c87f4096eaafc",
@@ -301,84 +302,84 @@ func DirectOn(ctx context.Context, on kernel.Target, over hal.Grid, p kernel.Vec
 }
 
 // laplaceFootprint is the Footprint.Of of laplace.
-func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[4])
-	i := grid.Places(box, 1).Below(n)
+func laplaceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[4])
+	i := gridgen.Places(box, 1).Below(n)
 	at := n.Times(i)
-	j := grid.Places(box, 0).Below(n)
+	j := gridgen.Places(box, 0).Below(n)
 	at1 := at.Plus(j)
 	at2 := n.Add(-1)
 	span := at1.Span(v[3])
-	touch[0] = kernel.Touch{Read: at1.
-		Or(n.Times(i.Above(grid.Only(0))).Plus(j).Minus(n)).
-		Or(at.Plus(j.Above(grid.Only(0))).Add(-1)).
+	touch[0] = gridgen.Touch{Read: at1.
+		Or(n.Times(i.Above(gridgen.Only(0))).Plus(j).Minus(n)).
+		Or(at.Plus(j.Above(gridgen.Only(0))).Add(-1)).
 		Or(at.Plus(j.Below(at2)).Add(1)).
 		Or(n.Times(i.Below(at2)).Plus(n).Plus(j)).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i, j)}
 }
 
 // productFootprint is the Footprint.Of of product.
-func productFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[6])
-	at := grid.Blocks(box, 0)
-	me := grid.Locals(box, 0)
-	at1 := n.Times(at).Plus(me.Steps(grid.Only(64), n))
-	at2 := at.When(me.And(grid.Only(0)))
+func productFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[6])
+	at := gridgen.Blocks(box, 0)
+	me := gridgen.Locals(box, 0)
+	at1 := n.Times(at).Plus(me.Steps(gridgen.Only(64), n))
+	at2 := at.When(me.And(gridgen.Only(0)))
 	span := at2.Span(v[5])
-	touch[0] = kernel.Touch{Read: at1.Span(v[1])}
-	touch[1] = kernel.Touch{Read: at1.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at2)}
+	touch[0] = gridgen.Touch{Read: at1.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: at1.Span(v[3])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at2)}
 }
 
 // totalFootprint is the Footprint.Of of total.
-func totalFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
-	at := grid.Only(0).When(me.And(grid.Only(0)))
+func totalFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	me := gridgen.Locals(box, 0)
+	at := gridgen.Only(0).When(me.And(gridgen.Only(0)))
 	span := at.Span(v[3])
-	touch[0] = kernel.Touch{Read: me.Steps(grid.Only(64), grid.Only(v[1])).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Read: me.Steps(gridgen.Only(64), gridgen.Only(v[1])).Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // advanceFootprint is the Footprint.Of of advance.
-func advanceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func advanceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[1])
 	span1 := i.Span(v[3])
-	at := grid.Only(0).When(i)
-	touch[0] = kernel.Touch{Read: span, Write: span}
-	touch[1] = kernel.Touch{Read: span1, Write: span1}
-	touch[2] = kernel.Touch{Read: i.Span(v[5])}
-	touch[3] = kernel.Touch{Read: i.Span(v[7])}
-	touch[4] = kernel.Touch{Read: at.Span(v[9])}
-	touch[5] = kernel.Touch{Read: at.Span(v[11])}
+	at := gridgen.Only(0).When(i)
+	touch[0] = gridgen.Touch{Read: span, Write: span}
+	touch[1] = gridgen.Touch{Read: span1, Write: span1}
+	touch[2] = gridgen.Touch{Read: i.Span(v[5])}
+	touch[3] = gridgen.Touch{Read: i.Span(v[7])}
+	touch[4] = gridgen.Touch{Read: at.Span(v[9])}
+	touch[5] = gridgen.Touch{Read: at.Span(v[11])}
 }
 
 // directFootprint is the Footprint.Of of direct.
-func directFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func directFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[1])
-	at := grid.Only(0).When(i)
-	touch[0] = kernel.Touch{Read: span, Write: span}
-	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Read: at.Span(v[5])}
-	touch[3] = kernel.Touch{Read: at.Span(v[7])}
+	at := gridgen.Only(0).When(i)
+	touch[0] = gridgen.Touch{Read: span, Write: span}
+	touch[1] = gridgen.Touch{Read: i.Span(v[3])}
+	touch[2] = gridgen.Touch{Read: at.Span(v[5])}
+	touch[3] = gridgen.Touch{Read: at.Span(v[7])}
 }
 
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func laplaceRow(r grid.Row, p []float32, q grid.Out[float32], n int) {
+func laplaceRow(r gridgen.Row, p []float32, q grid.Out[float32], n int) {
 	if r.Y >= n {
 		return
 	}
 	end := min(r.End, n)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, n*r.Y, len(p))
-	from, to = grid.Within(from, to, n*r.Y-n, len(p))
-	from, to = grid.Within(from, to, n*r.Y-1, len(p))
-	from, to = grid.Within(from, to, n*r.Y+1, len(p))
-	from, to = grid.Within(from, to, n*r.Y+n, len(p))
-	from, to = grid.Within(from, to, n*r.Y, len(q))
+	from, to = gridgen.Within(from, to, n*r.Y, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y-n, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y-1, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y+1, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y+n, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y, len(q))
 	if from >= to {
 		from = end // none
 	}
@@ -402,21 +403,21 @@ threads:
 					continue within
 				}
 				at := i*n + j
-				v := float32(4 * p0[grid.At(at_, at)])
+				v := float32(4 * p0[gridgen.At(at_, at)])
 				if i > 0 {
-					v -= p1[grid.At(at_, at-n)]
+					v -= p1[gridgen.At(at_, at-n)]
 				}
 				if j > 0 {
-					v -= p2[grid.At(at_, at-1)]
+					v -= p2[gridgen.At(at_, at-1)]
 				}
 				if j < n-1 {
-					v -= p3[grid.At(at_, at+1)]
+					v -= p3[gridgen.At(at_, at+1)]
 				}
 				if i < n-1 {
-					v -= p4[grid.At(at_, at+n)]
+					v -= p4[gridgen.At(at_, at+n)]
 				}
-				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:420
+				q5[gridgen.At(at_, at)] = v
+//line cg_kernels.go:421
 			}
 			x = to - 1
 			continue
@@ -441,7 +442,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:445
+//line cg_kernels.go:446
 	}
 }
 
@@ -450,7 +451,7 @@ type productPhasesKept struct {
 	mine []float32
 }
 
-var productPhasesPool grid.Pool[productPhasesKept]
+var productPhasesPool gridgen.Pool[productPhasesKept]
 
 // productPhases runs product for a block: the code between two barriers runs for one thread after the other.
 //
@@ -477,7 +478,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_, _, _ = tx, ty, tz
 //line kernels.go:37
 					mine := float32(0)
-//line cg_kernels.go:481
+//line cg_kernels.go:482
 					mines[tx] = mine
 				}
 			}
@@ -489,8 +490,8 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		me := tx
 		round, stop, step := me, n, int(64)
 		from, to := round, stop
-		from, to = grid.Within(from, to, +(row), len(a))
-		from, to = grid.Within(from, to, +(row), len(b))
+		from, to = gridgen.Within(from, to, +(row), len(a))
+		from, to = gridgen.Within(from, to, +(row), len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
 			if productPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
 				round = productPhase2Vectors(round, a, row, b, kept.mine, stop, step, int(b_.Size[0]))
@@ -511,7 +512,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:39
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:515
+//line cg_kernels.go:516
 							mines[tx] = mine
 						}
 					}
@@ -531,7 +532,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:535
+//line cg_kernels.go:536
 						mines[tx] = mine
 					}
 				}
@@ -542,7 +543,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if productPhase3Vectors == nil || !productPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), grid.Lent(values[:]), mines, count___) {
+			if productPhase3Vectors == nil || !productPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), gridgen.Lent(values[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
@@ -550,7 +551,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_ = mine
 //line kernels.go:41
 					values[rank] = mine
-//line cg_kernels.go:554
+//line cg_kernels.go:555
 				}
 			}
 		}
@@ -574,7 +575,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = sum
 				}
-//line cg_kernels.go:578
+//line cg_kernels.go:579
 			}
 		}
 	}
@@ -586,7 +587,7 @@ type totalPhasesKept struct {
 	mine []float32
 }
 
-var totalPhasesPool grid.Pool[totalPhasesKept]
+var totalPhasesPool gridgen.Pool[totalPhasesKept]
 
 // totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
 //
@@ -611,7 +612,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_, _, _ = tx, ty, tz
 //line kernels.go:52
 					mine := float32(0)
-//line cg_kernels.go:615
+//line cg_kernels.go:616
 					mines[tx] = mine
 				}
 			}
@@ -623,7 +624,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		me := tx
 		round, stop, step := me, len(sums), int(64)
 		from, to := round, stop
-		from, to = grid.Within(from, to, 0, len(sums))
+		from, to = gridgen.Within(from, to, 0, len(sums))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b.Size[0] >= 16 && b.Size[0] <= 4096 {
 			if totalPhase2Vectors != nil && b.Size[1]*b.Size[2] == 1 {
 				round = totalPhase2Vectors(round, sums, kept.mine, stop, step, int(b.Size[0]))
@@ -644,7 +645,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:54
 								mine += sums[j]
 							}
-//line cg_kernels.go:648
+//line cg_kernels.go:649
 							mines[tx] = mine
 						}
 					}
@@ -664,7 +665,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:668
+//line cg_kernels.go:669
 						mines[tx] = mine
 					}
 				}
@@ -675,7 +676,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
 			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-			if totalPhase3Vectors == nil || !totalPhase3Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), grid.Lent(values[:]), mines, count___) {
+			if totalPhase3Vectors == nil || !totalPhase3Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), gridgen.Lent(values[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
@@ -683,7 +684,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_ = mine
 //line kernels.go:56
 					values[rank] = mine
-//line cg_kernels.go:687
+//line cg_kernels.go:688
 				}
 			}
 		}
@@ -707,7 +708,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = sum
 				}
-//line cg_kernels.go:711
+//line cg_kernels.go:712
 			}
 		}
 	}
@@ -717,13 +718,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 // advanceRow runs advance for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
+func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
 	end := min(r_.End, len(x))
 	from, to := r_.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, 0, len(p))
-	from, to = grid.Within(from, to, 0, len(r))
-	from, to = grid.Within(from, to, 0, len(q))
+	from, to = gridgen.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(p))
+	from, to = gridgen.Within(from, to, 0, len(r))
+	from, to = gridgen.Within(from, to, 0, len(q))
 	if from >= to {
 		from = end // none
 	}
@@ -740,10 +741,10 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 //line kernels.go:66
 				if i := x_; true || i < len(x) {
 					alpha := rr[0] / pq[0]
-					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
-					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
+					x0[gridgen.At(at, i)] += float32(alpha * p1[gridgen.At(at, i)])
+					r2[gridgen.At(at, i)] -= float32(alpha * q3[gridgen.At(at, i)])
 				}
-//line cg_kernels.go:747
+//line cg_kernels.go:748
 			}
 			x_ = to - 1
 			continue
@@ -754,18 +755,18 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:758
+//line cg_kernels.go:759
 	}
 }
 
 // directRow runs direct for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) {
+func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before []float32) {
 	end := min(r_.End, len(p))
 	from, to := r_.First(), end
-	from, to = grid.Within(from, to, 0, len(p))
-	from, to = grid.Within(from, to, 0, len(r))
+	from, to = gridgen.Within(from, to, 0, len(p))
+	from, to = gridgen.Within(from, to, 0, len(r))
 	if from >= to {
 		from = end // none
 	}
@@ -780,9 +781,9 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 //line kernels.go:77
 				if i := x; true || i < len(p) {
 					beta := now[0] / before[0]
-					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
+					p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + float32(beta*p0[gridgen.At(at, i)])
 				}
-//line cg_kernels.go:786
+//line cg_kernels.go:787
 			}
 			x = to - 1
 			continue
@@ -792,15 +793,15 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:796
+//line cg_kernels.go:797
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in cg_kernels_simd.go.
 var (
-	laplaceVectors       func(grid.Row, []float32, grid.Out[float32], int) grid.Row
-	advanceVectors       func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
-	directVectors        func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
+	laplaceVectors       func(gridgen.Row, []float32, grid.Out[float32], int) gridgen.Row
+	advanceVectors       func(gridgen.Row, []float32, []float32, []float32, []float32, []float32, []float32) gridgen.Row
+	directVectors        func(gridgen.Row, []float32, []float32, []float32, []float32) gridgen.Row
 	productPhase1Vectors func([]float32, int) bool
 	productPhase2Vectors func(int, []float32, int, []float32, []float32, int, int, int) int
 	productPhase3Vectors func(int, int, int, int, []float32, []float32, int) bool

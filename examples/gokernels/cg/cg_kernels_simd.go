@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -26,17 +27,17 @@ func init() {
 }
 
 // laplaceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row {
+func laplaceLanes(r gridgen.Row, p []float32, q grid.Out[float32], n int) gridgen.Row {
 	if r.Y >= n {
 		return r
 	}
 	from, to := r.First(), min(r.End, n)
-	from, to = grid.Within(from, to, n*r.Y, len(p))
-	from, to = grid.Within(from, to, n*r.Y-n, len(p))
-	from, to = grid.Within(from, to, n*r.Y-1, len(p))
-	from, to = grid.Within(from, to, n*r.Y+1, len(p))
-	from, to = grid.Within(from, to, n*r.Y+n, len(p))
-	from, to = grid.Within(from, to, n*r.Y, len(q))
+	from, to = gridgen.Within(from, to, n*r.Y, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y-n, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y-1, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y+1, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y+n, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y, len(q))
 	from = max(from, 1)
 	to = min(to, n-1)
 	if to-from < lanes.Lanes32().Len() {
@@ -74,7 +75,7 @@ func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row 
 				v = v.Sub(lanes.Load[simd.Float32s](&p4[at]))
 			}
 			lanes.Store(v, &q5[at])
-//line cg_kernels_simd.go:78
+//line cg_kernels_simd.go:79
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
@@ -86,12 +87,12 @@ func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row 
 }
 
 // advanceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) grid.Row {
+func advanceLanes(r_2 gridgen.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) gridgen.Row {
 	from, to := r_2.First(), min(r_2.End, len(x))
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, 0, len(p))
-	from, to = grid.Within(from, to, 0, len(r))
-	from, to = grid.Within(from, to, 0, len(q))
+	from, to = gridgen.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(p))
+	from, to = gridgen.Within(from, to, 0, len(r))
+	from, to = gridgen.Within(from, to, 0, len(q))
 	if to-from < lanes.Lanes32().Len() || len(rr) <= 0 || len(pq) <= 0 {
 		return r_2
 	}
@@ -113,17 +114,17 @@ func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float
 //line kernels.go:68
 		lanes.Store(lanes.Load[simd.Float32s](&x0[at]).Add(all1.Mul(lanes.Load[simd.Float32s](&p1[at]))), &x0[at])
 		lanes.Store(lanes.Load[simd.Float32s](&r2[at]).Sub(all1.Mul(lanes.Load[simd.Float32s](&q3[at]))), &r2[at])
-//line cg_kernels_simd.go:117
+//line cg_kernels_simd.go:118
 	}
 	lanes.ClearUpper()
 	return r_2.From(from + at)
 }
 
 // directLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before []float32) grid.Row {
+func directLanes(r_2 gridgen.Row, p []float32, r []float32, now []float32, before []float32) gridgen.Row {
 	from, to := r_2.First(), min(r_2.End, len(p))
-	from, to = grid.Within(from, to, 0, len(r))
-	from, to = grid.Within(from, to, 0, len(p))
+	from, to = gridgen.Within(from, to, 0, len(r))
+	from, to = gridgen.Within(from, to, 0, len(p))
 	if to-from < lanes.Lanes32().Len() || len(now) <= 0 || len(before) <= 0 {
 		return r_2
 	}
@@ -142,7 +143,7 @@ func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before [
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:79
 		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all1.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
-//line cg_kernels_simd.go:146
+//line cg_kernels_simd.go:147
 	}
 	lanes.ClearUpper()
 	return r_2.From(from + at)
@@ -152,7 +153,7 @@ func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before [
 func productPhase1Lanes(mines []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(mines))
+	from, to = gridgen.Within(from, to, 0, len(mines))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -161,7 +162,7 @@ func productPhase1Lanes(mines []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:37
 		lanes.Store(c1, &mines0[at])
-//line cg_kernels_simd.go:165
+//line cg_kernels_simd.go:166
 	}
 	lanes.ClearUpper()
 	return true
@@ -183,7 +184,7 @@ func productPhase2Lanes(round int, a []float32, row int, b []float32, mines []fl
 			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
 //line kernels.go:39
 			lanes.Store(mine, &mines0[at])
-//line cg_kernels_simd.go:187
+//line cg_kernels_simd.go:188
 		}
 	}
 	lanes.ClearUpper()
@@ -194,8 +195,8 @@ func productPhase2Lanes(round int, a []float32, row int, b []float32, mines []fl
 func productPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mines []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(mines))
-	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
+	from, to = gridgen.Within(from, to, 0, len(mines))
+	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -206,7 +207,7 @@ func productPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, 
 		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:41
 		lanes.Store(mine, &values1[at])
-//line cg_kernels_simd.go:210
+//line cg_kernels_simd.go:211
 	}
 	lanes.ClearUpper()
 	return true
@@ -216,7 +217,7 @@ func productPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, 
 func totalPhase1Lanes(mines []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(mines))
+	from, to = gridgen.Within(from, to, 0, len(mines))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -225,7 +226,7 @@ func totalPhase1Lanes(mines []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:52
 		lanes.Store(c1, &mines0[at])
-//line cg_kernels_simd.go:229
+//line cg_kernels_simd.go:230
 	}
 	lanes.ClearUpper()
 	return true
@@ -246,7 +247,7 @@ func totalPhase2Lanes(round int, sums []float32, mines []float32, stop, step, to
 			mine = mine.Add(lanes.Load[simd.Float32s](&sums1[at]))
 //line kernels.go:54
 			lanes.Store(mine, &mines0[at])
-//line cg_kernels_simd.go:250
+//line cg_kernels_simd.go:251
 		}
 	}
 	lanes.ClearUpper()
@@ -257,8 +258,8 @@ func totalPhase2Lanes(round int, sums []float32, mines []float32, stop, step, to
 func totalPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mines []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(mines))
-	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
+	from, to = gridgen.Within(from, to, 0, len(mines))
+	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -269,7 +270,7 @@ func totalPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mi
 		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:56
 		lanes.Store(mine, &values1[at])
-//line cg_kernels_simd.go:273
+//line cg_kernels_simd.go:274
 	}
 	lanes.ClearUpper()
 	return true

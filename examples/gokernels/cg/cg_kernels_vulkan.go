@@ -4,10 +4,10 @@
 
 package cg
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("4e60c252884a80bf", map[string]kernel.Code{
+	kernels.Compiled("4e60c252884a80bf", map[string]gridgen.Code{
 		"advance": {Words: `
 QZ0DEQIBEQLjKRECCwsGsALHmM3iBK7m0aMGrujUgQMADgPkKQEPCgUI676Fowb2wrmbBmUPQUWkARAGCBEBAQEFDRrNAQUFX9HqvaMH6cq5owezZAUEmwHm
 6s2rBnMFBLEB5tqFmwMyBQT3AffSkasGAEcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUNAyMYSAUNBCMgSAUNBSMoSAUNBiMwSAUN

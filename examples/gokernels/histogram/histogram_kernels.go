@@ -8,22 +8,23 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
-	"count": kernel.Bounded(grid.Steps(9742, 0, 33), func(blk *kernel.Block) {
+	"count": gridgen.Bounded(gridgen.Steps(9742, 0, 33), func(blk *kernel.Block) {
 		data := kernel.Slice[uint8](blk, 0)
 		counts := kernel.Slice[uint32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			countPhases(blk, data, counts)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { count(t, data, counts) })
 	}),
-}, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]gridgen.Written{
 	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}, Most: 1073741824, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{1282}, {1, 1, -1}}, RoundsAt: "histogram.go:16",
-		Footprint: kernel.Footprint{Why: "histogram.go:22: threads change elements of counts together, by an atomic function", Of: countFootprint}},
+		Footprint: gridgen.Footprint{Why: "histogram.go:22: threads change elements of counts together, by an atomic function", Of: countFootprint}},
 }, Format: 3, Sources: []string{
 	"./ len,uint32,uint8 histogram",
 	"histogram.go bins fec92da7c61f48b6",
@@ -75,11 +76,11 @@ func CountOn(ctx context.Context, on kernel.Target, over hal.Grid, data kernel.V
 }
 
 // countFootprint is the Footprint.Of of count.
-func countFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Sizes(box, 0)
-	span := grid.Locals(box, 0).Steps(at, grid.Only(256)).When(grid.Between(0, 4294967295).Not(grid.Only(0))).Span(v[3])
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Steps(at.Times(grid.Between(1, 2147483647)), grid.Only(v[1])).Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+func countFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Sizes(box, 0)
+	span := gridgen.Locals(box, 0).Steps(at, gridgen.Only(256)).When(gridgen.Between(0, 4294967295).Not(gridgen.Only(0))).Span(v[3])
+	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).Steps(at.Times(gridgen.Between(1, 2147483647)), gridgen.Only(v[1])).Span(v[1])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // countPhases runs count for a block: the code between two barriers runs for one thread after the other.
@@ -97,7 +98,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 				for i := (firstX + tx); i < len(data); i += int(b_.Size[0]) * int(b_.Grid[0]) {
 					grid.AtomicAdd(&own[data[i]], 1)
 				}
-//line histogram_kernels.go:101
+//line histogram_kernels.go:102
 			}
 		}
 	}
@@ -111,7 +112,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 						grid.AtomicAdd(&counts[b], own[b])
 					}
 				}
-//line histogram_kernels.go:115
+//line histogram_kernels.go:116
 			}
 		}
 	}

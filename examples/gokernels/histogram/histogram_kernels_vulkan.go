@@ -4,10 +4,10 @@
 
 package histogram
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("e25c20574e73ea9a", map[string]kernel.Code{
+	kernels.Compiled("e25c20574e73ea9a", map[string]gridgen.Code{
 		"count": {Words: `
 M4gBEQIBEQLjKRECCxEC4CIRAicOA+QpAQ8KBQjrvo37BvXc0QMPKE9VbBAGCBEBAQEFBAoYS0cEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUN
 AiMQSAUNAyMYRwMNAkcEEQYBRwMSAkgFEgAjAEcEHQYERwMeAkgFHgQ0IQQeABdHBCgLG0cEVQsaRwRsCxgVBAEgADIEAQIBMgQBAwQFmwEEARcEBQEDMwYF

@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -15,8 +16,8 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 	"mandelbrot": kernel.Go(func(blk *kernel.Block) {
 		v := kernel.Number[View](blk, 0)
 		rounds := kernel.Slice[int32](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if mandelbrotVectors != nil {
 					if row = mandelbrotVectors(row, v, rounds); row.First() >= row.End {
 						continue
@@ -30,9 +31,9 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 			mandelbrot(t, v, rounds)
 		}
 	}),
-}, Indexes: []string{"mandelbrot.go:23"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"mandelbrot.go:23"}, Kernels: map[string]gridgen.Written{
 	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Most: 2147418112, Sizes: [][]int{{2}}, Dims: 2, DimsAt: "mandelbrot.go:19", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:29",
-		Footprint: kernel.Footprint{Why: "mandelbrot.go:23: the index of rounds is not t.Global(1) times a number that is the same for all threads, and a rest", Of: mandelbrotFootprint}},
+		Footprint: gridgen.Footprint{Why: "mandelbrot.go:23: the index of rounds is not t.Global(1) times a number that is the same for all threads, and a rest", Of: mandelbrotFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32 mandelbrot",
 	"mandelbrot.go View 65124b59710a4051",
@@ -88,22 +89,22 @@ func MandelbrotOn(ctx context.Context, on kernel.Target, over hal.Grid, v View, 
 }
 
 // mandelbrotFootprint is the Footprint.Of of mandelbrot.
-func mandelbrotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	py := grid.Places(box, 1).Below(grid.Between(-2147483648, 2147483647))
-	px := grid.Places(box, 0).Below(grid.Between(-2147483648, 2147483647))
-	touch[0] = kernel.Touch{Write: py.Times(grid.Between(-2147483648, 2147483647)).Plus(px).When(grid.Between(-2147483648, 2147483647).Above(px)).When(grid.Between(-2147483648, 2147483647).Above(py)).Span(v[2])}
+func mandelbrotFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	py := gridgen.Places(box, 1).Below(gridgen.Between(-2147483648, 2147483647))
+	px := gridgen.Places(box, 0).Below(gridgen.Between(-2147483648, 2147483647))
+	touch[0] = gridgen.Touch{Write: py.Times(gridgen.Between(-2147483648, 2147483647)).Plus(px).When(gridgen.Between(-2147483648, 2147483647).Above(px)).When(gridgen.Between(-2147483648, 2147483647).Above(py)).Span(v[2])}
 }
 
 // mandelbrotRow runs mandelbrot for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func mandelbrotRow(r grid.Row, v View, rounds grid.Out[int32]) {
+func mandelbrotRow(r gridgen.Row, v View, rounds grid.Out[int32]) {
 	if r.Y >= int(v.Height) {
 		return
 	}
 	end := min(r.End, int(v.Width))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, int(v.Width)*r.Y, len(rounds))
+	from, to = gridgen.Within(from, to, int(v.Width)*r.Y, len(rounds))
 	if from >= to {
 		from = end // none
 	}
@@ -121,8 +122,8 @@ threads:
 				if (false && px >= int(v.Width)) || (false && py >= int(v.Height)) {
 					continue within
 				}
-				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:126
+				rounds0[gridgen.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
+//line mandelbrot_kernels.go:127
 			}
 			x = to - 1
 			continue
@@ -133,11 +134,11 @@ threads:
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:137
+//line mandelbrot_kernels.go:138
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in mandelbrot_kernels_simd.go.
 var (
-	mandelbrotVectors func(grid.Row, View, grid.Out[int32]) grid.Row
+	mandelbrotVectors func(gridgen.Row, View, grid.Out[int32]) gridgen.Row
 )

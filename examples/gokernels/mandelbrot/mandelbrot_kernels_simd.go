@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,12 +19,12 @@ func init() {
 }
 
 // mandelbrotLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
+func mandelbrotLanes(r gridgen.Row, v View, rounds grid.Out[int32]) gridgen.Row {
 	if r.Y >= int(v.Height) {
 		return r
 	}
 	from, to := r.First(), min(r.End, int(v.Width))
-	from, to = grid.Within(from, to, int(v.Width)*r.Y, len(rounds))
+	from, to = gridgen.Within(from, to, int(v.Width)*r.Y, len(rounds))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -90,7 +91,7 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 			leaves_ = all9.IfElse(live, leaves_)
 //line mandelbrot.go:23
 			lanes.Store(leaves_, &rounds0[at])
-//line mandelbrot_kernels_simd.go:94
+//line mandelbrot_kernels_simd.go:95
 		}
 		if at == count {
 			break

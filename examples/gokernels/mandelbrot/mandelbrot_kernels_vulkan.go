@@ -4,10 +4,10 @@
 
 package mandelbrot
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("0e1c5125ff95b59a", map[string]kernel.Code{
+	kernels.Compiled("0e1c5125ff95b59a", map[string]gridgen.Code{
 		"mandelbrot": {Words: `
 MXwRAgERAuMpEQILDgPkKQEPCwUI6761iwbuyJXjBuLkvaMHABEfI0QQBggRAQEBBQYRHkYFBDzsyoWzB+XmAUcEAgEARwQDAQFHBAQBAkcEBgsZSAUMACMA
 SAUMASMESAUMAiMISAUMAyMMSAUMBCMQSAUMBSMUSAUPBSR2DwEjGEgFDwIjIEcDDwJHBBIGBEcDEwJIBRMAIwBHBB8LGkcEIwsbRwNDKkcERAsYRwNLKkcD

@@ -8,26 +8,27 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
-	"matmul": kernel.Bounded(grid.Steps(54, 0, 0, 423), func(blk *kernel.Block) {
+	"matmul": gridgen.Bounded(gridgen.Steps(54, 0, 0, 423), func(blk *kernel.Block) {
 		rows := kernel.Number[int32](blk, 0)
 		cols := kernel.Number[int32](blk, 1)
 		inner := kernel.Number[int32](blk, 2)
 		a := kernel.Slice[float32](blk, 3)
 		b := kernel.Slice[float32](blk, 5)
 		c := kernel.Slice[float32](blk, 7)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			matmulPhases(blk, rows, cols, inner, a, b, c)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, rows, cols, inner, a, b, c) })
 	}),
-}, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]gridgen.Written{
 	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{2049}, {18, 2}}, RoundsAt: "matmul.go:20",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32 matmul",
 	"matmul.go matmul 7c6205407eb4744c",
@@ -103,16 +104,16 @@ func MatmulOn(ctx context.Context, on kernel.Target, over hal.Grid, rows int32, 
 }
 
 // matmulFootprint is the Footprint.Of of matmul.
-func matmulFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	inner := grid.Only(v[2])
-	k := grid.Only(0).Steps(grid.Only(16), inner)
-	row := grid.Places(box, 1).Below(grid.Only(v[0]))
-	cols := grid.Only(v[1])
-	col := grid.Places(box, 0).Below(cols)
+func matmulFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	inner := gridgen.Only(v[2])
+	k := gridgen.Only(0).Steps(gridgen.Only(16), inner)
+	row := gridgen.Places(box, 1).Below(gridgen.Only(v[0]))
+	cols := gridgen.Only(v[1])
+	col := gridgen.Places(box, 0).Below(cols)
 	span := cols.Times(row).Plus(col).Span(v[8])
-	touch[0] = kernel.Touch{Read: grid.Locals(box, 0).Plus(k).Below(inner).Plus(inner.Times(row)).Span(v[4])}
-	touch[1] = kernel.Touch{Read: grid.Locals(box, 1).Plus(k).Below(inner).Times(cols).Plus(col).Span(v[6])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, row, col)}
+	touch[0] = gridgen.Touch{Read: gridgen.Locals(box, 0).Plus(k).Below(inner).Plus(inner.Times(row)).Span(v[4])}
+	touch[1] = gridgen.Touch{Read: gridgen.Locals(box, 1).Plus(k).Below(inner).Times(cols).Plus(col).Span(v[6])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, row, col)}
 }
 
 // matmulPhasesKept holds what the threads of a block of matmul keep for later phases, a slice for each variable.
@@ -120,7 +121,7 @@ type matmulPhasesKept struct {
 	sum []float32
 }
 
-var matmulPhasesPool grid.Pool[matmulPhasesKept]
+var matmulPhasesPool gridgen.Pool[matmulPhasesKept]
 
 // matmulPhases runs matmul for a block: the code between two barriers runs for one thread after the other.
 //
@@ -149,7 +150,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					_, _, _ = tx, ty, tz
 //line matmul.go:19
 					sum := float32(0)
-//line matmul_kernels.go:153
+//line matmul_kernels.go:154
 					sums[tx] = sum
 				}
 			}
@@ -157,11 +158,11 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 	}
 //line matmul.go:20
 	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:161
+//line matmul_kernels.go:162
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count_ := int(b_.Size[0])
-				if matmulPhase2Vectors == nil || !matmulPhase2Vectors(ty, firstX, firstY, grid.Lent(at[:]), m, k, depth, a, grid.Lent(bt[:]), n, b, count_) {
+				if matmulPhase2Vectors == nil || !matmulPhase2Vectors(ty, firstX, firstY, gridgen.Lent(at[:]), m, k, depth, a, gridgen.Lent(bt[:]), n, b, count_) {
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						x := tx
@@ -177,7 +178,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 						if col < n && k+y < depth {
 							bt[y][x] = b[(k+y)*n+col]
 						}
-//line matmul_kernels.go:181
+//line matmul_kernels.go:182
 					}
 				}
 			}
@@ -186,7 +187,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 			for ty := range int(b_.Size[1]) {
 				count__ := int(b_.Size[0])
 				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
-				if matmulPhase3Vectors == nil || !matmulPhase3Vectors(ty, grid.Lent(at[:]), grid.Lent(bt[:]), sums, count__) {
+				if matmulPhase3Vectors == nil || !matmulPhase3Vectors(ty, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), sums, count__) {
 					for tx := range count__ {
 						_, _, _ = tx, ty, tz
 						x := tx
@@ -197,14 +198,14 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 						for i := 0; i < tile; i++ {
 							sum += float32(at[y][i] * bt[i][x])
 						}
-//line matmul_kernels.go:201
+//line matmul_kernels.go:202
 						sums[tx] = sum
 					}
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:208
+//line matmul_kernels.go:209
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count___ := min(int(b_.Size[0]), max((n)-firstX, 0))
@@ -220,7 +221,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if row < m && col < n {
 						c[row*n+col] = sum
 					}
-//line matmul_kernels.go:224
+//line matmul_kernels.go:225
 				}
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -24,7 +25,7 @@ func init() {
 func matmulPhase1Lanes(sums []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, 0, len(sums))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -33,7 +34,7 @@ func matmulPhase1Lanes(sums []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line matmul.go:19
 		lanes.Store(c1, &sums0[at])
-//line matmul_kernels_simd.go:37
+//line matmul_kernels_simd.go:38
 	}
 	lanes.ClearUpper()
 	return true
@@ -43,9 +44,9 @@ func matmulPhase1Lanes(sums []float32, count int) bool {
 func matmulPhase2Lanes(ty int, firstX int, firstY int, at [][16]float32, m int, k int, depth int, a []float32, bt [][16]float32, n int, b []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, ty*depth+depth*firstY+k, len(a))
-	from, to = grid.Within(from, to, ty*n+k*n+firstX, len(b))
-	from, to = grid.Within(from, to, 0, 16)
+	from, to = gridgen.Within(from, to, ty*depth+depth*firstY+k, len(a))
+	from, to = gridgen.Within(from, to, ty*n+k*n+firstX, len(b))
+	from, to = gridgen.Within(from, to, 0, 16)
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || uint(k+1<<61) > 1<<62 || uint(depth+1<<61) > 1<<62 || to > 1<<31-64 || uint(ty) >= uint(len(bt)) || uint(firstX+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 {
 		return false
 	}
@@ -66,7 +67,7 @@ func matmulPhase2Lanes(ty int, firstX int, firstY int, at [][16]float32, m int, 
 		lanes.Store(c1, &bt[ty][x])
 		on_2 := xs.Less(bound3).And(lanes.Mask32(((k + ty) < depth)))
 		lanes.StoreFloat32s(lanes.Load[simd.Float32s](&b1[at_2]), on_2, bt[ty][x:])
-//line matmul_kernels_simd.go:70
+//line matmul_kernels_simd.go:71
 	}
 	lanes.ClearUpper()
 	return true
@@ -76,8 +77,8 @@ func matmulPhase2Lanes(ty int, firstX int, firstY int, at [][16]float32, m int, 
 func matmulPhase3Lanes(ty int, at [][16]float32, bt [][16]float32, sums []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(sums))
-	from, to = grid.Within(from, to, 0, 16)
+	from, to = gridgen.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, 0, 16)
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || len(bt) < 16 {
 		return false
 	}
@@ -92,7 +93,7 @@ func matmulPhase3Lanes(ty int, at [][16]float32, bt [][16]float32, sums []float3
 		}
 //line matmul.go:32
 		lanes.Store(sum, &sums0[at_2])
-//line matmul_kernels_simd.go:96
+//line matmul_kernels_simd.go:97
 	}
 	lanes.ClearUpper()
 	return true
@@ -102,8 +103,8 @@ func matmulPhase3Lanes(ty int, at [][16]float32, bt [][16]float32, sums []float3
 func matmulPhase4Lanes(firstX int, ty int, firstY int, m int, n int, c grid.Out[float32], sums []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(sums))
-	from, to = grid.Within(from, to, n*firstY+n*ty+firstX, len(c))
+	from, to = gridgen.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, n*firstY+n*ty+firstX, len(c))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
@@ -119,7 +120,7 @@ func matmulPhase4Lanes(firstX int, ty int, firstY int, m int, n int, c grid.Out[
 //line matmul.go:35
 		on := lanes.Mask32((row < m)).And(xs.Less(bound1))
 		lanes.StoreFloat32s(sum, on, c1[at:])
-//line matmul_kernels_simd.go:123
+//line matmul_kernels_simd.go:124
 	}
 	lanes.ClearUpper()
 	return true

@@ -4,10 +4,10 @@
 
 package matmul
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("405027b16600a1ab", map[string]kernel.Code{
+	kernels.Compiled("405027b16600a1ab", map[string]gridgen.Code{
 		"matmul": {Words: `
 MPcBEQIBEQLjKRECCw4D5CkBDwwFCOu+tYsG9NrV4wYADy9oc5QBmgEQBggRAQEBBQ0dYEcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMESAUNAiMI
 SAUNAyMQSAUNBCMYSAUNBSMgSAUNBiMoSAUNByMwSAUNCCM4RwMNAkcEEQYERwMSAkgFEgAjAEcEJAQPBSUCSAUlBFIsBCUAF0cELwsbRwRoCxhHBJoBCxpH

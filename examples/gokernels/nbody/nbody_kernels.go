@@ -8,25 +8,26 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
-	"step": kernel.Bounded(grid.Steps(175, 0, 0, 0, 3517), func(blk *kernel.Block) {
+	"step": gridgen.Bounded(gridgen.Steps(175, 0, 0, 0, 3517), func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
 		first := kernel.Number[int32](blk, 1)
 		old := kernel.Slice[float32](blk, 2)
 		v := kernel.Slice[float32](blk, 4)
 		now := kernel.Slice[float32](blk, 6)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			stepPhases(blk, dt, first, old, v, now)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { step(t, dt, first, old, v, now) })
 	}),
-}, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]gridgen.Written{
 	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}}, Rounds: [][]int{{1026}, {131, 3}}, RoundsAt: "nbody.go:34",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len nbody",
 	"nbody.go block 62c7167daaf9376a",
@@ -130,23 +131,23 @@ func StepOn(ctx context.Context, on kernel.Target, over hal.Grid, dt float32, fi
 }
 
 // stepFootprint is the Footprint.Of of step.
-func stepFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[7]).Over(grid.Only(4)))
-	at := i.Times(grid.Only(4))
-	at1 := grid.Only(v[1]).Times(grid.Only(4)).Plus(at)
-	n := grid.Only(v[3]).Over(grid.Only(4))
-	at2 := grid.Locals(box, 0).Plus(grid.Only(0).Steps(grid.Only(64), n)).Below(n).Times(grid.Only(4))
-	at3 := i.Times(grid.Only(3))
+func stepFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[7]).Over(gridgen.Only(4)))
+	at := i.Times(gridgen.Only(4))
+	at1 := gridgen.Only(v[1]).Times(gridgen.Only(4)).Plus(at)
+	n := gridgen.Only(v[3]).Over(gridgen.Only(4))
+	at2 := gridgen.Locals(box, 0).Plus(gridgen.Only(0).Steps(gridgen.Only(64), n)).Below(n).Times(gridgen.Only(4))
+	at3 := i.Times(gridgen.Only(3))
 	span := at3.
 		Or(at3.Add(2)).Span(v[5])
 	span1 := at.
 		Or(at.Add(3)).Span(v[7])
-	touch[0] = kernel.Touch{Read: at1.
+	touch[0] = gridgen.Touch{Read: at1.
 		Or(at1.Add(3)).
 		Or(at2).
 		Or(at2.Add(3)).Span(v[3])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
-	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 4, i)}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
+	touch[2] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 4, i)}
 }
 
 // stepPhasesKept holds what the threads of a block of step keep for later phases, a slice for each variable.
@@ -157,7 +158,7 @@ type stepPhasesKept struct {
 	az []float32
 }
 
-var stepPhasesPool grid.Pool[stepPhasesKept]
+var stepPhasesPool gridgen.Pool[stepPhasesKept]
 
 // stepPhases runs step for a block: the code between two barriers runs for one thread after the other.
 //
@@ -199,7 +200,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					b = read(old, int(first)+i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line nbody_kernels.go:203
+//line nbody_kernels.go:204
 				bs[tx] = b
 				axs[tx] = ax
 				ays[tx] = ay
@@ -209,7 +210,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 	}
 //line nbody.go:34
 	for from := 0; from < n; from += block {
-//line nbody_kernels.go:213
+//line nbody_kernels.go:214
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -220,7 +221,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line nbody_kernels.go:224
+//line nbody_kernels.go:225
 				}
 			}
 		}
@@ -251,7 +252,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line nbody_kernels.go:255
+//line nbody_kernels.go:256
 					axs[tx] = ax
 					ays[tx] = ay
 					azs[tx] = az
@@ -259,7 +260,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 			}
 		}
 	}
-//line nbody_kernels.go:263
+//line nbody_kernels.go:264
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((len(now)/4)-firstX, 0))
@@ -288,7 +289,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line nbody_kernels.go:292
+//line nbody_kernels.go:293
 			}
 		}
 	}

@@ -4,10 +4,10 @@
 
 package nbody
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("0370078841e1fb9e", map[string]kernel.Code{
+	kernels.Compiled("0370078841e1fb9e", map[string]gridgen.Code{
 		"step": {Words: `
 P/4FEQIBEQLjKRECCwsGwwLHmM3iBK7m0aMGrujUgQMADgPkKQEPCgUI677Nowfl4AEQL15qbxAGCBEBAQEFBAkXHwUE1wHy3r2jBwAFBekB0eq9owfpyrmj
 B7NkBQTFAtIEGgAEC3bxAubqzasGcwUEhAPm2oWbAzIFBMoD99KRqwYARwQCAQBHBAMBAUcEBAECRwQGCxlIBQ4AIwBIBQ4BIwRIBQ4CIwhIBQ4DIxBIBQ4E

@@ -8,15 +8,16 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
-	"count": kernel.Bounded(grid.Steps(79), func(blk *kernel.Block) {
+	"count": gridgen.Bounded(gridgen.Steps(79), func(blk *kernel.Block) {
 		shift := kernel.Number[uint32](blk, 0)
 		keys := kernel.Slice[uint32](blk, 1)
 		counts := kernel.Slice[uint32](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			countPhases(blk, shift, keys, counts)
 			return
 		}
@@ -24,7 +25,7 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 	}),
 	"starts": kernel.Go(func(blk *kernel.Block) {
 		counts := kernel.Slice[uint32](blk, 0)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			startsPhases(blk, counts)
 			return
 		}
@@ -35,19 +36,19 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 		keys := kernel.Slice[uint32](blk, 1)
 		starts_ := kernel.Slice[uint32](blk, 3)
 		sorted := kernel.Slice[uint32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scatterPhases(blk, shift, keys, starts_, sorted)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, starts_, sorted) })
 	}),
-}, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Kernels: map[string]gridgen.Written{
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
-		Footprint: kernel.Footprint{Why: "radix.go:24: the index of counts does not follow t.Global(0)", Of: countFootprint}},
+		Footprint: gridgen.Footprint{Why: "radix.go:24: the index of counts does not follow t.Global(0)", Of: countFootprint}},
 	"starts": {Code: "k_starts", Params: []string{"counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "radix.go:37",
-		Footprint: kernel.Footprint{Why: "radix.go:38: the index of counts does not follow t.Global(0)", Of: startsFootprint}},
+		Footprint: gridgen.Footprint{Why: "radix.go:38: the index of counts does not follow t.Global(0)", Of: startsFootprint}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}},
-		Footprint: kernel.Footprint{Why: "radix.go:72: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
+		Footprint: gridgen.Footprint{Why: "radix.go:72: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Format: 3, Sources: []string{
 	"./ int,len,min,uint32 radix",
 	"radix.go block 58d8d90e9bc6616a",
@@ -206,27 +207,27 @@ func ScatterOn(ctx context.Context, on kernel.Target, over hal.Grid, shift uint3
 }
 
 // countFootprint is the Footprint.Of of count.
-func countFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[2])).Span(v[2])}
-	touch[1] = kernel.Touch{Write: grid.Locals(box, 0).Below(grid.Only(16)).Times(grid.Between(1, 2147483647)).Plus(grid.Blocks(box, 0)).Span(v[4])}
+func countFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).Below(gridgen.Only(v[2])).Span(v[2])}
+	touch[1] = gridgen.Touch{Write: gridgen.Locals(box, 0).Below(gridgen.Only(16)).Times(gridgen.Between(1, 2147483647)).Plus(gridgen.Blocks(box, 0)).Span(v[4])}
 }
 
 // startsFootprint is the Footprint.Of of starts.
-func startsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[1])
-	piece := at.Add(255).Over(grid.Only(256))
-	at1 := grid.Locals(box, 0).Times(piece)
-	span := at1.Min(at).Steps(grid.Only(1), at1.Plus(piece).Min(at)).Span(v[1])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func startsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[1])
+	piece := at.Add(255).Over(gridgen.Only(256))
+	at1 := gridgen.Locals(box, 0).Times(piece)
+	span := at1.Min(at).Steps(gridgen.Only(1), at1.Plus(piece).Min(at)).Span(v[1])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // scatterFootprint is the Footprint.Of of scatter.
-func scatterFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[2])
-	i := grid.Places(box, 0).Below(at)
-	touch[0] = kernel.Touch{Read: i.Span(v[2])}
-	touch[1] = kernel.Touch{Read: grid.Only(16).When(i.From(at)).Or(grid.Between(0, 4294967295).Mask(grid.Only(15)).Fits(0, 4294967295)).Times(grid.Between(1, 2147483647)).Plus(grid.Blocks(box, 0)).When(i).Span(v[4])}
-	touch[2] = kernel.Touch{Write: grid.Between(0, 4294967295).When(i).Span(v[6])}
+func scatterFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	i := gridgen.Places(box, 0).Below(at)
+	touch[0] = gridgen.Touch{Read: i.Span(v[2])}
+	touch[1] = gridgen.Touch{Read: gridgen.Only(16).When(i.From(at)).Or(gridgen.Between(0, 4294967295).Mask(gridgen.Only(15)).Fits(0, 4294967295)).Times(gridgen.Between(1, 2147483647)).Plus(gridgen.Blocks(box, 0)).When(i).Span(v[4])}
+	touch[2] = gridgen.Touch{Write: gridgen.Between(0, 4294967295).When(i).Span(v[6])}
 }
 
 // countPhases runs count for a block: the code between two barriers runs for one thread after the other.
@@ -244,7 +245,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:248
+//line radix_kernels.go:249
 			}
 		}
 	}
@@ -256,7 +257,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:260
+//line radix_kernels.go:261
 			}
 		}
 	}
@@ -267,7 +268,7 @@ type startsPhasesKept struct {
 	sum []uint32
 }
 
-var startsPhasesPool grid.Pool[startsPhasesKept]
+var startsPhasesPool gridgen.Pool[startsPhasesKept]
 
 // startsPhases runs starts for a block: the code between two barriers runs for one thread after the other.
 //
@@ -298,7 +299,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:302
+//line radix_kernels.go:303
 				sums_[tx] = sum
 			}
 		}
@@ -324,7 +325,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:328
+//line radix_kernels.go:329
 			}
 		}
 	}
@@ -336,7 +337,7 @@ type scatterPhasesKept struct {
 	digit []uint32
 }
 
-var scatterPhasesPool grid.Pool[scatterPhasesKept]
+var scatterPhasesPool gridgen.Pool[scatterPhasesKept]
 
 // scatterPhases runs scatter for a block: the code between two barriers runs for one thread after the other.
 //
@@ -355,7 +356,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			digits_ := kept.digit[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if scatterPhase1Vectors == nil || !scatterPhase1Vectors(firstX, keys, shift, grid.Lent(own[:]), digits_, count) {
+			if scatterPhase1Vectors == nil || !scatterPhase1Vectors(firstX, keys, shift, gridgen.Lent(own[:]), digits_, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					i := (firstX + tx)
@@ -366,7 +367,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 						digit = keys[i] >> shift & (digits - 1)
 					}
 					own[me] = digit
-//line radix_kernels.go:370
+//line radix_kernels.go:371
 					digits_[tx] = digit
 				}
 			}
@@ -392,7 +393,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:396
+//line radix_kernels.go:397
 			}
 		}
 	}

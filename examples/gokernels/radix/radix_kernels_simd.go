@@ -7,7 +7,7 @@ package radix
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -21,9 +21,9 @@ func init() {
 func scatterPhase1Lanes(firstX int, keys []uint32, shift uint32, own []uint32, digits_ []uint32, count_2 int) bool {
 	end := count_2
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(keys))
-	from, to = grid.Within(from, to, 0, len(own))
-	from, to = grid.Within(from, to, 0, len(digits_))
+	from, to = gridgen.Within(from, to, firstX, len(keys))
+	from, to = gridgen.Within(from, to, 0, len(own))
+	from, to = gridgen.Within(from, to, 0, len(digits_))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(keys)+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}

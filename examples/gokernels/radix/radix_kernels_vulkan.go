@@ -4,10 +4,10 @@
 
 package radix
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("c022583e50e1c7b8", map[string]kernel.Code{
+	kernels.Compiled("c022583e50e1c7b8", map[string]gridgen.Code{
 		"count": {Words: `
 K3kRAgERAuMpEQILDgPkKQEPCgUI676N+wb13NEDDydPVXEQBggRAQEBBQQKGEhHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMj
 GEgFDQQjIEcDDQJHBBAGBEcDEQJIBREAIwBHBBwEDwUdAkgFHQQ6IQQdABdHBCcLG0cEVQsaRwRxCxgVBAEgADIEAQIBMgQBAwQFmwEEARcEBQEDMwYFBgID

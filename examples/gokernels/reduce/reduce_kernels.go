@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -15,7 +16,7 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 	"sum": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		sums := kernel.Slice[uint32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			sumPhases(blk, x, sums)
 			return
 		}
@@ -25,26 +26,26 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 		x := kernel.Slice[uint32](blk, 0)
 		upTo := kernel.Slice[uint32](blk, 2)
 		sums := kernel.Slice[uint32](blk, 4)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scanPhases(blk, x, upTo, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan(t, x, upTo, sums) })
 	}),
-	"shift": kernel.Bounded([]uint32{32}, func(blk *kernel.Block) {
+	"shift": gridgen.Bounded([]uint32{32}, func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		upTo := kernel.Slice[uint32](blk, 2)
 		for t := range grid.Threads(blk) {
 			shift(t, x, upTo)
 		}
 	}),
-}, Indexes: []string{"reduce.go:14", "reduce.go:16", "reduce.go:18", "reduce.go:28", "reduce.go:30", "reduce.go:32", "reduce.go:35", "reduce.go:44"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"reduce.go:14", "reduce.go:16", "reduce.go:18", "reduce.go:28", "reduce.go:30", "reduce.go:32", "reduce.go:35", "reduce.go:44"}, Kernels: map[string]gridgen.Written{
 	"sum": {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{1048576}}, RoundsAt: "reduce.go:16", Threads: 1024,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: sumFootprint}},
 	"scan": {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "reduce.go:30", Threads: 1024,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: shiftFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: shiftFootprint}},
 }, Format: 3, Sources: []string{
 	"./ len,uint32 reduce",
 	"reduce.go scan d42030f9a5139d9a",
@@ -163,31 +164,31 @@ func ShiftOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vect
 }
 
 // sumFootprint is the Footprint.Of of sum.
-func sumFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Blocks(box, 0).When(grid.Locals(box, 0).And(grid.Only(0)))
+func sumFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Blocks(box, 0).When(gridgen.Locals(box, 0).And(gridgen.Only(0)))
 	span := at.Span(v[3])
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).Below(gridgen.Only(v[1])).Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // scanFootprint is the Footprint.Of of scan.
-func scanFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func scanFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[3])
-	at := grid.Blocks(box, 0).When(grid.Locals(box, 0).And(grid.Sizes(box, 0).Add(-1)))
+	at := gridgen.Blocks(box, 0).When(gridgen.Locals(box, 0).And(gridgen.Sizes(box, 0).Add(-1)))
 	span1 := at.Span(v[5])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
+	touch[2] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, at)}
 }
 
 // shiftFootprint is the Footprint.Of of shift.
-func shiftFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
-	at := grid.Blocks(box, 0).Above(grid.Only(0))
+func shiftFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
+	at := gridgen.Blocks(box, 0).Above(gridgen.Only(0))
 	span := i.When(at).Span(v[1])
-	touch[0] = kernel.Touch{Read: span, Write: span}
-	touch[1] = kernel.Touch{Read: at.Add(-1).When(i).Span(v[3])}
+	touch[0] = gridgen.Touch{Read: span, Write: span}
+	touch[1] = gridgen.Touch{Read: at.Add(-1).When(i).Span(v[3])}
 }
 
 // sumPhases runs sum for a block: the code between two barriers runs for one thread after the other.
@@ -202,7 +203,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if sumPhase1Vectors == nil || !sumPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, grid.Lent(values[:]), count) {
+			if sumPhase1Vectors == nil || !sumPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, gridgen.Lent(values[:]), count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
@@ -212,7 +213,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 						v = x[i]
 					}
 					values[rank] = v
-//line reduce_kernels.go:216
+//line reduce_kernels.go:217
 				}
 			}
 		}
@@ -235,7 +236,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line reduce_kernels.go:239
+//line reduce_kernels.go:240
 			}
 		}
 	}
@@ -246,7 +247,7 @@ type scanPhasesKept struct {
 	v []uint32
 }
 
-var scanPhasesPool grid.Pool[scanPhasesKept]
+var scanPhasesPool gridgen.Pool[scanPhasesKept]
 
 // scanPhases runs scan for a block: the code between two barriers runs for one thread after the other.
 //
@@ -267,7 +268,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if scanPhase1Vectors == nil || !scanPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, grid.Lent(values[:]), vs, count) {
+			if scanPhase1Vectors == nil || !scanPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, gridgen.Lent(values[:]), vs, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
@@ -278,7 +279,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 						v = x[i]
 					}
 					values[rank] = v
-//line reduce_kernels.go:282
+//line reduce_kernels.go:283
 					vs[tx] = v
 				}
 			}
@@ -309,7 +310,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if tx == int(b.Size[0])-1 {
 					sums[int(b.Index[0])] = v
 				}
-//line reduce_kernels.go:313
+//line reduce_kernels.go:314
 			}
 		}
 	}

@@ -7,7 +7,7 @@ package reduce
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -22,8 +22,8 @@ func init() {
 func sumPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, x []uint32, values []uint32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
+	from, to = gridgen.Within(from, to, firstX, len(x))
+	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
@@ -50,9 +50,9 @@ func sumPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, x []uint32
 func scanPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, x []uint32, values []uint32, vs []uint32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
-	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, firstX, len(x))
+	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
+	from, to = gridgen.Within(from, to, 0, len(vs))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}

@@ -4,10 +4,10 @@
 
 package reduce
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("8ae57cbad20a2eb8", map[string]kernel.Code{
+	kernels.Compiled("8ae57cbad20a2eb8", map[string]gridgen.Code{
 		"scan": {Words: `
 K5IBEQIBEQLjKRECCw4D5CkBDwoFCOu+zZsG4dwBDy4+Ul0QBggRAQEBBQQJF05HBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMj
 GEgFDQQjIEgFDQUjKEcDDQJHBBAGBEcDEQJIBREAIwBHBBwEDwUdAkgFHQRAIQQdABdHBC4LG0cEPgsaRwRdCxgVBAEgADIEAQIBMgQBAwQFJQQBFwQFAQMz

@@ -8,16 +8,17 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
-	"saxpy": kernel.Bounded([]uint32{23}, func(blk *kernel.Block) {
+	"saxpy": gridgen.Bounded([]uint32{23}, func(blk *kernel.Block) {
 		a := kernel.Number[float32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if saxpyVectors != nil {
 					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
 						continue
@@ -31,9 +32,9 @@ var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 			saxpy(t, a, x, y)
 		}
 	}),
-}, Indexes: []string{"saxpy.go:13"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"saxpy.go:13"}, Kernels: map[string]gridgen.Written{
 	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len saxpy",
 	"saxpy.go saxpy c481f69a4506dcef",
@@ -69,21 +70,21 @@ func SaxpyOn(ctx context.Context, on kernel.Target, over hal.Grid, a float32, x 
 }
 
 // saxpyFootprint is the Footprint.Of of saxpy.
-func saxpyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+func saxpyFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[4]))
 	span := i.Span(v[4])
-	touch[0] = kernel.Touch{Read: i.Span(v[2])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[0] = gridgen.Touch{Read: i.Span(v[2])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
+func saxpyRow(r gridgen.Row, a float32, x []float32, y []float32) {
 	end := min(r.End, len(y))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -99,9 +100,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					_ = x_
 //line saxpy.go:12
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+						y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 					}
-//line saxpy_kernels.go:105
+//line saxpy_kernels.go:106
 				}
 				{
 					at := at + 1
@@ -109,9 +110,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					_ = x_
 //line saxpy.go:12
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+						y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 					}
-//line saxpy_kernels.go:115
+//line saxpy_kernels.go:116
 				}
 			}
 			if at < count {
@@ -119,9 +120,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				_ = x_
 //line saxpy.go:12
 				if i := x_; true || i < len(y) {
-					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+					y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 				}
-//line saxpy_kernels.go:125
+//line saxpy_kernels.go:126
 			}
 			x_ = to - 1
 			continue
@@ -130,11 +131,11 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line saxpy_kernels.go:134
+//line saxpy_kernels.go:135
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in saxpy_kernels_simd.go.
 var (
-	saxpyVectors func(grid.Row, float32, []float32, []float32) grid.Row
+	saxpyVectors func(gridgen.Row, float32, []float32, []float32) gridgen.Row
 )

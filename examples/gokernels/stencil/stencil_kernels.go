@@ -8,17 +8,18 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
-	"smooth": kernel.Bounded([]uint32{75}, func(blk *kernel.Block) {
+	"smooth": gridgen.Bounded([]uint32{75}, func(blk *kernel.Block) {
 		width := kernel.Number[int32](blk, 0)
 		height := kernel.Number[int32](blk, 1)
 		from := kernel.Slice[float32](blk, 2)
 		to := kernel.Slice[float32](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if smoothVectors != nil {
 					if row = smoothVectors(row, width, height, from, to); row.First() >= row.End {
 						continue
@@ -32,9 +33,9 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 			smooth(t, width, height, from, to)
 		}
 	}),
-}, Indexes: []string{"stencil.go:18", "stencil.go:21"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"stencil.go:18", "stencil.go:21"}, Kernels: map[string]gridgen.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}}, Dims: 2, DimsAt: "stencil.go:12",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: smoothFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: smoothFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32 stencil",
 	"stencil.go smooth 132961e30ce4b4b0",
@@ -74,42 +75,42 @@ func SmoothOn(ctx context.Context, on kernel.Target, over hal.Grid, width int32,
 }
 
 // smoothFootprint is the Footprint.Of of smooth.
-func smoothFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	width := grid.Only(v[0])
-	height := grid.Only(v[1])
-	y := grid.Places(box, 1).Below(height)
-	x := grid.Places(box, 0).Below(width)
+func smoothFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	width := gridgen.Only(v[0])
+	height := gridgen.Only(v[1])
+	y := gridgen.Places(box, 1).Below(height)
+	x := gridgen.Places(box, 0).Below(width)
 	at := width.Times(y).Plus(x)
-	at1 := width.Times(y.Not(grid.Only(0)).Not(height.Add(-1)))
-	x1 := x.Not(grid.Only(0)).Not(width.Add(-1))
+	at1 := width.Times(y.Not(gridgen.Only(0)).Not(height.Add(-1)))
+	x1 := x.Not(gridgen.Only(0)).Not(width.Add(-1))
 	at2 := at1.Plus(x1)
 	span := at.
 		Or(at2).Span(v[5])
-	touch[0] = kernel.Touch{Read: at.
+	touch[0] = gridgen.Touch{Read: at.
 		Or(at2.Add(-1)).
 		Or(at2.Add(1)).
 		Or(at2.Minus(width)).
 		Or(at1.Plus(width).Plus(x1)).Span(v[3])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, y, x)}
 }
 
 // smoothRow runs smooth for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func smoothRow(r grid.Row, width int32, height int32, from []float32, to grid.Out[float32]) {
+func smoothRow(r gridgen.Row, width int32, height int32, from []float32, to grid.Out[float32]) {
 	if r.Y >= int(height) {
 		return
 	}
 	end := min(r.End, int(width))
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y, len(to))
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y, len(from))
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y-1, len(from))
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y+1, len(from))
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y-int(width), len(from))
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y+int(width), len(from))
-	from_, to_ = grid.Without(from_, to_, 0)
-	from_, to_ = grid.Without(from_, to_, int(width)-1)
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y, len(to))
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y, len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y-1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y+1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y-int(width), len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y+int(width), len(from))
+	from_, to_ = gridgen.Without(from_, to_, 0)
+	from_, to_ = gridgen.Without(from_, to_, int(width)-1)
 	if r.Y == 0 || r.Y == int(height)-1 || from_ >= to_ {
 		from_ = end // none
 	}
@@ -134,11 +135,11 @@ threads:
 				}
 				i := y*w + x
 				if (false && x == 0) || (false && y == 0) || (false && x == w-1) || (false && y == h-1) {
-					to0[grid.At(at, i)] = from1[grid.At(at, i)]
+					to0[gridgen.At(at, i)] = from1[gridgen.At(at, i)]
 					continue within
 				}
-				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line stencil_kernels.go:142
+				to0[gridgen.At(at, i)] = (from2[gridgen.At(at, i-1)] + from3[gridgen.At(at, i+1)] + from4[gridgen.At(at, i-w)] + from5[gridgen.At(at, i+w)]) * 0.25
+//line stencil_kernels.go:143
 			}
 			x_ = to_ - 1
 			continue
@@ -154,11 +155,11 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line stencil_kernels.go:158
+//line stencil_kernels.go:159
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in stencil_kernels_simd.go.
 var (
-	smoothVectors func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
+	smoothVectors func(gridgen.Row, int32, int32, []float32, grid.Out[float32]) gridgen.Row
 )

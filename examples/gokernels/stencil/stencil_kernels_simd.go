@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,18 +19,18 @@ func init() {
 }
 
 // smoothLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func smoothLanes(r grid.Row, width int32, height int32, from []float32, to grid.Out[float32]) grid.Row {
+func smoothLanes(r gridgen.Row, width int32, height int32, from []float32, to grid.Out[float32]) gridgen.Row {
 	if r.Y >= int(height) {
 		return r
 	}
 	from_2, to_2 := r.First(), min(r.End, int(width))
-	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y-1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y+1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y-int(width), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y+int(width), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y, len(to))
-	from_2, to_2 = grid.Without(from_2, to_2, 0)
-	from_2, to_2 = grid.Without(from_2, to_2, int(width)-1)
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(width)*r.Y-1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(width)*r.Y+1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(width)*r.Y-int(width), len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(width)*r.Y+int(width), len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(width)*r.Y, len(to))
+	from_2, to_2 = gridgen.Without(from_2, to_2, 0)
+	from_2, to_2 = gridgen.Without(from_2, to_2, int(width)-1)
 	if to_2-from_2 < lanes.Lanes32().Len() || r.Y == 0 || r.Y == int(height)-1 {
 		return r
 	}
@@ -51,7 +52,7 @@ func smoothLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line stencil.go:21
 			lanes.Store(lanes.Load[simd.Float32s](&from0[at]).Add(lanes.Load[simd.Float32s](&from1[at])).Add(lanes.Load[simd.Float32s](&from2[at])).Add(lanes.Load[simd.Float32s](&from3[at])).Mul(c3), &to4[at])
-//line stencil_kernels_simd.go:55
+//line stencil_kernels_simd.go:56
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break

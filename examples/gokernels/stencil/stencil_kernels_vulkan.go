@@ -4,10 +4,10 @@
 
 package stencil
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("13bfecad8e098635", map[string]kernel.Code{
+	kernels.Compiled("13bfecad8e098635", map[string]gridgen.Code{
 		"smooth": {Words: `
 K3ERAgERAuMpEQILDgPkKQEPCgUI677N6wbv3tHDBgAPJSlEEAYIEQEBAQUNGXhHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjBEgFDQIjCEgFDQMj
 EEgFDQQjGEgFDQUjIEcDDQJHBBEGBEcDEgJIBRIAIwBHBCULGkcEKQsbRwRECxhHA2UqRwNpKkcDbSpHA28qFQQBIAAyBAECATIEAQMEBYgCBAEXBAUBAzMG

@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -16,8 +17,8 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		points := kernel.Slice[[8]float32](blk, 0)
 		centres := kernel.Slice[[8]float32](blk, 2)
 		sums := kernel.Slice[[32][9]float32](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if addVectors != nil {
 					if row = addVectors(row, points, centres, sums); row.First() >= row.End {
 						continue
@@ -31,11 +32,11 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 			add(t, points, centres, sums)
 		}
 	}),
-	"move": kernel.Bounded([]uint32{32, 0, 28}, func(blk *kernel.Block) {
+	"move": gridgen.Bounded([]uint32{32, 0, 28}, func(blk *kernel.Block) {
 		sums := kernel.Slice[[32][9]float32](blk, 0)
 		centres := kernel.Slice[[8]float32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if moveVectors != nil {
 					if row = moveVectors(row, sums, centres); row.First() >= row.End {
 						continue
@@ -49,11 +50,11 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 			move(t, sums, centres)
 		}
 	}),
-}, Indexes: []string{"lloyd.go:24", "lloyd.go:25", "lloyd.go:31", "lloyd.go:32", "lloyd.go:34", "lloyd.go:46", "lloyd.go:47", "lloyd.go:49"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"lloyd.go:24", "lloyd.go:25", "lloyd.go:31", "lloyd.go:32", "lloyd.go:34", "lloyd.go:46", "lloyd.go:47", "lloyd.go:49"}, Kernels: map[string]gridgen.Written{
 	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}, Most: 1073741824, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1}, {331, 1, -9}}, RoundsAt: "lloyd.go:20",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
 	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Dims: 2, DimsAt: "lloyd.go:43", Rounds: [][]int{{1}, {1, 1}}, RoundsAt: "lloyd.go:45",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: moveFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: moveFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len,max lloyd",
 	"lloyd.go K 25c8a0c1f31a61e1",
@@ -198,28 +199,28 @@ func MoveOn(ctx context.Context, on kernel.Target, over hal.Grid, sums kernel.Ve
 }
 
 // addFootprint is the Footprint.Of of add.
-func addFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[5])
-	part := grid.Places(box, 0).Below(at)
-	p := part.Steps(at, grid.Only(v[1]))
+func addFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[5])
+	part := gridgen.Places(box, 0).Below(at)
+	p := part.Steps(at, gridgen.Only(v[1]))
 	span := part.When(p).Span(v[5])
-	touch[0] = kernel.Touch{Read: p.Span(v[1])}
-	touch[1] = kernel.Touch{Read: grid.Only(0).Steps(grid.Only(1), grid.Only(32)).When(part).When(p).Span(v[3])}
-	touch[2] = kernel.Touch{Read: span, Write: span}
+	touch[0] = gridgen.Touch{Read: p.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(32)).When(part).When(p).Span(v[3])}
+	touch[2] = gridgen.Touch{Read: span, Write: span}
 }
 
 // moveFootprint is the Footprint.Of of move.
-func moveFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	c := grid.Places(box, 1).Below(grid.Only(v[3]))
-	d := grid.Places(box, 0).Below(grid.Only(8))
-	touch[0] = kernel.Touch{Read: grid.Only(0).Steps(grid.Only(1), grid.Only(v[1])).When(c).When(d).Span(v[1])}
-	touch[1] = kernel.Touch{Write: c.When(d).Span(v[3])}
+func moveFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	c := gridgen.Places(box, 1).Below(gridgen.Only(v[3]))
+	d := gridgen.Places(box, 0).Below(gridgen.Only(8))
+	touch[0] = gridgen.Touch{Read: gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(v[1])).When(c).When(d).Span(v[1])}
+	touch[1] = gridgen.Touch{Write: c.When(d).Span(v[3])}
 }
 
 // addRow runs add for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9]float32) {
+func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32][9]float32) {
 	end := min(r.End, len(sums))
 	for x_ := r.First(); x_ < end; x_++ {
 //line lloyd.go:19
@@ -389,14 +390,14 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 				sums[part][best][8]++
 			}
 		}
-//line lloyd_kernels.go:393
+//line lloyd_kernels.go:394
 	}
 }
 
 // moveRow runs move for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
+func moveRow(r gridgen.Row, sums [][32][9]float32, centres [][8]float32) {
 	if r.Y >= len(centres) {
 		return
 	}
@@ -411,12 +412,12 @@ func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 			}
 			centres[c][d] = sum / max(points, 1)
 		}
-//line lloyd_kernels.go:415
+//line lloyd_kernels.go:416
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in lloyd_kernels_simd.go.
 var (
-	addVectors  func(grid.Row, [][8]float32, [][8]float32, [][32][9]float32) grid.Row
-	moveVectors func(grid.Row, [][32][9]float32, [][8]float32) grid.Row
+	addVectors  func(gridgen.Row, [][8]float32, [][8]float32, [][32][9]float32) gridgen.Row
+	moveVectors func(gridgen.Row, [][32][9]float32, [][8]float32) gridgen.Row
 )

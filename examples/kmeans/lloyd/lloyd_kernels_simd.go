@@ -7,7 +7,7 @@ package lloyd
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -19,9 +19,9 @@ func init() {
 }
 
 // addLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func addLanes(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9]float32) grid.Row {
+func addLanes(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32][9]float32) gridgen.Row {
 	from, to := r.First(), min(r.End, len(sums))
-	from, to = grid.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, 0, len(sums))
 	if to-from < lanes.Lanes32().Len() || uint(from+0) > 1<<62 || uint(len(sums)) > 1<<62 || len(centres) < 32 {
 		return r
 	}
@@ -159,13 +159,13 @@ func addLanes(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32]
 }
 
 // moveLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func moveLanes(r grid.Row, sums [][32][9]float32, centres [][8]float32) grid.Row {
+func moveLanes(r gridgen.Row, sums [][32][9]float32, centres [][8]float32) gridgen.Row {
 	if r.Y >= len(centres) {
 		return r
 	}
 	from, to := r.First(), min(r.End, 8)
-	from, to = grid.Within(from, to, 0, 9)
-	from, to = grid.Within(from, to, 0, 8)
+	from, to = gridgen.Within(from, to, 0, 9)
+	from, to = gridgen.Within(from, to, 0, 8)
 	if to-from < lanes.Lanes32().Len() || uint(r.Y) >= uint(32) || uint(r.Y) >= uint(len(centres)) {
 		return r
 	}

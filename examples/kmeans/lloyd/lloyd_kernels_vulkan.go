@@ -4,10 +4,10 @@
 
 package lloyd
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("aaafa04c9cda4634", map[string]kernel.Code{
+	kernels.Compiled("aaafa04c9cda4634", map[string]gridgen.Code{
 		"add": {Words: `
 KJ4BEQIBEQLjKRECCw4D5CkBDwkFCOu+haMGZA81OU4QBggRAQEBBQQHFFNHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMjGEgF
 DQQjIEgFDQUjKEcDDQJHBBIGBEcEEwYgRwMUAkgFFAAjAEcEJwQUECkGJEcEKgaACUcDKwJIBSsFGjk1CxpHBDkLG0cETgsYRwN2KkcDeSpHA3oqRwN7KkcD

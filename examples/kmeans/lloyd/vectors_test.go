@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/go-halyard/halyard/kernel"
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -27,7 +27,7 @@ func TestVectorsGiveTheBitsOfTheLoop(t *testing.T) {
 				copy(centres[i][:], points)
 				sums[i] = make([][K][9]float32, parts)
 				block := kernel.Block{Size: [3]uint32{uint32(parts) + 3, 1, 1}, Grid: [3]uint32{1, 1, 1}}
-				for r := range grid.Rows(&block) {
+				for r := range gridgen.Rows(&block) {
 					if i == 1 {
 						rest := addVectors(r, points, centres[i][:], sums[i])
 						ran += rest.First() - r.First()
@@ -36,7 +36,7 @@ func TestVectorsGiveTheBitsOfTheLoop(t *testing.T) {
 					addRow(r, points, centres[i][:], sums[i])
 				}
 				block = kernel.Block{Size: [3]uint32{8, K, 1}, Grid: [3]uint32{1, 1, 1}}
-				for r := range grid.Rows(&block) {
+				for r := range gridgen.Rows(&block) {
 					if i == 1 {
 						rest := moveVectors(r, sums[i], centres[i][:])
 						ran += rest.First() - r.First()

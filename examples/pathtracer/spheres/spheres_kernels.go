@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -18,8 +19,8 @@ var kernels = kernel.New(kernel.Source{Name: "spheres", Go: kernel.Functions{
 		samples := kernel.Number[int32](blk, 2)
 		spheres := kernel.Slice[float32](blk, 3)
 		picture := kernel.Slice[uint8](blk, 5)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				traceRow(row, width, height, samples, spheres, picture)
 			}
 			return
@@ -28,9 +29,9 @@ var kernels = kernel.New(kernel.Source{Name: "spheres", Go: kernel.Functions{
 			trace(t, width, height, samples, spheres, picture)
 		}
 	}),
-}, Indexes: []string{"spheres.go:47", "spheres.go:55", "spheres.go:94", "spheres.go:96", "spheres.go:98", "spheres.go:100", "spheres.go:102", "spheres.go:130"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"spheres.go:47", "spheres.go:55", "spheres.go:94", "spheres.go:96", "spheres.go:98", "spheres.go:100", "spheres.go:102", "spheres.go:130"}, Kernels: map[string]gridgen.Written{
 	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Dims: 2, DimsAt: "spheres.go:125", Rounds: [][]int{{7}, {1048576, 2}, {0, 4}, {140, 2, 4}}, RoundsAt: "spheres.go:115",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: traceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: traceFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,min,uint32,uint8 spheres",
 	"spheres.go Pixel cef0c86fdb35b019",
@@ -355,22 +356,22 @@ func TraceOn(ctx context.Context, on kernel.Target, over hal.Grid, width int32, 
 }
 
 // traceFootprint is the Footprint.Of of trace.
-func traceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	x := grid.Places(box, 0)
-	width := grid.Only(v[0])
+func traceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	x := gridgen.Places(box, 0)
+	width := gridgen.Only(v[0])
 	x1 := x.Below(width)
-	y := grid.Places(box, 1).Below(grid.Only(v[1]))
-	at := width.Times(y).Times(grid.Only(4)).Plus(x1.Times(grid.Only(4)))
+	y := gridgen.Places(box, 1).Below(gridgen.Only(v[1]))
+	at := width.Times(y).Times(gridgen.Only(4)).Plus(x1.Times(gridgen.Only(4)))
 	span := at.
 		Or(at.Add(3)).Span(v[6])
-	touch[0] = kernel.Touch{Read: grid.Anything().When(x).Span(v[4])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 4, y, x1)}
+	touch[0] = gridgen.Touch{Read: gridgen.Anything().When(x).Span(v[4])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 4, y, x1)}
 }
 
 // traceRow runs trace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func traceRow(r grid.Row, width int32, height int32, samples int32, spheres []float32, picture grid.Out[uint8]) {
+func traceRow(r gridgen.Row, width int32, height int32, samples int32, spheres []float32, picture grid.Out[uint8]) {
 	if r.Y >= int(height) {
 		return
 	}
@@ -384,6 +385,6 @@ threads:
 		}
 		c, i := Pixel(x, y, int(width), int(height), int(samples), spheres), 4*(y*int(width)+x)
 		picture[i], picture[i+1], picture[i+2], picture[i+3] = uint8(255*root(c.X)), uint8(255*root(c.Y)), uint8(255*root(c.Z)), 255
-//line spheres_kernels.go:388
+//line spheres_kernels.go:389
 	}
 }

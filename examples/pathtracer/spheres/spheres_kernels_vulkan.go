@@ -4,10 +4,10 @@
 
 package spheres
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("6faefd97a1b7310e", map[string]kernel.Code{
+	kernels.Compiled("6faefd97a1b7310e", map[string]gridgen.Code{
 		"trace": {Words: `
 RpcJEQIBEQLjKRECCxEC4CIRAicLBtoGx5jN4gSu5tGjBq7o1IEDAA4D5CkBDwkFCOu+0ZMH4caVAw8pLUoQBggRAQEBBQQKFzEFBYEB0eq9owfpyrmjB7Nk
 BQSvAfXcpaMHAAUD5wHz6okDBQPtAeTe0QMFBIIC8t69BBpIBKYC88aF4wZlBQOzAuHIkQMFA7gC7eqxAwUE7ALt0smTB+/kAQUE1AXm6s2rBnMFBOYF5tqF

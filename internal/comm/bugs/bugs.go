@@ -4,6 +4,10 @@ package bugs
 
 import "fmt"
 
+// Broken returns the commtest.Option that makes a job behave wrongly in one way. The conformance suite of engines finds each of them. Package
+// commtest sets it.
+var Broken func(Bug) any
+
 // Bug is one way in which a job can behave wrongly.
 type Bug uint8
 

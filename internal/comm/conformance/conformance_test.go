@@ -76,7 +76,7 @@ func TestExecuteTellsAllRanksAndGoesOn(t *testing.T) {
 				errs[e.World().Rank()] = errors.Join(errs[e.World().Rank()], failed)
 			}
 		})
-	}, commtest.Broken(bugs.CancelsSends)) // which rank 0 finds: it leaves a send behind
+	}, bugs.Broken(bugs.CancelsSends).(commtest.Option)) // which rank 0 finds: it leaves a send behind
 	for rank, err := range errs {
 		require.ErrorContains(t, err, "Messages/OnlyReceivesAreCancelled: rank 0: Cancel of a send: <nil>")
 		require.Equal(t, len(conformance.Checks()), ran[rank])
@@ -144,7 +144,7 @@ func TestEveryBugIsFound(t *testing.T) {
 			defer cancel()
 			try := func(bug bugs.Bug) error {
 				return job(4, func(e driver.Engine, lose func(rank int)) error { return all[i].Run(ctx, e, lose) },
-					commtest.Broken(bug), commtest.Stuck(3000))
+					bugs.Broken(bug).(commtest.Option), commtest.Stuck(3000))
 			}
 			require.NoError(t, try(bugs.None), "%s fails without the bug", name)
 			err := try(bug)

@@ -18,7 +18,7 @@ func ExampleCheck_Run() {
 			_ = commtest.Execute(2, func(e driver.Engine) error {
 				errs[e.World().Rank()] = c.Run(context.Background(), e, nil)
 				return errs[e.World().Rank()]
-			}, commtest.Broken(bugs.BarrierLetsThrough))
+			}, bugs.Broken(bugs.BarrierLetsThrough).(commtest.Option))
 		}
 	}
 	fmt.Println(errs[1])

@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -16,8 +17,8 @@ var kernels = kernel.New(kernel.Source{Name: "around", Go: kernel.Functions{
 		distance := kernel.Number[int32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				aroundRow(row, distance, x, y)
 			}
 			return
@@ -26,9 +27,9 @@ var kernels = kernel.New(kernel.Source{Name: "around", Go: kernel.Functions{
 			around(t, distance, x, y)
 		}
 	}),
-}, Indexes: []string{"around.go:18", "around.go:20"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"around.go:18", "around.go:20"}, Kernels: map[string]gridgen.Written{
 	"around": {Code: "k_around", Params: []string{"distance", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "around.go:17",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: aroundFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: aroundFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32,len,max,min around",
 	"around.go around 36ca4c3176e51e78",
@@ -70,20 +71,20 @@ func AroundOn(ctx context.Context, on kernel.Target, over hal.Grid, distance int
 }
 
 // aroundFootprint is the Footprint.Of of around.
-func aroundFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	distance := grid.Only(v[0])
-	i := grid.Places(box, 0).Below(grid.Only(v[4]))
-	at := distance.Plus(i).Add(1).Min(grid.Only(v[2]))
-	j := distance.Times(grid.Only(-1)).Plus(i).Max(grid.Only(0)).Steps(grid.Only(1), at).Below(at)
+func aroundFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	distance := gridgen.Only(v[0])
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[4]))
+	at := distance.Plus(i).Add(1).Min(gridgen.Only(v[2]))
+	j := distance.Times(gridgen.Only(-1)).Plus(i).Max(gridgen.Only(0)).Steps(gridgen.Only(1), at).Below(at)
 	span := i.Span(v[4])
-	touch[0] = kernel.Touch{Read: j.When(at.Above(j)).Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: j.When(at.Above(j)).Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // aroundRow runs around for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func aroundRow(r_ grid.Row, distance int32, x []float32, y grid.Out[float32]) {
+func aroundRow(r_ gridgen.Row, distance int32, x []float32, y grid.Out[float32]) {
 	end := min(r_.End, len(y))
 threads:
 	for x_ := r_.First(); x_ < end; x_++ {
@@ -97,6 +98,6 @@ threads:
 			sum += x[j]
 		}
 		y[i] = float32(sum * 0.25)
-//line around_kernels.go:101
+//line around_kernels.go:102
 	}
 }

@@ -4,10 +4,10 @@
 
 package around
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("52d233b6f752c019", map[string]kernel.Code{
+	kernels.Compiled("52d233b6f752c019", map[string]gridgen.Code{
 		"around": {Words: `
 K2sRAgERAuMpEQILDgPkKQEPCgUI676Fkwfv6rmjBgAPJSk3EAYIEQEBAQUNGWpHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMj
 GEgFDQQjIEcDDQJHBBEGBEcDEgJIBRIAIwBHBCULGkcEKQsbRwQ3CxhHA2IqRwNpKhUEASAAMgQBAgEyBAEDBAW3AwQBFwQFAQMzBgUGAgMEEwIHIQMKByAE

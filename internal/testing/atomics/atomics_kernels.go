@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -16,8 +17,8 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		x := kernel.Slice[float32](blk, 0)
 		ticket := kernel.Slice[float32](blk, 2)
 		cell := kernel.Slice[float32](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				changedRow[float32](row, x, ticket, cell)
 			}
 			return
@@ -30,8 +31,8 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		x := kernel.Slice[float64](blk, 0)
 		ticket := kernel.Slice[float64](blk, 2)
 		cell := kernel.Slice[float64](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				changedRow[float64](row, x, ticket, cell)
 			}
 			return
@@ -44,8 +45,8 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		x := kernel.Slice[int64](blk, 0)
 		ticket := kernel.Slice[int64](blk, 2)
 		cell := kernel.Slice[int64](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				changedRow[int64](row, x, ticket, cell)
 			}
 			return
@@ -58,8 +59,8 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		x := kernel.Slice[uint64](blk, 0)
 		ticket := kernel.Slice[uint64](blk, 2)
 		cell := kernel.Slice[uint64](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				changedRow[uint64](row, x, ticket, cell)
 			}
 			return
@@ -72,8 +73,8 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		x := kernel.Slice[uint32](blk, 0)
 		ticket := kernel.Slice[uint32](blk, 2)
 		cell := kernel.Slice[uint32](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				changedRow[uint32](row, x, ticket, cell)
 			}
 			return
@@ -82,39 +83,39 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 			changed[uint32](t, x, ticket, cell)
 		}
 	}),
-	"shared[float32]": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
+	"shared[float32]": gridgen.Bounded(gridgen.Steps(252), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		cell := kernel.Slice[float32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			sharedPhases[float32](blk, x, cell)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { shared[float32](t, x, cell) })
 	}),
-	"shared[float64]": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
+	"shared[float64]": gridgen.Bounded(gridgen.Steps(252), func(blk *kernel.Block) {
 		x := kernel.Slice[float64](blk, 0)
 		cell := kernel.Slice[float64](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			sharedPhases[float64](blk, x, cell)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { shared[float64](t, x, cell) })
 	}),
-	"shared[int64]": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
+	"shared[int64]": gridgen.Bounded(gridgen.Steps(252), func(blk *kernel.Block) {
 		x := kernel.Slice[int64](blk, 0)
 		cell := kernel.Slice[int64](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			sharedPhases[int64](blk, x, cell)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { shared[int64](t, x, cell) })
 	}),
-	"bits": kernel.Bounded([]uint32{191}, func(blk *kernel.Block) {
+	"bits": gridgen.Bounded([]uint32{191}, func(blk *kernel.Block) {
 		x := kernel.Slice[uint64](blk, 0)
 		none := kernel.Slice[uint64](blk, 2)
 		signed := kernel.Slice[int64](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				bitsRow(row, x, none, signed)
 			}
 			return
@@ -123,13 +124,13 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 			bits(t, x, none, signed)
 		}
 	}),
-	"special": kernel.Bounded([]uint32{128}, func(blk *kernel.Block) {
+	"special": gridgen.Bounded([]uint32{128}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		cell := kernel.Slice[float32](blk, 2)
 		y := kernel.Slice[float64](blk, 4)
 		wide := kernel.Slice[float64](blk, 6)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				specialRow(row, x, cell, y, wide)
 			}
 			return
@@ -138,27 +139,27 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 			special(t, x, cell, y, wide)
 		}
 	}),
-}, Indexes: []string{"atomics.go:22", "atomics.go:23", "atomics.go:24", "atomics.go:25", "atomics.go:26", "atomics.go:30", "atomics.go:57", "atomics.go:61", "atomics.go:62", "atomics.go:63", "atomics.go:64", "atomics.go:73", "atomics.go:74", "atomics.go:75", "atomics.go:76", "atomics.go:77", "atomics.go:78", "atomics.go:87", "atomics.go:88", "atomics.go:89", "atomics.go:90"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"atomics.go:22", "atomics.go:23", "atomics.go:24", "atomics.go:25", "atomics.go:26", "atomics.go:30", "atomics.go:57", "atomics.go:61", "atomics.go:62", "atomics.go:63", "atomics.go:64", "atomics.go:73", "atomics.go:74", "atomics.go:75", "atomics.go:76", "atomics.go:77", "atomics.go:78", "atomics.go:87", "atomics.go:88", "atomics.go:89", "atomics.go:90"}, Kernels: map[string]gridgen.Written{
 	"changed[float32]": {Code: "k_changed_float32", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Types: 1,
-		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
+		Footprint: gridgen.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
 	"changed[float64]": {Code: "k_changed_float64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "float64, and atomic operations of 64 bits (atomics.go:22)", Types: 2,
-		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
+		Footprint: gridgen.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
 	"changed[int64]": {Code: "k_changed_int64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)", Types: 3,
-		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
+		Footprint: gridgen.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
 	"changed[uint64]": {Code: "k_changed_uint64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)", Types: 4,
-		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
+		Footprint: gridgen.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
 	"changed[uint32]": {Code: "k_changed_uint32", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Types: 5,
-		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
+		Footprint: gridgen.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
 	"shared[float32]": {Code: "k_shared_float32", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 1,
-		Footprint: kernel.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
+		Footprint: gridgen.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
 	"shared[float64]": {Code: "k_shared_float64", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Needs: "float64, and atomic operations of 64 bits (atomics.go:45)", Types: 2,
-		Footprint: kernel.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
+		Footprint: gridgen.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
 	"shared[int64]": {Code: "k_shared_int64", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Needs: "atomic operations of 64 bits (atomics.go:45)", Types: 3,
-		Footprint: kernel.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
+		Footprint: gridgen.Footprint{Why: "atomics.go:61: threads change elements of cell together, by an atomic function", Of: shared_float32Footprint}},
 	"bits": {Code: "k_bits", Params: []string{"x", "len(x)", "none", "len(none)", "signed", "len(signed)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Needs: "atomic operations of 64 bits (atomics.go:73)",
-		Footprint: kernel.Footprint{Why: "atomics.go:73: threads change elements of none together, by an atomic function", Of: bitsFootprint}},
+		Footprint: gridgen.Footprint{Why: "atomics.go:73: threads change elements of none together, by an atomic function", Of: bitsFootprint}},
 	"special": {Code: "k_special", Params: []string{"x", "len(x)", "cell", "len(cell)", "y", "len(y)", "wide", "len(wide)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}}, Needs: "float64, and atomic operations of 64 bits (atomics.go:89)",
-		Footprint: kernel.Footprint{Why: "atomics.go:87: threads change elements of cell together, by an atomic function", Of: specialFootprint}},
+		Footprint: gridgen.Footprint{Why: "atomics.go:87: threads change elements of cell together, by an atomic function", Of: specialFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int64,iota,len,uint64 atomics",
 	"atomics.go bits ad0a1d9f04e8672f",
@@ -984,61 +985,61 @@ func SpecialOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Ve
 }
 
 // changed_float32Footprint is the Footprint.Of of changed_float32.
-func changed_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func changed_float32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[3])
-	span1 := grid.Only(0).When(i).
-		Or(grid.Only(6).When(i)).Span(v[5])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[2] = kernel.Touch{Read: span1, Write: span1}
+	span1 := gridgen.Only(0).When(i).
+		Or(gridgen.Only(6).When(i)).Span(v[5])
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
+	touch[2] = gridgen.Touch{Read: span1, Write: span1}
 }
 
 // shared_float32Footprint is the Footprint.Of of shared_float32.
-func shared_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Locals(box, 0).And(grid.Only(0))
-	span := grid.Only(0).When(at).
-		Or(grid.Only(3).When(at)).Span(v[3])
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+func shared_float32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Locals(box, 0).And(gridgen.Only(0))
+	span := gridgen.Only(0).When(at).
+		Or(gridgen.Only(3).When(at)).Span(v[3])
+	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).Below(gridgen.Only(v[1])).Span(v[1])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // bitsFootprint is the Footprint.Of of bits.
-func bitsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
-	at := grid.Only(0).When(i).
-		Or(grid.Only(2).When(i))
+func bitsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
+	at := gridgen.Only(0).When(i).
+		Or(gridgen.Only(2).When(i))
 	span := at.Span(v[3])
 	span1 := at.Span(v[5])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
-	touch[2] = kernel.Touch{Read: span1, Write: span1}
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
+	touch[2] = gridgen.Touch{Read: span1, Write: span1}
 }
 
 // specialFootprint is the Footprint.Of of special.
-func specialFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
-	at := grid.Only(0).When(i).
-		Or(grid.Only(1).When(i))
+func specialFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
+	at := gridgen.Only(0).When(i).
+		Or(gridgen.Only(1).When(i))
 	span := at.Span(v[3])
 	span1 := at.Span(v[7])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
-	touch[2] = kernel.Touch{Read: i.Span(v[5])}
-	touch[3] = kernel.Touch{Read: span1, Write: span1}
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
+	touch[2] = gridgen.Touch{Read: i.Span(v[5])}
+	touch[3] = gridgen.Touch{Read: span1, Write: span1}
 }
 
 // changedRow runs changed for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func changedRow[T grid.Number](r grid.Row, x []T, ticket []T, cell []T) {
+func changedRow[T grid.Number](r gridgen.Row, x []T, ticket []T, cell []T) {
 	end := min(r.End, len(x))
 	for x_ := r.First(); x_ < end; x_++ {
 //line atomics.go:38
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1042
+//line atomics_kernels.go:1043
 	}
 }
 
@@ -1057,7 +1058,7 @@ func sharedPhases[T grid.Number](b *kernel.Block, x []T, cell []T) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1061
+//line atomics_kernels.go:1062
 			}
 		}
 	}
@@ -1072,7 +1073,7 @@ func sharedPhases[T grid.Number](b *kernel.Block, x []T, cell []T) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1076
+//line atomics_kernels.go:1077
 			}
 		}
 	}
@@ -1081,10 +1082,10 @@ func sharedPhases[T grid.Number](b *kernel.Block, x []T, cell []T) {
 // bitsRow runs bits for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
+func bitsRow(r gridgen.Row, x []uint64, none []uint64, signed []int64) {
 	end := min(r.End, len(x))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -1097,14 +1098,14 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 				_ = x_
 //line atomics.go:72
 				if i := x_; true || i < len(x) {
-					grid.AtomicAnd(&none[0], ^x0[grid.At(at, i)])
-					grid.AtomicOr(&none[1], x0[grid.At(at, i)])
-					grid.AtomicXor(&none[2], x0[grid.At(at, i)])
-					grid.AtomicAnd(&signed[0], ^int64(x0[grid.At(at, i)]))
-					grid.AtomicOr(&signed[1], int64(x0[grid.At(at, i)]))
-					grid.AtomicXor(&signed[2], int64(x0[grid.At(at, i)]))
+					grid.AtomicAnd(&none[0], ^x0[gridgen.At(at, i)])
+					grid.AtomicOr(&none[1], x0[gridgen.At(at, i)])
+					grid.AtomicXor(&none[2], x0[gridgen.At(at, i)])
+					grid.AtomicAnd(&signed[0], ^int64(x0[gridgen.At(at, i)]))
+					grid.AtomicOr(&signed[1], int64(x0[gridgen.At(at, i)]))
+					grid.AtomicXor(&signed[2], int64(x0[gridgen.At(at, i)]))
 				}
-//line atomics_kernels.go:1108
+//line atomics_kernels.go:1109
 			}
 			x_ = to - 1
 			continue
@@ -1118,18 +1119,18 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 			grid.AtomicOr(&signed[1], int64(x[i]))
 			grid.AtomicXor(&signed[2], int64(x[i]))
 		}
-//line atomics_kernels.go:1122
+//line atomics_kernels.go:1123
 	}
 }
 
 // specialRow runs special for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []float64) {
+func specialRow(r gridgen.Row, x []float32, cell []float32, y []float64, wide []float64) {
 	end := min(r.End, len(x))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
 	if from >= to {
 		from = end // none
 	}
@@ -1143,12 +1144,12 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 				_ = x_
 //line atomics.go:86
 				if i := x_; true || i < len(x) {
-					grid.AtomicMin(&cell[0], x0[grid.At(at, i)])
-					grid.AtomicMax(&cell[1], x0[grid.At(at, i)])
-					grid.AtomicMin(&wide[0], y1[grid.At(at, i)])
-					grid.AtomicMax(&wide[1], y1[grid.At(at, i)])
+					grid.AtomicMin(&cell[0], x0[gridgen.At(at, i)])
+					grid.AtomicMax(&cell[1], x0[gridgen.At(at, i)])
+					grid.AtomicMin(&wide[0], y1[gridgen.At(at, i)])
+					grid.AtomicMax(&wide[1], y1[gridgen.At(at, i)])
 				}
-//line atomics_kernels.go:1152
+//line atomics_kernels.go:1153
 			}
 			x_ = to - 1
 			continue
@@ -1160,6 +1161,6 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 			grid.AtomicMin(&wide[0], y[i])
 			grid.AtomicMax(&wide[1], y[i])
 		}
-//line atomics_kernels.go:1164
+//line atomics_kernels.go:1165
 	}
 }

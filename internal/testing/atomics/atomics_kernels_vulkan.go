@@ -4,10 +4,10 @@
 
 package atomics
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("e6420ca53c88b271", map[string]kernel.Code{
+	kernels.Compiled("e6420ca53c88b271", map[string]gridgen.Code{
 		"bits": {Words: `
 K10RAgERAuMpEQILEQIMDgPkKQEPCAUI676Jywb05gEPLjIQBggRAQEBBQQJFU5HBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMj
 GEgFDQQjIEgFDQUjKEcDDQJHBBAGCEcDEQJIBREAIwBHBCMEDwUkAkgFJAUPFi4LGkcEMgsbFQQBIAAyBAECATIEAQMEBSUEARcEBQEDMwYFBgIDBBMCByED

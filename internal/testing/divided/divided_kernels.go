@@ -8,11 +8,12 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
-	"places": kernel.Bounded([]uint32{126}, func(blk *kernel.Block) {
+	"places": gridgen.Bounded([]uint32{126}, func(blk *kernel.Block) {
 		nx := kernel.Number[int32](blk, 0)
 		ny := kernel.Number[int32](blk, 1)
 		out := kernel.Slice[int32](blk, 2)
@@ -20,12 +21,12 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			places(t, nx, ny, out)
 		}
 	}),
-	"saxpy": kernel.Bounded([]uint32{23}, func(blk *kernel.Block) {
+	"saxpy": gridgen.Bounded([]uint32{23}, func(blk *kernel.Block) {
 		a := kernel.Number[float32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if saxpyVectors != nil {
 					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
 						continue
@@ -39,13 +40,13 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			saxpy(t, a, x, y)
 		}
 	}),
-	"spread": kernel.Bounded([]uint32{75}, func(blk *kernel.Block) {
+	"spread": gridgen.Bounded([]uint32{75}, func(blk *kernel.Block) {
 		width := kernel.Number[int32](blk, 0)
 		height := kernel.Number[int32](blk, 1)
 		from := kernel.Slice[float32](blk, 2)
 		to := kernel.Slice[float32](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if spreadVectors != nil {
 					if row = spreadVectors(row, width, height, from, to); row.First() >= row.End {
 						continue
@@ -59,23 +60,23 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			spread(t, width, height, from, to)
 		}
 	}),
-	"product": kernel.Bounded(grid.Steps(50, 247), func(blk *kernel.Block) {
+	"product": gridgen.Bounded(gridgen.Steps(50, 247), func(blk *kernel.Block) {
 		size := kernel.Number[int32](blk, 0)
 		a := kernel.Slice[float32](blk, 1)
 		b := kernel.Slice[float32](blk, 3)
 		c := kernel.Slice[float32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			productPhases(blk, size, a, b, c)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { product(t, size, a, b, c) })
 	}),
-	"pull": kernel.Bounded([]uint32{49, 0, 0, 54}, func(blk *kernel.Block) {
+	"pull": gridgen.Bounded([]uint32{49, 0, 0, 54}, func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
 		from := kernel.Slice[Body](blk, 1)
 		to := kernel.Slice[Body](blk, 3)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				pullRow(row, dt, from, to)
 			}
 			return
@@ -86,8 +87,8 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 	}),
 	"mandelbrot": kernel.Go(func(blk *kernel.Block) {
 		image := grid.OutMatrixOf(kernel.Slice[int32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if mandelbrotVectors != nil {
 					if row = mandelbrotVectors(row, image); row.First() >= row.End {
 						continue
@@ -101,11 +102,11 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			mandelbrot(t, image)
 		}
 	}),
-	"blur": kernel.Bounded([]uint32{113}, func(blk *kernel.Block) {
+	"blur": gridgen.Bounded([]uint32{113}, func(blk *kernel.Block) {
 		from := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if blurVectors != nil {
 					if row = blurVectors(row, from, to); row.First() >= row.End {
 						continue
@@ -119,11 +120,11 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			blur(t, from, to)
 		}
 	}),
-	"laplace": kernel.Bounded([]uint32{42}, func(blk *kernel.Block) {
+	"laplace": gridgen.Bounded([]uint32{42}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if laplaceVectors != nil {
 					if row = laplaceVectors(row, x, y); row.First() >= row.End {
 						continue
@@ -137,12 +138,12 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			laplace(t, x, y)
 		}
 	}),
-	"dot": kernel.Bounded([]uint32{19, 0, 18}, func(blk *kernel.Block) {
+	"dot": gridgen.Bounded([]uint32{19, 0, 18}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
 		sums := kernel.Slice[float32](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				dotRow(row, x, y, sums)
 			}
 			return
@@ -151,11 +152,11 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			dot(t, x, y, sums)
 		}
 	}),
-	"count": kernel.Bounded([]uint32{52}, func(blk *kernel.Block) {
+	"count": gridgen.Bounded([]uint32{52}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		bins := kernel.Slice[int32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				countRow(row, x, bins)
 			}
 			return
@@ -164,27 +165,27 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			count(t, x, bins)
 		}
 	}),
-}, Indexes: []string{"divided.go:25", "divided.go:26", "divided.go:27", "divided.go:28", "divided.go:34", "divided.go:48", "divided.go:51", "divided.go:65", "divided.go:67", "divided.go:70", "divided.go:74", "divided.go:79", "divided.go:94", "divided.go:96", "divided.go:103", "divided.go:120", "divided.go:133", "divided.go:135", "divided.go:146", "divided.go:148", "divided.go:151", "divided.go:153", "divided.go:168", "divided.go:170", "divided.go:178"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"divided.go:25", "divided.go:26", "divided.go:27", "divided.go:28", "divided.go:34", "divided.go:48", "divided.go:51", "divided.go:65", "divided.go:67", "divided.go:70", "divided.go:74", "divided.go:79", "divided.go:94", "divided.go:96", "divided.go:103", "divided.go:120", "divided.go:133", "divided.go:135", "divided.go:146", "divided.go:148", "divided.go:151", "divided.go:153", "divided.go:168", "divided.go:170", "divided.go:178"}, Kernels: map[string]gridgen.Written{
 	"places": {Code: "k_places", Params: []string{"nx", "ny", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{3}}, Dims: 3, DimsAt: "divided.go:15",
-		Footprint: kernel.Footprint{Why: "divided.go:25: threads may write elements of out that threads of another t.Global(2) use", Of: placesFootprint}},
+		Footprint: gridgen.Footprint{Why: "divided.go:25: threads may write elements of out that threads of another t.Global(2) use", Of: placesFootprint}},
 	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 	"spread": {Code: "k_spread", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}}, Dims: 2, DimsAt: "divided.go:42",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
 	"product": {Code: "k_product", Params: []string{"size", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Dims: 2, DimsAt: "divided.go:62", Rounds: [][]int{{513}, {10, 0}}, RoundsAt: "divided.go:64",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: productFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: productFootprint}},
 	"pull": {Code: "k_pull", Params: []string{"dt", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "divided.go:95",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pullFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: pullFootprint}},
 	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"image", "image.Rows()", "image.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}}, Dims: 2, DimsAt: "divided.go:110", Rounds: [][]int{{1048576}}, RoundsAt: "divided.go:116",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
 	"blur": {Code: "k_blur", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "divided.go:127",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: blurFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: blurFootprint}},
 	"laplace": {Code: "k_laplace", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: laplaceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: laplaceFootprint}},
 	"dot": {Code: "k_dot", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
 	"count": {Code: "k_count", Params: []string{"x", "len(x)", "bins", "len(bins)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Why: "divided.go:178: threads change elements of bins together, by an atomic function", Of: countFootprint}},
+		Footprint: gridgen.Footprint{Why: "divided.go:178: threads change elements of bins together, by an atomic function", Of: countFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32,len,max,min divided",
 	"divided.go Body 8d09e0fff50e398f",
@@ -524,7 +525,7 @@ func PullOn(ctx context.Context, on kernel.Target, over hal.Grid, dt float32, fr
 
 // Mandelbrot launches mandelbrot on a queue, with as many threads as its data have places for.
 func Mandelbrot(q kernel.Queue, image kernel.Matrix[int32]) {
-	if ctx, _, over, ok := q.Launching("mandelbrot", hal.Over(kernel.ColsOf(image), kernel.RowsOf(image))); ok {
+	if ctx, _, over, ok := q.Launching("mandelbrot", hal.Over(gridgen.ColsOf(image), gridgen.RowsOf(image))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
 		err = MandelbrotOn(ctx, q.On(), over, image)
@@ -533,12 +534,12 @@ func Mandelbrot(q kernel.Queue, image kernel.Matrix[int32]) {
 
 // MandelbrotOn launches mandelbrot on a stream, a Split or a Step.
 func MandelbrotOn(ctx context.Context, on kernel.Target, over hal.Grid, image kernel.Matrix[int32]) error {
-	return mandelbrotKernel.Launch(ctx, on, over, kernel.Out(kernel.Elements(image)), kernel.Value(int64(kernel.RowsOf(image))), kernel.Value(int64(kernel.ColsOf(image))))
+	return mandelbrotKernel.Launch(ctx, on, over, kernel.Out(kernel.Elements(image)), kernel.Value(int64(gridgen.RowsOf(image))), kernel.Value(int64(gridgen.ColsOf(image))))
 }
 
 // Blur launches blur on a queue, with as many threads as its data have places for.
 func Blur(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float32]) {
-	if ctx, _, over, ok := q.Launching("blur", hal.Over(kernel.ColsOf(to), kernel.RowsOf(to))); ok {
+	if ctx, _, over, ok := q.Launching("blur", hal.Over(gridgen.ColsOf(to), gridgen.RowsOf(to))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
 		err = BlurOn(ctx, q.On(), over, from, to)
@@ -547,7 +548,7 @@ func Blur(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float32]
 
 // BlurOn launches blur on a stream, a Split or a Step.
 func BlurOn(ctx context.Context, on kernel.Target, over hal.Grid, from kernel.Matrix[float32], to kernel.Matrix[float32]) error {
-	return blurKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(kernel.RowsOf(from))), kernel.Value(int64(kernel.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(kernel.RowsOf(to))), kernel.Value(int64(kernel.ColsOf(to))))
+	return blurKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(gridgen.RowsOf(from))), kernel.Value(int64(gridgen.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(gridgen.RowsOf(to))), kernel.Value(int64(gridgen.ColsOf(to))))
 }
 
 // Laplace launches laplace on a queue, with as many threads as its data have places for.
@@ -593,123 +594,123 @@ func CountOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vect
 }
 
 // placesFootprint is the Footprint.Of of places.
-func placesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	nx := grid.Only(v[0])
-	at := nx.Times(grid.Only(v[1])).Times(grid.Places(box, 2)).Times(grid.Only(4)).Plus(nx.Times(grid.Places(box, 1)).Times(grid.Only(4))).Plus(grid.Places(box, 0).Times(grid.Only(4)))
-	touch[0] = kernel.Touch{Write: at.
+func placesFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	nx := gridgen.Only(v[0])
+	at := nx.Times(gridgen.Only(v[1])).Times(gridgen.Places(box, 2)).Times(gridgen.Only(4)).Plus(nx.Times(gridgen.Places(box, 1)).Times(gridgen.Only(4))).Plus(gridgen.Places(box, 0).Times(gridgen.Only(4)))
+	touch[0] = gridgen.Touch{Write: at.
 		Or(at.Add(3)).Span(v[3])}
 }
 
 // saxpyFootprint is the Footprint.Of of saxpy.
-func saxpyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+func saxpyFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[4]))
 	span := i.Span(v[4])
-	touch[0] = kernel.Touch{Read: i.Span(v[2])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[0] = gridgen.Touch{Read: i.Span(v[2])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // spreadFootprint is the Footprint.Of of spread.
-func spreadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	width := grid.Only(v[0])
-	height := grid.Only(v[1])
-	y := grid.Places(box, 1).Below(height)
-	x := grid.Places(box, 0).Below(width)
+func spreadFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	width := gridgen.Only(v[0])
+	height := gridgen.Only(v[1])
+	y := gridgen.Places(box, 1).Below(height)
+	x := gridgen.Places(box, 0).Below(width)
 	at := width.Times(y).Plus(x)
-	at1 := width.Times(y.Not(grid.Only(0)).Not(height.Add(-1)))
-	x1 := x.Not(grid.Only(0)).Not(width.Add(-1))
+	at1 := width.Times(y.Not(gridgen.Only(0)).Not(height.Add(-1)))
+	x1 := x.Not(gridgen.Only(0)).Not(width.Add(-1))
 	at2 := at1.Plus(x1)
 	span := at.
 		Or(at2).Span(v[5])
-	touch[0] = kernel.Touch{Read: at.
+	touch[0] = gridgen.Touch{Read: at.
 		Or(at2.Add(-1)).
 		Or(at2.Add(1)).
 		Or(at2.Minus(width)).
 		Or(at1.Plus(width).Plus(x1)).Span(v[3])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, y, x)}
 }
 
 // productFootprint is the Footprint.Of of product.
-func productFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	size := grid.Only(v[0])
-	k := grid.Only(0).Steps(grid.Only(8), size)
-	row := grid.Places(box, 1).Below(size)
+func productFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	size := gridgen.Only(v[0])
+	k := gridgen.Only(0).Steps(gridgen.Only(8), size)
+	row := gridgen.Places(box, 1).Below(size)
 	at := size.Times(row)
-	col := grid.Places(box, 0).Below(size)
+	col := gridgen.Places(box, 0).Below(size)
 	span := at.Plus(col).Span(v[6])
-	touch[0] = kernel.Touch{Read: grid.Locals(box, 0).Plus(k).Below(size).Plus(at).Span(v[2])}
-	touch[1] = kernel.Touch{Read: grid.Locals(box, 1).Plus(k).Below(size).Times(size).Plus(col).Span(v[4])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, row, col)}
+	touch[0] = gridgen.Touch{Read: gridgen.Locals(box, 0).Plus(k).Below(size).Plus(at).Span(v[2])}
+	touch[1] = gridgen.Touch{Read: gridgen.Locals(box, 1).Plus(k).Below(size).Times(size).Plus(col).Span(v[4])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, row, col)}
 }
 
 // pullFootprint is the Footprint.Of of pull.
-func pullFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+func pullFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[4]))
 	span := i.Span(v[4])
-	touch[0] = kernel.Touch{Read: i.
-		Or(grid.Only(0).Steps(grid.Only(1), grid.Only(v[2])).When(i)).Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.
+		Or(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(v[2])).When(i)).Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // mandelbrotFootprint is the Footprint.Of of mandelbrot.
-func mandelbrotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[2])
-	row := grid.Places(box, 1).Below(grid.Only(v[1]))
-	col := grid.Places(box, 0).Below(at)
+func mandelbrotFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	row := gridgen.Places(box, 1).Below(gridgen.Only(v[1]))
+	col := gridgen.Places(box, 0).Below(at)
 	span := at.Times(row).Plus(col).Span(v[1] * v[2])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, row, col)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, row, col)}
 }
 
 // blurFootprint is the Footprint.Of of blur.
-func blurFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[2])
-	i := grid.Places(box, 1).Below(grid.Only(v[4]))
-	at1 := grid.Only(v[1])
-	at2 := grid.Only(v[5])
-	j := grid.Places(box, 0).Below(at2)
+func blurFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	i := gridgen.Places(box, 1).Below(gridgen.Only(v[4]))
+	at1 := gridgen.Only(v[1])
+	at2 := gridgen.Only(v[5])
+	j := gridgen.Places(box, 0).Below(at2)
 	span := at2.Times(i).Plus(j).Span(v[4] * v[5])
-	touch[0] = kernel.Touch{Read: at.Times(i.Plus(grid.Only(-2).Steps(grid.Only(1), grid.Only(3))).Max(grid.Only(0)).Min(at1.Add(-1)).From(grid.Only(0)).Below(at1)).Plus(j.Below(at)).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+	touch[0] = gridgen.Touch{Read: at.Times(i.Plus(gridgen.Only(-2).Steps(gridgen.Only(1), gridgen.Only(3))).Max(gridgen.Only(0)).Min(at1.Add(-1)).From(gridgen.Only(0)).Below(at1)).Plus(j.Below(at)).Span(v[1] * v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i, j)}
 }
 
 // laplaceFootprint is the Footprint.Of of laplace.
-func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+func laplaceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[3]))
 	span := i.Span(v[3])
-	touch[0] = kernel.Touch{Read: i.
-		Or(i.Above(grid.Only(0)).Add(-1)).
-		Or(i.Add(1).Below(grid.Only(v[1])).Add(-1).Add(1)).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.
+		Or(i.Above(gridgen.Only(0)).Add(-1)).
+		Or(i.Add(1).Below(gridgen.Only(v[1])).Add(-1).Add(1)).Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // dotFootprint is the Footprint.Of of dot.
-func dotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[5]))
-	at := i.Times(grid.Only(16))
-	at1 := at.Add(16).Min(grid.Only(v[1]))
-	j := at.Steps(grid.Only(1), at1).Below(at1)
+func dotFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[5]))
+	at := i.Times(gridgen.Only(16))
+	at1 := at.Add(16).Min(gridgen.Only(v[1]))
+	j := at.Steps(gridgen.Only(1), at1).Below(at1)
 	j1 := j.When(at1.Above(j))
 	span := i.Span(v[5])
-	touch[0] = kernel.Touch{Read: j1.Span(v[1])}
-	touch[1] = kernel.Touch{Read: j1.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: j1.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: j1.Span(v[3])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // countFootprint is the Footprint.Of of count.
-func countFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
-	span := grid.Anything().Rest(grid.Only(v[3])).When(i).Span(v[3])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+func countFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
+	span := gridgen.Anything().Rest(gridgen.Only(v[3])).When(i).Span(v[3])
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
+func saxpyRow(r gridgen.Row, a float32, x []float32, y []float32) {
 	end := min(r.End, len(y))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -725,9 +726,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					_ = x_
 //line divided.go:33
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+						y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 					}
-//line divided_kernels.go:731
+//line divided_kernels.go:732
 				}
 				{
 					at := at + 1
@@ -735,9 +736,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					_ = x_
 //line divided.go:33
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+						y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 					}
-//line divided_kernels.go:741
+//line divided_kernels.go:742
 				}
 			}
 			if at < count {
@@ -745,9 +746,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				_ = x_
 //line divided.go:33
 				if i := x_; true || i < len(y) {
-					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+					y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 				}
-//line divided_kernels.go:751
+//line divided_kernels.go:752
 			}
 			x_ = to - 1
 			continue
@@ -756,27 +757,27 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line divided_kernels.go:760
+//line divided_kernels.go:761
 	}
 }
 
 // spreadRow runs spread for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func spreadRow(r grid.Row, width int32, height int32, from []float32, to grid.Out[float32]) {
+func spreadRow(r gridgen.Row, width int32, height int32, from []float32, to grid.Out[float32]) {
 	if r.Y >= int(height) {
 		return
 	}
 	end := min(r.End, int(width))
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y, len(to))
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y, len(from))
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y-1, len(from))
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y+1, len(from))
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y-int(width), len(from))
-	from_, to_ = grid.Within(from_, to_, int(width)*r.Y+int(width), len(from))
-	from_, to_ = grid.Without(from_, to_, 0)
-	from_, to_ = grid.Without(from_, to_, int(width)-1)
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y, len(to))
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y, len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y-1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y+1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y-int(width), len(from))
+	from_, to_ = gridgen.Within(from_, to_, int(width)*r.Y+int(width), len(from))
+	from_, to_ = gridgen.Without(from_, to_, 0)
+	from_, to_ = gridgen.Without(from_, to_, int(width)-1)
 	if r.Y == 0 || r.Y == int(height)-1 || from_ >= to_ {
 		from_ = end // none
 	}
@@ -801,11 +802,11 @@ threads:
 				}
 				i := y*w + x
 				if (false && x == 0) || (false && y == 0) || (false && x == w-1) || (false && y == h-1) {
-					to0[grid.At(at, i)] = from1[grid.At(at, i)]
+					to0[gridgen.At(at, i)] = from1[gridgen.At(at, i)]
 					continue within
 				}
-				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line divided_kernels.go:809
+				to0[gridgen.At(at, i)] = (from2[gridgen.At(at, i-1)] + from3[gridgen.At(at, i+1)] + from4[gridgen.At(at, i-w)] + from5[gridgen.At(at, i+w)]) * 0.25
+//line divided_kernels.go:810
 			}
 			x_ = to_ - 1
 			continue
@@ -821,7 +822,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line divided_kernels.go:825
+//line divided_kernels.go:826
 	}
 }
 
@@ -830,7 +831,7 @@ type productPhasesKept struct {
 	sum []float32
 }
 
-var productPhasesPool grid.Pool[productPhasesKept]
+var productPhasesPool gridgen.Pool[productPhasesKept]
 
 // productPhases runs product for a block: the code between two barriers runs for one thread after the other.
 //
@@ -859,7 +860,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					_, _, _ = tx, ty, tz
 //line divided.go:63
 					sum := float32(0)
-//line divided_kernels.go:863
+//line divided_kernels.go:864
 					sums[tx] = sum
 				}
 			}
@@ -867,11 +868,11 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 	}
 //line divided.go:64
 	for k := 0; k < n; k += side {
-//line divided_kernels.go:871
+//line divided_kernels.go:872
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count_ := int(b_.Size[0])
-				if productPhase2Vectors == nil || !productPhase2Vectors(ty, firstX, firstY, grid.Lent(at[:]), grid.Lent(bt[:]), n, k, a, b, count_) {
+				if productPhase2Vectors == nil || !productPhase2Vectors(ty, firstX, firstY, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), n, k, a, b, count_) {
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						x := tx
@@ -886,7 +887,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 						if col < n && k+y < n {
 							bt[y][x] = b[(k+y)*n+col]
 						}
-//line divided_kernels.go:890
+//line divided_kernels.go:891
 					}
 				}
 			}
@@ -895,7 +896,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 			for ty := range int(b_.Size[1]) {
 				count__ := int(b_.Size[0])
 				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
-				if productPhase3Vectors == nil || !productPhase3Vectors(ty, grid.Lent(at[:]), grid.Lent(bt[:]), sums, count__) {
+				if productPhase3Vectors == nil || !productPhase3Vectors(ty, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), sums, count__) {
 					for tx := range count__ {
 						_, _, _ = tx, ty, tz
 						x := tx
@@ -906,14 +907,14 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 						for i := 0; i < side; i++ {
 							sum += float32(at[y][i] * bt[i][x])
 						}
-//line divided_kernels.go:910
+//line divided_kernels.go:911
 						sums[tx] = sum
 					}
 				}
 			}
 		}
 	}
-//line divided_kernels.go:917
+//line divided_kernels.go:918
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count___ := min(int(b_.Size[0]), max((n)-firstX, 0))
@@ -929,7 +930,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if row < n && col < n {
 						c[row*n+col] = sum
 					}
-//line divided_kernels.go:933
+//line divided_kernels.go:934
 				}
 			}
 		}
@@ -940,7 +941,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 // pullRow runs pull for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func pullRow(r grid.Row, dt float32, from []Body, to grid.Out[Body]) {
+func pullRow(r gridgen.Row, dt float32, from []Body, to grid.Out[Body]) {
 	end := min(r.End, len(to))
 threads:
 	for x := r.First(); x < end; x++ {
@@ -959,14 +960,14 @@ threads:
 		b.At[0] += float32(dt * b.Speed[0])
 		b.At[1] += float32(dt * b.Speed[1])
 		to[i] = b
-//line divided_kernels.go:963
+//line divided_kernels.go:964
 	}
 }
 
 // mandelbrotRow runs mandelbrot for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func mandelbrotRow(r grid.Row, image grid.OutMatrix[int32]) {
+func mandelbrotRow(r gridgen.Row, image grid.OutMatrix[int32]) {
 	if r.Y >= image.Rows() {
 		return
 	}
@@ -985,14 +986,14 @@ threads:
 			n++
 		}
 		image.Set(row, col, n)
-//line divided_kernels.go:989
+//line divided_kernels.go:990
 	}
 }
 
 // blurRow runs blur for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func blurRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]) {
+func blurRow(r gridgen.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]) {
 	if r.Y >= to.Rows() {
 		return
 	}
@@ -1009,20 +1010,20 @@ threads:
 			sum += from.At(min(max(i+d, 0), from.Rows()-1), j)
 		}
 		to.Set(i, j, sum/5)
-//line divided_kernels.go:1013
+//line divided_kernels.go:1014
 	}
 }
 
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func laplaceRow(r grid.Row, x []float32, y grid.Out[float32]) {
+func laplaceRow(r gridgen.Row, x []float32, y grid.Out[float32]) {
 	end := min(r.End, len(y))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, -1, len(x))
-	from, to = grid.Within(from, to, 1, len(x))
-	from, to = grid.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, -1, len(x))
+	from, to = gridgen.Within(from, to, 1, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
 	if from >= to {
 		from = end // none
 	}
@@ -1043,15 +1044,15 @@ threads:
 				if false && i >= len(y) {
 					continue within
 				}
-				sum := 2.5 * x0[grid.At(at, i)]
+				sum := 2.5 * x0[gridgen.At(at, i)]
 				if i > 0 {
-					sum -= x1[grid.At(at, i-1)]
+					sum -= x1[gridgen.At(at, i-1)]
 				}
 				if i+1 < len(x) {
-					sum -= x2[grid.At(at, i+1)]
+					sum -= x2[gridgen.At(at, i+1)]
 				}
-				y3[grid.At(at, i)] = sum
-//line divided_kernels.go:1055
+				y3[gridgen.At(at, i)] = sum
+//line divided_kernels.go:1056
 			}
 			x_ = to - 1
 			continue
@@ -1069,14 +1070,14 @@ threads:
 			sum -= x[i+1]
 		}
 		y[i] = sum
-//line divided_kernels.go:1073
+//line divided_kernels.go:1074
 	}
 }
 
 // dotRow runs dot for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func dotRow(r grid.Row, x []float32, y []float32, sums grid.Out[float32]) {
+func dotRow(r gridgen.Row, x []float32, y []float32, sums grid.Out[float32]) {
 	end := min(r.End, len(sums))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
@@ -1090,17 +1091,17 @@ threads:
 			sum += float32(x[j] * y[j])
 		}
 		sums[i] = sum
-//line divided_kernels.go:1094
+//line divided_kernels.go:1095
 	}
 }
 
 // countRow runs count for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func countRow(r grid.Row, x []float32, bins []int32) {
+func countRow(r gridgen.Row, x []float32, bins []int32) {
 	end := min(r.End, len(x))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -1115,9 +1116,9 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					_ = x_
 //line divided.go:177
 					if i := x_; true || i < len(x) {
-						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
+						grid.AtomicAdd(&bins[int(x0[gridgen.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1121
+//line divided_kernels.go:1122
 				}
 				{
 					at := at + 1
@@ -1125,9 +1126,9 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					_ = x_
 //line divided.go:177
 					if i := x_; true || i < len(x) {
-						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
+						grid.AtomicAdd(&bins[int(x0[gridgen.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1131
+//line divided_kernels.go:1132
 				}
 			}
 			if at < count {
@@ -1135,9 +1136,9 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 				_ = x_
 //line divided.go:177
 				if i := x_; true || i < len(x) {
-					grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
+					grid.AtomicAdd(&bins[int(x0[gridgen.At(at, i)])%len(bins)], 1)
 				}
-//line divided_kernels.go:1141
+//line divided_kernels.go:1142
 			}
 			x_ = to - 1
 			continue
@@ -1146,17 +1147,17 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 		if i := x_; i < len(x) {
 			grid.AtomicAdd(&bins[int(x[i])%len(bins)], 1)
 		}
-//line divided_kernels.go:1150
+//line divided_kernels.go:1151
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in divided_kernels_simd.go.
 var (
-	saxpyVectors         func(grid.Row, float32, []float32, []float32) grid.Row
-	spreadVectors        func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
-	mandelbrotVectors    func(grid.Row, grid.OutMatrix[int32]) grid.Row
-	blurVectors          func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
-	laplaceVectors       func(grid.Row, []float32, grid.Out[float32]) grid.Row
+	saxpyVectors         func(gridgen.Row, float32, []float32, []float32) gridgen.Row
+	spreadVectors        func(gridgen.Row, int32, int32, []float32, grid.Out[float32]) gridgen.Row
+	mandelbrotVectors    func(gridgen.Row, grid.OutMatrix[int32]) gridgen.Row
+	blurVectors          func(gridgen.Row, grid.Matrix[float32], grid.OutMatrix[float32]) gridgen.Row
+	laplaceVectors       func(gridgen.Row, []float32, grid.Out[float32]) gridgen.Row
 	productPhase1Vectors func([]float32, int) bool
 	productPhase2Vectors func(int, int, int, [][8]float32, [][8]float32, int, int, []float32, []float32, int) bool
 	productPhase3Vectors func(int, [][8]float32, [][8]float32, []float32, int) bool

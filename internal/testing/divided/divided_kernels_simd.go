@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -28,10 +29,10 @@ func init() {
 }
 
 // saxpyLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
+func saxpyLanes(r gridgen.Row, a float32, x []float32, y []float32) gridgen.Row {
 	from, to := r.First(), min(r.End, len(y))
-	from, to = grid.Within(from, to, 0, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -49,25 +50,25 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:34
 		lanes.Store(lanes.Load[simd.Float32s](&y0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x1[at]))), &y0[at])
-//line divided_kernels_simd.go:53
+//line divided_kernels_simd.go:54
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
 // spreadLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func spreadLanes(r grid.Row, width int32, height int32, from []float32, to grid.Out[float32]) grid.Row {
+func spreadLanes(r gridgen.Row, width int32, height int32, from []float32, to grid.Out[float32]) gridgen.Row {
 	if r.Y >= int(height) {
 		return r
 	}
 	from_2, to_2 := r.First(), min(r.End, int(width))
-	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y-1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y+1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y-int(width), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y+int(width), len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, int(width)*r.Y, len(to))
-	from_2, to_2 = grid.Without(from_2, to_2, 0)
-	from_2, to_2 = grid.Without(from_2, to_2, int(width)-1)
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(width)*r.Y-1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(width)*r.Y+1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(width)*r.Y-int(width), len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(width)*r.Y+int(width), len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, int(width)*r.Y, len(to))
+	from_2, to_2 = gridgen.Without(from_2, to_2, 0)
+	from_2, to_2 = gridgen.Without(from_2, to_2, int(width)-1)
 	if to_2-from_2 < lanes.Lanes32().Len() || r.Y == 0 || r.Y == int(height)-1 {
 		return r
 	}
@@ -89,7 +90,7 @@ func spreadLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:51
 			lanes.Store(lanes.Load[simd.Float32s](&from0[at]).Add(lanes.Load[simd.Float32s](&from1[at])).Add(lanes.Load[simd.Float32s](&from2[at])).Add(lanes.Load[simd.Float32s](&from3[at])).Mul(c3), &to4[at])
-//line divided_kernels_simd.go:93
+//line divided_kernels_simd.go:94
 		}
 		if at == count_2 || !lanes.Disjoint(to, from) {
 			break
@@ -101,13 +102,13 @@ func spreadLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 }
 
 // mandelbrotLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func mandelbrotLanes(r grid.Row, image grid.OutMatrix[int32]) grid.Row {
+func mandelbrotLanes(r gridgen.Row, image grid.OutMatrix[int32]) gridgen.Row {
 	if r.Y >= image.Rows() {
 		return r
 	}
 	imageRow := image.Span(r.Y, 1)
 	from, to := r.First(), min(r.End, image.Cols())
-	from, to = grid.Within(from, to, 0, len(imageRow))
+	from, to = gridgen.Within(from, to, 0, len(imageRow))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -164,7 +165,7 @@ func mandelbrotLanes(r grid.Row, image grid.OutMatrix[int32]) grid.Row {
 			}
 //line divided.go:120
 			lanes.Store(n, &imageRow0[at])
-//line divided_kernels_simd.go:168
+//line divided_kernels_simd.go:169
 		}
 		if at == count_2 {
 			break
@@ -176,13 +177,13 @@ func mandelbrotLanes(r grid.Row, image grid.OutMatrix[int32]) grid.Row {
 }
 
 // blurLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func blurLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]) grid.Row {
+func blurLanes(r gridgen.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]) gridgen.Row {
 	if r.Y >= to.Rows() {
 		return r
 	}
 	toRow := to.Span(r.Y, 1)
 	from_2, to_2 := r.First(), min(r.End, to.Cols())
-	from_2, to_2 = grid.Within(from_2, to_2, 0, len(toRow))
+	from_2, to_2 = gridgen.Within(from_2, to_2, 0, len(toRow))
 	if to_2-from_2 < lanes.Lanes32().Len() {
 		return r
 	}
@@ -216,7 +217,7 @@ func blurLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 				sum = sum.Add(lanes.Load[simd.Float32s](&fromRow[x]))
 			}
 			lanes.Store(sum.Div(c2), &toRow0[at])
-//line divided_kernels_simd.go:220
+//line divided_kernels_simd.go:221
 		}
 		if at == count_2 || !lanes.Disjoint(toRow, from.Span(0, from.Rows())) {
 			break
@@ -228,12 +229,12 @@ func blurLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 }
 
 // laplaceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
+func laplaceLanes(r gridgen.Row, x []float32, y grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, -1, len(x))
-	from, to = grid.Within(from, to, 1, len(x))
-	from, to = grid.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, -1, len(x))
+	from, to = gridgen.Within(from, to, 1, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
 	from = max(from, 1)
 	if to-from < lanes.Lanes32().Len() || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
 		return r
@@ -265,7 +266,7 @@ func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
 			sum = sum.Sub(lanes.Load[simd.Float32s](&x2[at])).IfElse(on, sum)
 //line divided.go:153
 			lanes.Store(sum, &y3[at])
-//line divided_kernels_simd.go:269
+//line divided_kernels_simd.go:270
 		}
 		if at == count_2 || !lanes.Disjoint(y, x) {
 			break
@@ -280,7 +281,7 @@ func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
 func productPhase1Lanes(sums []float32, count_2 int) bool {
 	end := count_2
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, 0, len(sums))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -289,7 +290,7 @@ func productPhase1Lanes(sums []float32, count_2 int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line divided.go:63
 		lanes.Store(c1, &sums0[at])
-//line divided_kernels_simd.go:293
+//line divided_kernels_simd.go:294
 	}
 	lanes.ClearUpper()
 	return true
@@ -299,9 +300,9 @@ func productPhase1Lanes(sums []float32, count_2 int) bool {
 func productPhase2Lanes(ty int, firstX int, firstY int, at [][8]float32, bt [][8]float32, n int, k int, a []float32, b []float32, count_2 int) bool {
 	end := count_2
 	from, to := 0, end
-	from, to = grid.Within(from, to, ty*n+n*firstY+k, len(a))
-	from, to = grid.Within(from, to, ty*n+k*n+firstX, len(b))
-	from, to = grid.Within(from, to, 0, 8)
+	from, to = gridgen.Within(from, to, ty*n+n*firstY+k, len(a))
+	from, to = gridgen.Within(from, to, ty*n+k*n+firstX, len(b))
+	from, to = gridgen.Within(from, to, 0, 8)
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || uint(ty) >= uint(len(bt)) || uint(k+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 || uint(firstX+1<<61) > 1<<62 {
 		return false
 	}
@@ -323,7 +324,7 @@ func productPhase2Lanes(ty int, firstX int, firstY int, at [][8]float32, bt [][8
 //line divided.go:69
 		on_2 := xs.Less(bound3).And(lanes.Mask32(((k + ty) < n)))
 		lanes.StoreFloat32s(lanes.Load[simd.Float32s](&b1[at_2]), on_2, bt[ty][x:])
-//line divided_kernels_simd.go:327
+//line divided_kernels_simd.go:328
 	}
 	lanes.ClearUpper()
 	return true
@@ -333,8 +334,8 @@ func productPhase2Lanes(ty int, firstX int, firstY int, at [][8]float32, bt [][8
 func productPhase3Lanes(ty int, at [][8]float32, bt [][8]float32, sums []float32, count_2 int) bool {
 	end := count_2
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(sums))
-	from, to = grid.Within(from, to, 0, 8)
+	from, to = gridgen.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, 0, 8)
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || len(bt) < 8 {
 		return false
 	}
@@ -349,7 +350,7 @@ func productPhase3Lanes(ty int, at [][8]float32, bt [][8]float32, sums []float32
 		}
 //line divided.go:75
 		lanes.Store(sum, &sums0[at_2])
-//line divided_kernels_simd.go:353
+//line divided_kernels_simd.go:354
 	}
 	lanes.ClearUpper()
 	return true
@@ -359,8 +360,8 @@ func productPhase3Lanes(ty int, at [][8]float32, bt [][8]float32, sums []float32
 func productPhase4Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float32], sums []float32, count_2 int) bool {
 	end := count_2
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(sums))
-	from, to = grid.Within(from, to, n*firstY+n*ty+firstX, len(c))
+	from, to = gridgen.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, n*firstY+n*ty+firstX, len(c))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
@@ -376,7 +377,7 @@ func productPhase4Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float3
 //line divided.go:78
 		on := lanes.Mask32((row < n)).And(xs.Less(bound1))
 		lanes.StoreFloat32s(sum, on, c1[at:])
-//line divided_kernels_simd.go:380
+//line divided_kernels_simd.go:381
 	}
 	lanes.ClearUpper()
 	return true

@@ -4,10 +4,10 @@
 
 package divided
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("6f7dde18ad6d9714", map[string]kernel.Code{
+	kernels.Compiled("6f7dde18ad6d9714", map[string]gridgen.Code{
 		"blur": {Words: `
 PpwDEQIBEQLjKRECCwsGsALHmM3iBK7m0aMGrujUgQMADgPkKQEPCQUI676J4wb15AEPKy9AEAYIEQEBAQUECRacAQUFbdHqvaMH6cq5owezZAUEngHm6s2r
 BnMFBLEB5tqFmwMyBQT3AffSkasGAEcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUNAyMYSAUNBCMgSAUNBSMoRwMNAkcEEQYERwMS

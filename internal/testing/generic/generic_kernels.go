@@ -8,17 +8,18 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
-	"scale[float32]": kernel.Bounded([]uint32{47}, func(blk *kernel.Block) {
+	"scale[float32]": gridgen.Bounded([]uint32{47}, func(blk *kernel.Block) {
 		a := kernel.Number[float32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
 		b := kernel.Slice[uint64](blk, 5)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				scaleRow[float32](row, a, x, y, b)
 			}
 			return
@@ -27,13 +28,13 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 			scale[float32](t, a, x, y, b)
 		}
 	}),
-	"scale[Level]": kernel.Bounded([]uint32{37}, func(blk *kernel.Block) {
+	"scale[Level]": gridgen.Bounded([]uint32{37}, func(blk *kernel.Block) {
 		a := kernel.Number[Level](blk, 0)
 		x := kernel.Slice[Level](blk, 1)
 		y := kernel.Slice[Level](blk, 3)
 		b := kernel.Slice[uint64](blk, 5)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				scaleRow[Level](row, a, x, y, b)
 			}
 			return
@@ -42,13 +43,13 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 			scale[Level](t, a, x, y, b)
 		}
 	}),
-	"scale[float64]": kernel.Bounded([]uint32{46}, func(blk *kernel.Block) {
+	"scale[float64]": gridgen.Bounded([]uint32{46}, func(blk *kernel.Block) {
 		a := kernel.Number[float64](blk, 0)
 		x := kernel.Slice[float64](blk, 1)
 		y := kernel.Slice[float64](blk, 3)
 		b := kernel.Slice[uint64](blk, 5)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				scaleRow[float64](row, a, x, y, b)
 			}
 			return
@@ -57,13 +58,13 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 			scale[float64](t, a, x, y, b)
 		}
 	}),
-	"scale[uint64]": kernel.Bounded([]uint32{38}, func(blk *kernel.Block) {
+	"scale[uint64]": gridgen.Bounded([]uint32{38}, func(blk *kernel.Block) {
 		a := kernel.Number[uint64](blk, 0)
 		x := kernel.Slice[uint64](blk, 1)
 		y := kernel.Slice[uint64](blk, 3)
 		b := kernel.Slice[uint64](blk, 5)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				scaleRow[uint64](row, a, x, y, b)
 			}
 			return
@@ -72,47 +73,47 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 			scale[uint64](t, a, x, y, b)
 		}
 	}),
-	"total[float32]": kernel.Bounded(grid.Steps(170), func(blk *kernel.Block) {
+	"total[float32]": gridgen.Bounded(gridgen.Steps(170), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		sums := kernel.Slice[float32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases[float32](blk, &total_float32Pool, x, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total[float32](t, x, sums) })
 	}),
-	"total[Level]": kernel.Bounded(grid.Steps(170), func(blk *kernel.Block) {
+	"total[Level]": gridgen.Bounded(gridgen.Steps(170), func(blk *kernel.Block) {
 		x := kernel.Slice[Level](blk, 0)
 		sums := kernel.Slice[Level](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases[Level](blk, &total_LevelPool, x, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total[Level](t, x, sums) })
 	}),
-	"total[float64]": kernel.Bounded(grid.Steps(170), func(blk *kernel.Block) {
+	"total[float64]": gridgen.Bounded(gridgen.Steps(170), func(blk *kernel.Block) {
 		x := kernel.Slice[float64](blk, 0)
 		sums := kernel.Slice[float64](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases[float64](blk, &total_float64Pool, x, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total[float64](t, x, sums) })
 	}),
-	"total[uint64]": kernel.Bounded(grid.Steps(170), func(blk *kernel.Block) {
+	"total[uint64]": gridgen.Bounded(gridgen.Steps(170), func(blk *kernel.Block) {
 		x := kernel.Slice[uint64](blk, 0)
 		sums := kernel.Slice[uint64](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases[uint64](blk, &total_uint64Pool, x, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total[uint64](t, x, sums) })
 	}),
-	"convert[float32,Level]": kernel.Bounded([]uint32{22}, func(blk *kernel.Block) {
+	"convert[float32,Level]": gridgen.Bounded([]uint32{22}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		y := kernel.Slice[Level](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				convertRow[float32, Level](row, x, y)
 			}
 			return
@@ -121,11 +122,11 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 			convert[float32, Level](t, x, y)
 		}
 	}),
-	"convert[Level,float64]": kernel.Bounded([]uint32{22}, func(blk *kernel.Block) {
+	"convert[Level,float64]": gridgen.Bounded([]uint32{22}, func(blk *kernel.Block) {
 		x := kernel.Slice[Level](blk, 0)
 		y := kernel.Slice[float64](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				convertRow[Level, float64](row, x, y)
 			}
 			return
@@ -134,11 +135,11 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 			convert[Level, float64](t, x, y)
 		}
 	}),
-	"fill[float32]": kernel.Bounded([]uint32{17}, func(blk *kernel.Block) {
+	"fill[float32]": gridgen.Bounded([]uint32{17}, func(blk *kernel.Block) {
 		v := kernel.Number[float32](blk, 0)
 		y := kernel.Slice[float32](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				fillRow[float32](row, v, y)
 			}
 			return
@@ -147,11 +148,11 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 			fill[float32](t, v, y)
 		}
 	}),
-	"fill[Pair]": kernel.Bounded([]uint32{18}, func(blk *kernel.Block) {
+	"fill[Pair]": gridgen.Bounded([]uint32{18}, func(blk *kernel.Block) {
 		v := kernel.Number[Pair](blk, 0)
 		y := kernel.Slice[Pair](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				fillRow[Pair](row, v, y)
 			}
 			return
@@ -160,31 +161,31 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 			fill[Pair](t, v, y)
 		}
 	}),
-}, Indexes: []string{"kernels.go:40", "kernels.go:41", "kernels.go:51", "kernels.go:52", "kernels.go:56", "kernels.go:60", "kernels.go:68", "kernels.go:80"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:40", "kernels.go:41", "kernels.go:51", "kernels.go:52", "kernels.go:56", "kernels.go:60", "kernels.go:68", "kernels.go:80"}, Kernels: map[string]gridgen.Written{
 	"scale[float32]": {Code: "k_scale_float32", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 1,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
 	"scale[Level]": {Code: "k_scale_Level", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 2,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
 	"scale[float64]": {Code: "k_scale_float64", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 3,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
 	"scale[uint64]": {Code: "k_scale_uint64", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 4,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
 	"total[float32]": {Code: "k_total_float32", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 1,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[Level]": {Code: "k_total_Level", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 2,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[float64]": {Code: "k_total_float64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 3,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[uint64]": {Code: "k_total_uint64", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 4,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"convert[float32,Level]": {Code: "k_convert_float32_Level", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 5,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
 	"convert[Level,float64]": {Code: "k_convert_Level_float64", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 6,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: convert_float32_LevelFootprint}},
 	"fill[float32]": {Code: "k_fill_float32", Params: []string{"v", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}}, Types: 1,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
 	"fill[Pair]": {Code: "k_fill_Pair", Params: []string{"v", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}}, Types: 7,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: fill_float32Footprint}},
 }, Format: 3, Sources: []string{
 	"./ any,float32,float64,int32,len,uint64 generic",
 	"kernels.go Real a8d539e755ebf244",
@@ -501,10 +502,10 @@ var (
 	convert_Level_float64Kernel = kernels.Kernel("convert[Level,float64]")
 	fill_float32Kernel          = kernels.Kernel("fill[float32]")
 	fill_PairKernel             = kernels.Kernel("fill[Pair]")
-	total_float32Pool           grid.Pool[totalPhasesKept[float32]]
-	total_LevelPool             grid.Pool[totalPhasesKept[Level]]
-	total_float64Pool           grid.Pool[totalPhasesKept[float64]]
-	total_uint64Pool            grid.Pool[totalPhasesKept[uint64]]
+	total_float32Pool           gridgen.Pool[totalPhasesKept[float32]]
+	total_LevelPool             gridgen.Pool[totalPhasesKept[Level]]
+	total_float64Pool           gridgen.Pool[totalPhasesKept[float64]]
+	total_uint64Pool            gridgen.Pool[totalPhasesKept[uint64]]
 )
 
 // Scale launches scale on a queue, with as many threads as its data have places for.
@@ -608,47 +609,47 @@ func FillOn[T any](ctx context.Context, on kernel.Target, over hal.Grid, v T, y 
 }
 
 // scale_float32Footprint is the Footprint.Of of scale_float32.
-func scale_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+func scale_float32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[4]))
 	span := i.Span(v[4])
 	span1 := i.Span(v[6])
-	touch[0] = kernel.Touch{Read: i.Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
+	touch[2] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, i)}
 }
 
 // total_float32Footprint is the Footprint.Of of total_float32.
-func total_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
+func total_float32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0)
 	span := at.Span(v[3])
-	touch[0] = kernel.Touch{Read: at.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Read: at.Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // convert_float32_LevelFootprint is the Footprint.Of of convert_float32_Level.
-func convert_float32_LevelFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+func convert_float32_LevelFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[3]))
 	span := i.Span(v[3])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // fill_float32Footprint is the Footprint.Of of fill_float32.
-func fill_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[2]))
+func fill_float32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[2]))
 	span := i.Span(v[2])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // scaleRow runs scale for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func scaleRow[T Real](r grid.Row, a T, x []T, y grid.Out[T], b grid.Out[uint64]) {
+func scaleRow[T Real](r gridgen.Row, a T, x []T, y grid.Out[T], b grid.Out[uint64]) {
 	end := min(r.End, len(y))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, 0, len(b))
+	from, to = gridgen.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(b))
 	if from >= to {
 		from = end // none
 	}
@@ -664,10 +665,10 @@ func scaleRow[T Real](r grid.Row, a T, x []T, y grid.Out[T], b grid.Out[uint64])
 //line kernels.go:38
 				i := x_
 				if true || i < len(y) {
-					y0[grid.At(at, i)] = a*x1[grid.At(at, i)] + T(1)
-					b2[grid.At(at, i)] = bits(x1[grid.At(at, i)])
+					y0[gridgen.At(at, i)] = a*x1[gridgen.At(at, i)] + T(1)
+					b2[gridgen.At(at, i)] = bits(x1[gridgen.At(at, i)])
 				}
-//line generic_kernels.go:671
+//line generic_kernels.go:672
 			}
 			x_ = to - 1
 			continue
@@ -678,7 +679,7 @@ func scaleRow[T Real](r grid.Row, a T, x []T, y grid.Out[T], b grid.Out[uint64])
 			y[i] = a*x[i] + T(1)
 			b[i] = bits(x[i])
 		}
-//line generic_kernels.go:682
+//line generic_kernels.go:683
 	}
 }
 
@@ -690,7 +691,7 @@ type totalPhasesKept[T Real] struct {
 // totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func totalPhases[T Real](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhasesKept[T]], x []T, sums grid.Out[T]) {
+func totalPhases[T Real](b *kernel.Block, totalPhasesPool *gridgen.Pool[totalPhasesKept[T]], x []T, sums grid.Out[T]) {
 	firstX := int(b.Index[0]) * int(b.Size[0])
 	var part_ [64]T
 	part := &part_
@@ -710,14 +711,14 @@ func totalPhases[T Real](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhases
 //line kernels.go:51
 				own := x[(firstX+tx)] * 2
 				part[me] = x[(firstX + tx)]
-//line generic_kernels.go:714
+//line generic_kernels.go:715
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:53
 	for half := 32; half > 0; half /= 2 {
-//line generic_kernels.go:721
+//line generic_kernels.go:722
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -727,12 +728,12 @@ func totalPhases[T Real](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhases
 //line kernels.go:56
 						part[me] += part[me+half]
 					}
-//line generic_kernels.go:731
+//line generic_kernels.go:732
 				}
 			}
 		}
 	}
-//line generic_kernels.go:736
+//line generic_kernels.go:737
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -743,7 +744,7 @@ func totalPhases[T Real](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhases
 				_ = own
 //line kernels.go:60
 				sums[(firstX + tx)] = part[0] + own
-//line generic_kernels.go:747
+//line generic_kernels.go:748
 			}
 		}
 	}
@@ -753,11 +754,11 @@ func totalPhases[T Real](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhases
 // convertRow runs convert for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
+func convertRow[A Real, B Real](r gridgen.Row, x []A, y grid.Out[B]) {
 	end := min(r.End, len(y))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -773,9 +774,9 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 					_ = x_
 //line kernels.go:67
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] = B(x1[grid.At(at, i)])
+						y0[gridgen.At(at, i)] = B(x1[gridgen.At(at, i)])
 					}
-//line generic_kernels.go:779
+//line generic_kernels.go:780
 				}
 				{
 					at := at + 1
@@ -783,9 +784,9 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 					_ = x_
 //line kernels.go:67
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] = B(x1[grid.At(at, i)])
+						y0[gridgen.At(at, i)] = B(x1[gridgen.At(at, i)])
 					}
-//line generic_kernels.go:789
+//line generic_kernels.go:790
 				}
 			}
 			if at < count {
@@ -793,9 +794,9 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 				_ = x_
 //line kernels.go:67
 				if i := x_; true || i < len(y) {
-					y0[grid.At(at, i)] = B(x1[grid.At(at, i)])
+					y0[gridgen.At(at, i)] = B(x1[gridgen.At(at, i)])
 				}
-//line generic_kernels.go:799
+//line generic_kernels.go:800
 			}
 			x_ = to - 1
 			continue
@@ -804,17 +805,17 @@ func convertRow[A Real, B Real](r grid.Row, x []A, y grid.Out[B]) {
 		if i := x_; i < len(y) {
 			y[i] = B(x[i])
 		}
-//line generic_kernels.go:808
+//line generic_kernels.go:809
 	}
 }
 
 // fillRow runs fill for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func fillRow[T any](r grid.Row, v T, y grid.Out[T]) {
+func fillRow[T any](r gridgen.Row, v T, y grid.Out[T]) {
 	end := min(r.End, len(y))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(y))
 	if from >= to {
 		from = end // none
 	}
@@ -829,9 +830,9 @@ func fillRow[T any](r grid.Row, v T, y grid.Out[T]) {
 					_ = x
 //line kernels.go:79
 					if i := x; true || i < len(y) {
-						y0[grid.At(at, i)] = v
+						y0[gridgen.At(at, i)] = v
 					}
-//line generic_kernels.go:835
+//line generic_kernels.go:836
 				}
 				{
 					at := at + 1
@@ -839,9 +840,9 @@ func fillRow[T any](r grid.Row, v T, y grid.Out[T]) {
 					_ = x
 //line kernels.go:79
 					if i := x; true || i < len(y) {
-						y0[grid.At(at, i)] = v
+						y0[gridgen.At(at, i)] = v
 					}
-//line generic_kernels.go:845
+//line generic_kernels.go:846
 				}
 			}
 			if at < count {
@@ -849,9 +850,9 @@ func fillRow[T any](r grid.Row, v T, y grid.Out[T]) {
 				_ = x
 //line kernels.go:79
 				if i := x; true || i < len(y) {
-					y0[grid.At(at, i)] = v
+					y0[gridgen.At(at, i)] = v
 				}
-//line generic_kernels.go:855
+//line generic_kernels.go:856
 			}
 			x = to - 1
 			continue
@@ -860,6 +861,6 @@ func fillRow[T any](r grid.Row, v T, y grid.Out[T]) {
 		if i := x; i < len(y) {
 			y[i] = v
 		}
-//line generic_kernels.go:864
+//line generic_kernels.go:865
 	}
 }

@@ -4,10 +4,10 @@
 
 package generic
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("ec2af15a4551cd47", map[string]kernel.Code{
+	kernels.Compiled("ec2af15a4551cd47", map[string]gridgen.Code{
 		"convert[Level,float64]": {Words: `
 QUERAgERAuMpEQILEQIKDgPkKQEPDQUI676N+wbu7JWTB/S+saoG9sqx+wXm2L2LBvTs0AEPKCw5EAYIEQEBAQUIHitLRwQCAQBHBAMBAUcEBAECRwQGCxlI
 BQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQQBgRHAxECSAURACMARwQdBghHAx4CSAUeBQ8fKAsaRwQsCxtHAzgqRwQ5CxgVBAEgADIEAQIBMgQBAwQF

@@ -9,15 +9,16 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
-	"once": kernel.Bounded([]uint32{13, 7}, func(blk *kernel.Block) {
+	"once": gridgen.Bounded([]uint32{13, 7}, func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
 		x := kernel.Slice[int32](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if onceVectors != nil {
 					if row = onceVectors(row, n, x); row.First() >= row.End {
 						continue
@@ -35,8 +36,8 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		n := kernel.Number[int32](blk, 0)
 		m := kernel.Number[int32](blk, 1)
 		x := kernel.Slice[int32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if twiceVectors != nil {
 					if row = twiceVectors(row, n, m, x); row.First() >= row.End {
 						continue
@@ -53,8 +54,8 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 	"apart": kernel.Go(func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
 		x := kernel.Slice[int32](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				apartRow(row, n, x)
 			}
 			return
@@ -71,8 +72,8 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 		last := kernel.Number[int32](blk, 6)
 		best := kernel.Slice[float32](blk, 7)
 		at := kernel.Slice[int32](blk, 9)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				neighboursRow(row, vectors, queries, dims, first, last, best, at)
 			}
 			return
@@ -84,8 +85,8 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 	"queens": kernel.Go(func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
 		ways := kernel.Slice[int32](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				queensRow(row, n, ways)
 			}
 			return
@@ -94,11 +95,11 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			queens(t, n, ways)
 		}
 	}),
-	"inside": kernel.Bounded([]uint32{23, 18}, func(blk *kernel.Block) {
+	"inside": gridgen.Bounded([]uint32{23, 18}, func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
 		hits := kernel.Slice[uint32](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if insideVectors != nil {
 					if row = insideVectors(row, n, hits); row.First() >= row.End {
 						continue
@@ -112,11 +113,11 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			inside(t, n, hits)
 		}
 	}),
-	"passed": kernel.Bounded([]uint32{25}, func(blk *kernel.Block) {
+	"passed": gridgen.Bounded([]uint32{25}, func(blk *kernel.Block) {
 		v := kernel.Number[numbers](blk, 0)
 		x := kernel.Slice[int64](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				passedRow(row, v, x)
 			}
 			return
@@ -125,11 +126,11 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			passed(t, v, x)
 		}
 	}),
-	"chosen": kernel.Bounded([]uint32{28}, func(blk *kernel.Block) {
+	"chosen": gridgen.Bounded([]uint32{28}, func(blk *kernel.Block) {
 		v := kernel.Number[list](blk, 0)
 		x := kernel.Slice[int32](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				chosenRow(row, v, x)
 			}
 			return
@@ -141,17 +142,17 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 	"copied": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		y := kernel.Slice[int64](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			copiedPhases(blk, x, y)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { copied(t, x, y) })
 	}),
-	"roots": kernel.Bounded([]uint32{39}, func(blk *kernel.Block) {
+	"roots": gridgen.Bounded([]uint32{39}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if rootsVectors != nil {
 					if row = rootsVectors(row, x, y); row.First() >= row.End {
 						continue
@@ -165,11 +166,11 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			roots(t, x, y)
 		}
 	}),
-	"renewed": kernel.Bounded([]uint32{33}, func(blk *kernel.Block) {
+	"renewed": gridgen.Bounded([]uint32{33}, func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		e := kernel.Slice[record](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				renewedRow(row, x, e)
 			}
 			return
@@ -178,29 +179,29 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			renewed(t, x, e)
 		}
 	}),
-}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:106", "limits.go:108", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:230", "limits.go:239", "limits.go:256"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:106", "limits.go:108", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:230", "limits.go:239", "limits.go:256"}, Kernels: map[string]gridgen.Written{
 	"once": {Code: "k_once", Params: []string{"n", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:20",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: onceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: onceFootprint}},
 	"twice": {Code: "k_twice", Params: []string{"n", "m", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{3}}, Rounds: [][]int{{1}, {2, 0}, {0, 1}, {1, 0, 1}}, RoundsAt: "limits.go:33",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: twiceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: twiceFootprint}},
 	"apart": {Code: "k_apart", Params: []string{"n", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:53",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: apartFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: apartFootprint}},
 	"neighbours": {Code: "k_neighbours", Params: []string{"vectors", "len(vectors)", "queries", "len(queries)", "dims", "first", "last", "best", "len(best)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {8}, {10}}, Rounds: [][]int{{23}, {0, 4}, {0, 5}, {1048576, 6}, {0, 4, 5}, {1, 4, 6}}, RoundsAt: "limits.go:78",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: neighboursFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: neighboursFootprint}},
 	"queens": {Code: "k_queens", Params: []string{"n", "ways", "len(ways)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:116",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: queensFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: queensFootprint}},
 	"inside": {Code: "k_inside", Params: []string{"n", "hits", "len(hits)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:145",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: insideFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: insideFootprint}},
 	"passed": {Code: "k_passed", Params: []string{"v", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: passedFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: passedFootprint}},
 	"chosen": {Code: "k_chosen", Params: []string{"v", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: chosenFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: chosenFootprint}},
 	"copied": {Code: "k_copied", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{1048576}}, RoundsAt: "limits.go:196",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiedFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: copiedFootprint}},
 	"roots": {Code: "k_roots", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: rootsFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: rootsFootprint}},
 	"renewed": {Code: "k_renewed", Params: []string{"x", "len(x)", "e", "len(e)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: renewedFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: renewedFootprint}},
 }, Format: 3, Sources: []string{
 	"./ false,float32,float64,int,int16,int32,int64,len,uint32,uint8 limits",
 	"limits.go apart 2851540fcf7d5908",
@@ -810,97 +811,97 @@ func RenewedOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Ve
 }
 
 // onceFootprint is the Footprint.Of of once.
-func onceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Places(box, 0).Below(grid.Only(v[2])).When(grid.Only(0).Steps(grid.Only(1), grid.Only(v[0]))).Span(v[2])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func onceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Places(box, 0).Below(gridgen.Only(v[2])).When(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(v[0]))).Span(v[2])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // twiceFootprint is the Footprint.Of of twice.
-func twiceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Places(box, 0).Below(grid.Only(v[3])).When(grid.Only(0).Steps(grid.Only(1), grid.Only(v[0]))).When(grid.Only(0).Steps(grid.Only(1), grid.Only(v[1]))).Span(v[3])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func twiceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Places(box, 0).Below(gridgen.Only(v[3])).When(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(v[0]))).When(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(v[1]))).Span(v[3])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // apartFootprint is the Footprint.Of of apart.
-func apartFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[2]))
-	at := i.Fits(-2147483648, 2147483647).Rest(grid.Only(8)).Fits(-2147483648, 2147483647)
-	k := grid.Only(0).Steps(grid.Only(1), grid.Only(8))
-	i1 := i.When(grid.Only(0).Steps(grid.Only(1), grid.Only(1).When(at.Not(k.Not(at))).Or(grid.Only(v[0]).When(at.And(k.And(at))))))
-	touch[0] = kernel.Touch{Read: i1.
+func apartFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[2]))
+	at := i.Fits(-2147483648, 2147483647).Rest(gridgen.Only(8)).Fits(-2147483648, 2147483647)
+	k := gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(8))
+	i1 := i.When(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(1).When(at.Not(k.Not(at))).Or(gridgen.Only(v[0]).When(at.And(k.And(at))))))
+	touch[0] = gridgen.Touch{Read: i1.
 		Or(i).Span(v[2]), Write: i1.Span(v[2])}
 }
 
 // neighboursFootprint is the Footprint.Of of neighbours.
-func neighboursFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	dims := grid.Only(v[4])
-	d := grid.Only(0).Steps(grid.Only(1), dims)
-	v1 := grid.Only(v[5]).Steps(grid.Only(1), grid.Only(v[6]))
-	q := grid.Places(box, 0).Below(grid.Only(v[8]).Over(grid.Only(10)))
-	at := q.Times(grid.Only(10)).Plus(grid.Only(0).Steps(grid.Only(1), grid.Only(10)))
+func neighboursFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	dims := gridgen.Only(v[4])
+	d := gridgen.Only(0).Steps(gridgen.Only(1), dims)
+	v1 := gridgen.Only(v[5]).Steps(gridgen.Only(1), gridgen.Only(v[6]))
+	q := gridgen.Places(box, 0).Below(gridgen.Only(v[8]).Over(gridgen.Only(10)))
+	at := q.Times(gridgen.Only(10)).Plus(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(10)))
 	span := at.Span(v[8])
 	span1 := at.Span(v[10])
-	touch[0] = kernel.Touch{Read: d.Plus(dims.Times(v1).Fits(-2147483648, 2147483647)).Fits(-2147483648, 2147483647).When(q).Span(v[1])}
-	touch[1] = kernel.Touch{Read: dims.Times(q).Plus(d).When(v1).Span(v[3])}
-	touch[2] = kernel.Touch{Read: span, Write: span}
-	touch[3] = kernel.Touch{Read: span1, Write: span1}
+	touch[0] = gridgen.Touch{Read: d.Plus(dims.Times(v1).Fits(-2147483648, 2147483647)).Fits(-2147483648, 2147483647).When(q).Span(v[1])}
+	touch[1] = gridgen.Touch{Read: dims.Times(q).Plus(d).When(v1).Span(v[3])}
+	touch[2] = gridgen.Touch{Read: span, Write: span}
+	touch[3] = gridgen.Touch{Read: span1, Write: span1}
 }
 
 // queensFootprint is the Footprint.Of of queens.
-func queensFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[2]))
+func queensFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[2]))
 	span := i.Span(v[2])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // insideFootprint is the Footprint.Of of inside.
-func insideFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[2]))
+func insideFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[2]))
 	span := i.Span(v[2])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // passedFootprint is the Footprint.Of of passed.
-func passedFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[2]))
+func passedFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[2]))
 	span := i.Span(v[2])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // chosenFootprint is the Footprint.Of of chosen.
-func chosenFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[2]))
-	touch[0] = kernel.Touch{Read: i.Span(v[2]), Write: i.When(grid.Between(-2147483648, 2147483647).Above(grid.Only(0))).Span(v[2])}
+func chosenFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[2]))
+	touch[0] = gridgen.Touch{Read: i.Span(v[2]), Write: i.When(gridgen.Between(-2147483648, 2147483647).Above(gridgen.Only(0))).Span(v[2])}
 }
 
 // copiedFootprint is the Footprint.Of of copied.
-func copiedFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func copiedFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[3])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // rootsFootprint is the Footprint.Of of roots.
-func rootsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func rootsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[3])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // renewedFootprint is the Footprint.Of of renewed.
-func renewedFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+func renewedFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[3]))
 	span := i.Span(v[3])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // onceRow runs once for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func onceRow(r grid.Row, n int32, x []int32) {
+func onceRow(r gridgen.Row, n int32, x []int32) {
 	end := min(r.End, len(x))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
@@ -912,14 +913,14 @@ threads:
 		for range n {
 			x[i]++
 		}
-//line limits_kernels.go:916
+//line limits_kernels.go:917
 	}
 }
 
 // twiceRow runs twice for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func twiceRow(r grid.Row, n int32, m int32, x []int32) {
+func twiceRow(r gridgen.Row, n int32, m int32, x []int32) {
 	end := min(r.End, len(x))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
@@ -933,14 +934,14 @@ threads:
 				x[i]++
 			}
 		}
-//line limits_kernels.go:937
+//line limits_kernels.go:938
 	}
 }
 
 // apartRow runs apart for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func apartRow(r grid.Row, n int32, x []int32) {
+func apartRow(r gridgen.Row, n int32, x []int32) {
 	end := min(r.End, len(x))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
@@ -961,14 +962,14 @@ threads:
 				continue threads
 			}
 		}
-//line limits_kernels.go:965
+//line limits_kernels.go:966
 	}
 }
 
 // neighboursRow runs neighbours for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func neighboursRow(r grid.Row, vectors []float32, queries []float32, dims int32, first int32, last int32, best []float32, at []int32) {
+func neighboursRow(r gridgen.Row, vectors []float32, queries []float32, dims int32, first int32, last int32, best []float32, at []int32) {
 	end := min(r.End, (len(best) / int(10)))
 threads:
 	for x := r.First(); x < end; x++ {
@@ -1000,14 +1001,14 @@ threads:
 		for k := range nearest {
 			best[q*nearest+k], at[q*nearest+k] = near[k], who[k]
 		}
-//line limits_kernels.go:1004
+//line limits_kernels.go:1005
 	}
 }
 
 // queensRow runs queens for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func queensRow(r grid.Row, n int32, ways []int32) {
+func queensRow(r gridgen.Row, n int32, ways []int32) {
 	end := min(r.End, len(ways))
 threads:
 	for x := r.First(); x < end; x++ {
@@ -1043,14 +1044,14 @@ threads:
 			free[row] = all &^ (columns[row] | left[row] | right[row])
 		}
 		ways[i] = count
-//line limits_kernels.go:1047
+//line limits_kernels.go:1048
 	}
 }
 
 // insideRow runs inside for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func insideRow(r grid.Row, n int32, hits []uint32) {
+func insideRow(r gridgen.Row, n int32, hits []uint32) {
 	end := min(r.End, len(hits))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
@@ -1071,17 +1072,17 @@ threads:
 			}
 		}
 		hits[i] = count
-//line limits_kernels.go:1075
+//line limits_kernels.go:1076
 	}
 }
 
 // passedRow runs passed for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func passedRow(r grid.Row, v numbers, x []int64) {
+func passedRow(r gridgen.Row, v numbers, x []int64) {
 	end := min(r.End, len(x))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -1096,9 +1097,9 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					_ = x_
 //line limits.go:168
 					if i := x_; true || i < len(x) {
-						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
+						x0[gridgen.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:1102
+//line limits_kernels.go:1103
 				}
 				{
 					at := at + 1
@@ -1106,9 +1107,9 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 					_ = x_
 //line limits.go:168
 					if i := x_; true || i < len(x) {
-						x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
+						x0[gridgen.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 					}
-//line limits_kernels.go:1112
+//line limits_kernels.go:1113
 				}
 			}
 			if at < count {
@@ -1116,9 +1117,9 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 				_ = x_
 //line limits.go:168
 				if i := x_; true || i < len(x) {
-					x0[grid.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
+					x0[gridgen.At(at, i)] = v.last - int64(v.first) + int64(v.between[989])
 				}
-//line limits_kernels.go:1122
+//line limits_kernels.go:1123
 			}
 			x_ = to - 1
 			continue
@@ -1127,17 +1128,17 @@ func passedRow(r grid.Row, v numbers, x []int64) {
 		if i := x_; i < len(x) {
 			x[i] = v.last - int64(v.first) + int64(v.between[989])
 		}
-//line limits_kernels.go:1131
+//line limits_kernels.go:1132
 	}
 }
 
 // chosenRow runs chosen for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func chosenRow(r grid.Row, v list, x []int32) {
+func chosenRow(r gridgen.Row, v list, x []int32) {
 	end := min(r.End, len(x))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -1150,11 +1151,11 @@ func chosenRow(r grid.Row, v list, x []int32) {
 				_ = x_
 //line limits.go:179
 				if i := x_; true || i < len(x) {
-					if x0[grid.At(at, i)] > 0 {
-						x0[grid.At(at, i)] = v.of[i&7]
+					if x0[gridgen.At(at, i)] > 0 {
+						x0[gridgen.At(at, i)] = v.of[i&7]
 					}
 				}
-//line limits_kernels.go:1158
+//line limits_kernels.go:1159
 			}
 			x_ = to - 1
 			continue
@@ -1165,7 +1166,7 @@ func chosenRow(r grid.Row, v list, x []int32) {
 				x[i] = v.of[i&7]
 			}
 		}
-//line limits_kernels.go:1169
+//line limits_kernels.go:1170
 	}
 }
 
@@ -1183,7 +1184,7 @@ type copiedPhasesKept struct {
 	sum   []int64
 }
 
-var copiedPhasesPool grid.Pool[copiedPhasesKept]
+var copiedPhasesPool gridgen.Pool[copiedPhasesKept]
 
 // copiedPhases runs copied for a block: the code between two barriers runs for one thread after the other.
 //
@@ -1278,7 +1279,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 						}
 						sum += inner
 					}
-//line limits_kernels.go:1282
+//line limits_kernels.go:1283
 					lasts[tx] = last
 					steps[tx] = step
 					smalls[tx] = small
@@ -1334,7 +1335,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 //line limits.go:230
 						y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e + 100000000*at + 1000000000*sum
 					}
-//line limits_kernels.go:1338
+//line limits_kernels.go:1339
 				}
 			}
 		}
@@ -1345,11 +1346,11 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 // rootsRow runs roots for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func rootsRow(r grid.Row, x []float32, y []float32) {
+func rootsRow(r gridgen.Row, x []float32, y []float32) {
 	end := min(r.End, len(x))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -1365,9 +1366,9 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 					_ = x_
 //line limits.go:238
 					if i := x_; true || i < len(x) {
-						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
+						y0[gridgen.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[gridgen.At(at, i)]))))
 					}
-//line limits_kernels.go:1371
+//line limits_kernels.go:1372
 				}
 				{
 					at := at + 1
@@ -1375,9 +1376,9 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 					_ = x_
 //line limits.go:238
 					if i := x_; true || i < len(x) {
-						y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
+						y0[gridgen.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[gridgen.At(at, i)]))))
 					}
-//line limits_kernels.go:1381
+//line limits_kernels.go:1382
 				}
 			}
 			if at < count {
@@ -1385,9 +1386,9 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 				_ = x_
 //line limits.go:238
 				if i := x_; true || i < len(x) {
-					y0[grid.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[grid.At(at, i)]))))
+					y0[gridgen.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[gridgen.At(at, i)]))))
 				}
-//line limits_kernels.go:1391
+//line limits_kernels.go:1392
 			}
 			x_ = to - 1
 			continue
@@ -1396,18 +1397,18 @@ func rootsRow(r grid.Row, x []float32, y []float32) {
 		if i := x_; i < len(x) {
 			y[i] = float32(math.Abs(math.Sqrt(float64(x[i]))))
 		}
-//line limits_kernels.go:1400
+//line limits_kernels.go:1401
 	}
 }
 
 // renewedRow runs renewed for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func renewedRow(r grid.Row, x []uint32, e []record) {
+func renewedRow(r gridgen.Row, x []uint32, e []record) {
 	end := min(r.End, len(e))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(e))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(e))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -1423,9 +1424,9 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 					_ = x_
 //line limits.go:255
 					if i := x_; true || i < len(e) {
-						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
+						e0[gridgen.At(at, i)] = record{is: float64(e0[gridgen.At(at, i)].was), list: [2]uint32{1: x1[gridgen.At(at, i)]}}
 					}
-//line limits_kernels.go:1429
+//line limits_kernels.go:1430
 				}
 				{
 					at := at + 1
@@ -1433,9 +1434,9 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 					_ = x_
 //line limits.go:255
 					if i := x_; true || i < len(e) {
-						e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
+						e0[gridgen.At(at, i)] = record{is: float64(e0[gridgen.At(at, i)].was), list: [2]uint32{1: x1[gridgen.At(at, i)]}}
 					}
-//line limits_kernels.go:1439
+//line limits_kernels.go:1440
 				}
 			}
 			if at < count {
@@ -1443,9 +1444,9 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 				_ = x_
 //line limits.go:255
 				if i := x_; true || i < len(e) {
-					e0[grid.At(at, i)] = record{is: float64(e0[grid.At(at, i)].was), list: [2]uint32{1: x1[grid.At(at, i)]}}
+					e0[gridgen.At(at, i)] = record{is: float64(e0[gridgen.At(at, i)].was), list: [2]uint32{1: x1[gridgen.At(at, i)]}}
 				}
-//line limits_kernels.go:1449
+//line limits_kernels.go:1450
 			}
 			x_ = to - 1
 			continue
@@ -1454,16 +1455,16 @@ func renewedRow(r grid.Row, x []uint32, e []record) {
 		if i := x_; i < len(e) {
 			e[i] = record{is: float64(e[i].was), list: [2]uint32{1: x[i]}}
 		}
-//line limits_kernels.go:1458
+//line limits_kernels.go:1459
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in limits_kernels_simd.go.
 var (
-	onceVectors         func(grid.Row, int32, []int32) grid.Row
-	twiceVectors        func(grid.Row, int32, int32, []int32) grid.Row
-	insideVectors       func(grid.Row, int32, []uint32) grid.Row
-	rootsVectors        func(grid.Row, []float32, []float32) grid.Row
+	onceVectors         func(gridgen.Row, int32, []int32) gridgen.Row
+	twiceVectors        func(gridgen.Row, int32, int32, []int32) gridgen.Row
+	insideVectors       func(gridgen.Row, int32, []uint32) gridgen.Row
+	rootsVectors        func(gridgen.Row, []float32, []float32) gridgen.Row
 	copiedPhase1Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) bool
 	copiedPhase2Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) bool
 )

@@ -7,7 +7,7 @@ package limits
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -23,9 +23,9 @@ func init() {
 }
 
 // onceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func onceLanes(r grid.Row, n int32, x []int32) grid.Row {
+func onceLanes(r gridgen.Row, n int32, x []int32) gridgen.Row {
 	from, to := r.First(), min(r.End, len(x))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -50,9 +50,9 @@ func onceLanes(r grid.Row, n int32, x []int32) grid.Row {
 }
 
 // twiceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func twiceLanes(r grid.Row, n int32, m int32, x []int32) grid.Row {
+func twiceLanes(r gridgen.Row, n int32, m int32, x []int32) gridgen.Row {
 	from, to := r.First(), min(r.End, len(x))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -81,9 +81,9 @@ func twiceLanes(r grid.Row, n int32, m int32, x []int32) grid.Row {
 }
 
 // insideLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
+func insideLanes(r gridgen.Row, n int32, hits []uint32) gridgen.Row {
 	from, to := r.First(), min(r.End, len(hits))
-	from, to = grid.Within(from, to, 0, len(hits))
+	from, to = gridgen.Within(from, to, 0, len(hits))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -130,10 +130,10 @@ func insideLanes(r grid.Row, n int32, hits []uint32) grid.Row {
 }
 
 // rootsLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func rootsLanes(r grid.Row, x []float32, y []float32) grid.Row {
+func rootsLanes(r gridgen.Row, x []float32, y []float32) gridgen.Row {
 	from, to := r.First(), min(r.End, len(x))
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
 	if to-from < lanes.Lanes64().Len() {
 		return r
 	}
@@ -166,17 +166,17 @@ func rootsLanes(r grid.Row, x []float32, y []float32) grid.Row {
 func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, ats []int64, sums []int64, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, 0, len(lasts))
-	from, to = grid.Within(from, to, 0, len(steps))
-	from, to = grid.Within(from, to, 0, len(smalls))
-	from, to = grid.Within(from, to, 0, len(as))
-	from, to = grid.Within(from, to, 0, len(bs))
-	from, to = grid.Within(from, to, 0, len(cs))
-	from, to = grid.Within(from, to, 0, len(ds))
-	from, to = grid.Within(from, to, 0, len(es))
-	from, to = grid.Within(from, to, 0, len(ats))
-	from, to = grid.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, firstX, len(x))
+	from, to = gridgen.Within(from, to, 0, len(lasts))
+	from, to = gridgen.Within(from, to, 0, len(steps))
+	from, to = gridgen.Within(from, to, 0, len(smalls))
+	from, to = gridgen.Within(from, to, 0, len(as))
+	from, to = gridgen.Within(from, to, 0, len(bs))
+	from, to = gridgen.Within(from, to, 0, len(cs))
+	from, to = gridgen.Within(from, to, 0, len(ds))
+	from, to = gridgen.Within(from, to, 0, len(es))
+	from, to = gridgen.Within(from, to, 0, len(ats))
+	from, to = gridgen.Within(from, to, 0, len(sums))
 	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 {
 		return false
 	}
@@ -416,17 +416,17 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 func copiedPhase2Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, ats []int64, sums []int64, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(lasts))
-	from, to = grid.Within(from, to, 0, len(steps))
-	from, to = grid.Within(from, to, 0, len(smalls))
-	from, to = grid.Within(from, to, 0, len(as))
-	from, to = grid.Within(from, to, 0, len(bs))
-	from, to = grid.Within(from, to, 0, len(cs))
-	from, to = grid.Within(from, to, 0, len(ds))
-	from, to = grid.Within(from, to, 0, len(es))
-	from, to = grid.Within(from, to, 0, len(ats))
-	from, to = grid.Within(from, to, 0, len(sums))
-	from, to = grid.Within(from, to, firstX, len(y))
+	from, to = gridgen.Within(from, to, 0, len(lasts))
+	from, to = gridgen.Within(from, to, 0, len(steps))
+	from, to = gridgen.Within(from, to, 0, len(smalls))
+	from, to = gridgen.Within(from, to, 0, len(as))
+	from, to = gridgen.Within(from, to, 0, len(bs))
+	from, to = gridgen.Within(from, to, 0, len(cs))
+	from, to = gridgen.Within(from, to, 0, len(ds))
+	from, to = gridgen.Within(from, to, 0, len(es))
+	from, to = gridgen.Within(from, to, 0, len(ats))
+	from, to = gridgen.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, firstX, len(y))
 	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 {
 		return false
 	}

@@ -4,10 +4,10 @@
 
 package limits
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("2c4cf2016509a986", map[string]kernel.Code{
+	kernels.Compiled("2c4cf2016509a986", map[string]gridgen.Code{
 		"apart": {Words: `
 KVIRAgERAuMpEQILDgPkKQEPCAUI676Fgwfh5NEDDx0hEAYIEQEBAQUEChZRRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBHAw0CRwQQ
 BgRHAxECSAURACMARwQdCxpHBCELGxUEASAAMgQBAgEyBAEDBAWQAgQBFwQFAQMzBgUGAgMEEwIHIQMKByAEC+UpARUEDEAAHgUNAQsMIAQOCQ07BA4PCR0D

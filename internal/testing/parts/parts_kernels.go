@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -16,8 +17,8 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 		n := int(kernel.Number[int64](blk, 0))
 		k := int(kernel.Number[int64](blk, 1))
 		a := kernel.Slice[float32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				eliminateRow(row, n, k, a)
 			}
 			return
@@ -28,8 +29,8 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 	}),
 	"small": kernel.Go(func(blk *kernel.Block) {
 		a := kernel.Slice[float32](blk, 0)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				smallRow(row, a)
 			}
 			return
@@ -40,7 +41,7 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 	}),
 	"turn": kernel.Go(func(blk *kernel.Block) {
 		a := kernel.Slice[float32](blk, 0)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			turnPhases(blk, a)
 			return
 		}
@@ -48,17 +49,17 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 	}),
 	"keep": kernel.Go(func(blk *kernel.Block) {
 		a := kernel.Slice[float32](blk, 0)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			keepPhases(blk, a)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { keep(t, a) })
 	}),
-	"fade": kernel.Bounded([]uint32{109}, func(blk *kernel.Block) {
+	"fade": gridgen.Bounded([]uint32{109}, func(blk *kernel.Block) {
 		by := kernel.Number[[4]float32](blk, 0)
 		a := kernel.Slice[float32](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				fadeRow(row, by, a)
 			}
 			return
@@ -67,17 +68,17 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 			fade(t, by, a)
 		}
 	}),
-}, Indexes: []string{"parts.go:10", "parts.go:11", "parts.go:23", "parts.go:24", "parts.go:25", "parts.go:37", "parts.go:40", "parts.go:41", "parts.go:42", "parts.go:45", "parts.go:54", "parts.go:55", "parts.go:56", "parts.go:58", "parts.go:59", "parts.go:60", "parts.go:63", "parts.go:65", "parts.go:75", "parts.go:76", "parts.go:78", "parts.go:79", "parts.go:82", "parts.go:94", "parts.go:97"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"parts.go:10", "parts.go:11", "parts.go:23", "parts.go:24", "parts.go:25", "parts.go:37", "parts.go:40", "parts.go:41", "parts.go:42", "parts.go:45", "parts.go:54", "parts.go:55", "parts.go:56", "parts.go:58", "parts.go:59", "parts.go:60", "parts.go:63", "parts.go:65", "parts.go:75", "parts.go:76", "parts.go:78", "parts.go:79", "parts.go:82", "parts.go:94", "parts.go:97"}, Kernels: map[string]gridgen.Written{
 	"eliminate": {Code: "k_eliminate", Params: []string{"n", "k", "a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{3}}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
-		Footprint: kernel.Footprint{Why: "parts.go:24: the index of a does not follow t.Global(0)", Of: eliminateFootprint}},
+		Footprint: gridgen.Footprint{Why: "parts.go:24: the index of a does not follow t.Global(0)", Of: eliminateFootprint}},
 	"small": {Code: "k_small", Params: []string{"a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: smallFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: smallFootprint}},
 	"turn": {Code: "k_turn", Params: []string{"a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:59",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: turnFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: turnFootprint}},
 	"keep": {Code: "k_keep", Params: []string{"a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{1}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: keepFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: keepFootprint}},
 	"fade": {Code: "k_fade", Params: []string{"by", "a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{2}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: fadeFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: fadeFootprint}},
 }, Format: 3, Sources: []string{
 	"./ clear,copy,float32,int,len parts",
 	"parts.go eliminate dabb9265e86e3971",
@@ -396,18 +397,18 @@ func FadeOn(ctx context.Context, on kernel.Target, over hal.Grid, by [4]float32,
 }
 
 // eliminateFootprint is the Footprint.Of of eliminate.
-func eliminateFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	k := grid.Only(v[1])
+func eliminateFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	k := gridgen.Only(v[1])
 	at := n.Times(k)
 	at1 := at.Plus(k)
-	at2 := grid.Places(box, 0)
+	at2 := gridgen.Places(box, 0)
 	at3 := k.Add(1)
 	at4 := at2.Plus(at3).Below(n).Minus(at3).And(at2)
 	at5 := at.Plus(n.Times(at4)).Plus(n).Plus(k)
-	j := grid.Only(0).Steps(grid.Only(1), n.Minus(k).Add(-1))
+	j := gridgen.Only(0).Steps(gridgen.Only(1), n.Minus(k).Add(-1))
 	at6 := at5.Plus(j).Add(1)
-	touch[0] = kernel.Touch{Read: at1.When(at4).
+	touch[0] = gridgen.Touch{Read: at1.When(at4).
 		Or(at5).
 		Or(at1.Plus(j).Add(1).When(at4)).
 		Or(at6).Span(v[3]), Write: at5.
@@ -415,19 +416,19 @@ func eliminateFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 }
 
 // smallFootprint is the Footprint.Of of small.
-func smallFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Places(box, 0).Below(grid.Only(v[1]).Over(grid.Only(16))).Times(grid.Only(16)).Plus(grid.Only(0).Steps(grid.Only(1), grid.Only(16))).Span(v[1])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func smallFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Places(box, 0).Below(gridgen.Only(v[1]).Over(gridgen.Only(16))).Times(gridgen.Only(16)).Plus(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(16))).Span(v[1])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // turnFootprint is the Footprint.Of of turn.
-func turnFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0).Times(grid.Only(4))
-	at1 := at.Plus(grid.Only(0).Steps(grid.Only(1), grid.Only(4)))
+func turnFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0).Times(gridgen.Only(4))
+	at1 := at.Plus(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(4)))
 	at2 := at.Add(1)
-	at3 := at.Plus(grid.Only(2).Or(grid.Only(0)))
-	at4 := at.Plus(grid.Only(0).Steps(grid.Only(1), grid.Only(3)))
-	touch[0] = kernel.Touch{Read: at1.
+	at3 := at.Plus(gridgen.Only(2).Or(gridgen.Only(0)))
+	at4 := at.Plus(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(3)))
+	touch[0] = gridgen.Touch{Read: at1.
 		Or(at).
 		Or(at2).
 		Or(at3.Add(1)).
@@ -439,21 +440,21 @@ func turnFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 }
 
 // keepFootprint is the Footprint.Of of keep.
-func keepFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Places(box, 0).Times(grid.Only(4)).Plus(grid.Only(0).Steps(grid.Only(1), grid.Only(4))).Span(v[1])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func keepFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Places(box, 0).Times(gridgen.Only(4)).Plus(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(4))).Span(v[1])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // fadeFootprint is the Footprint.Of of fade.
-func fadeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Places(box, 0).Below(grid.Only(v[2]).Over(grid.Only(4))).Times(grid.Only(4)).Plus(grid.Only(0).Steps(grid.Only(1), grid.Only(4))).Span(v[2])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func fadeFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Places(box, 0).Below(gridgen.Only(v[2]).Over(gridgen.Only(4))).Times(gridgen.Only(4)).Plus(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(4))).Span(v[2])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // eliminateRow runs eliminate for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func eliminateRow(r grid.Row, n int, k int, a []float32) {
+func eliminateRow(r gridgen.Row, n int, k int, a []float32) {
 threads:
 	for x := r.First(); x < r.End; x++ {
 //line parts.go:19
@@ -464,14 +465,14 @@ threads:
 		row, pivot := a[i*n:(i+1)*n], a[k*n:(k+1)*n]
 		row[k] /= pivot[k]
 		subtract(row[k+1:], pivot[k+1:], row[k])
-//line parts_kernels.go:468
+//line parts_kernels.go:469
 	}
 }
 
 // smallRow runs small for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func smallRow(r_ grid.Row, a []float32) {
+func smallRow(r_ gridgen.Row, a []float32) {
 	end := min(r_.End, (len(a) / int(16)))
 threads:
 	for x := r_.First(); x < end; x++ {
@@ -490,7 +491,7 @@ threads:
 			}
 		}
 		copy(a[16*i:16*i+16], own[:])
-//line parts_kernels.go:494
+//line parts_kernels.go:495
 	}
 }
 
@@ -510,7 +511,7 @@ func turnPhases(b *kernel.Block, a []float32) {
 				row := a[4*(firstX+tx):][:4]
 //line parts.go:56
 				copy(mine, row)
-//line parts_kernels.go:514
+//line parts_kernels.go:515
 			}
 		}
 	}
@@ -526,7 +527,7 @@ func turnPhases(b *kernel.Block, a []float32) {
 				copy(row, row[1:])
 				row[3] = first
 				subtract(row, next, -1)
-//line parts_kernels.go:530
+//line parts_kernels.go:531
 			}
 		}
 	}
@@ -538,7 +539,7 @@ func turnPhases(b *kernel.Block, a []float32) {
 				mine := s[4*l : 4*l+4]
 //line parts.go:63
 				clear(mine[1:3])
-//line parts_kernels.go:542
+//line parts_kernels.go:543
 			}
 		}
 	}
@@ -551,7 +552,7 @@ func turnPhases(b *kernel.Block, a []float32) {
 				row := a[4*(firstX+tx):][:4]
 //line parts.go:65
 				row[1] += next[1] + next[3]
-//line parts_kernels.go:555
+//line parts_kernels.go:556
 			}
 		}
 	}
@@ -563,7 +564,7 @@ type keepPhasesKept struct {
 	next []float32
 }
 
-var keepPhasesPool grid.Pool[keepPhasesKept]
+var keepPhasesPool gridgen.Pool[keepPhasesKept]
 
 // keepPhases runs keep for a block: the code between two barriers runs for one thread after the other.
 //
@@ -593,7 +594,7 @@ func keepPhases(b *kernel.Block, a []float32) {
 				var own [4]float32
 				copy(own[:], a[4*i:4*i+4])
 				s[l] = own[0]
-//line parts_kernels.go:597
+//line parts_kernels.go:598
 				owns[tx] = own
 			}
 		}
@@ -611,7 +612,7 @@ func keepPhases(b *kernel.Block, a []float32) {
 //line parts.go:78
 				clear(own[1:3])
 				next := s[(l+1)%int(b.Size[0])]
-//line parts_kernels.go:615
+//line parts_kernels.go:616
 				owns[tx] = own
 				nexts[tx] = next
 			}
@@ -632,7 +633,7 @@ func keepPhases(b *kernel.Block, a []float32) {
 //line parts.go:81
 				own[0] += next
 				copy(a[4*i:4*i+4], own[:])
-//line parts_kernels.go:636
+//line parts_kernels.go:637
 			}
 		}
 	}
@@ -642,7 +643,7 @@ func keepPhases(b *kernel.Block, a []float32) {
 // fadeRow runs fade for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func fadeRow(r grid.Row, by [4]float32, a []float32) {
+func fadeRow(r gridgen.Row, by [4]float32, a []float32) {
 	end := min(r.End, (len(a) / int(4)))
 threads:
 	for x := r.First(); x < end; x++ {
@@ -659,6 +660,6 @@ threads:
 		for j := range by {
 			a[4*i+j] *= by[j]
 		}
-//line parts_kernels.go:663
+//line parts_kernels.go:664
 	}
 }

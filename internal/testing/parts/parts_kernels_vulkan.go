@@ -4,10 +4,10 @@
 
 package parts
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("264ed2b88d919b8c", map[string]kernel.Code{
+	kernels.Compiled("264ed2b88d919b8c", map[string]gridgen.Code{
 		"eliminate": {Words: `
 Q6sDEQIBEQLjKRECCwsGvgLHmM3iBK7m0aMGrujUgQMADgPkKQEPCgUI676V4wbp2qXzBuHolQMPIyctEAYIEQEBAQUQHIwBBQVc0eq9owfpyrmjB7NkBQSq
 AebqzasGcwUEvwHm2oWbAzIFBIUC99KRqwYARwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQRBgRHAxICSAUSACMA

@@ -8,15 +8,16 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "prints", Go: kernel.Functions{
-	"halve": kernel.Bounded([]uint32{54}, func(blk *kernel.Block) {
+	"halve": gridgen.Bounded([]uint32{54}, func(blk *kernel.Block) {
 		x := kernel.Slice[int32](blk, 0)
 		y := kernel.Slice[int32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				halveRow(row, x, y)
 			}
 			return
@@ -25,26 +26,26 @@ var kernels = kernel.New(kernel.Source{Name: "prints", Go: kernel.Functions{
 			halve(t, x, y)
 		}
 	}),
-	"turn[uint32]": kernel.Bounded(grid.Steps(59), func(blk *kernel.Block) {
+	"turn[uint32]": gridgen.Bounded(gridgen.Steps(59), func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			turnPhases[uint32](blk, &turn_uint32Pool, x)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { turn[uint32](t, x) })
 	}),
-	"turn[float32]": kernel.Bounded(grid.Steps(59), func(blk *kernel.Block) {
+	"turn[float32]": gridgen.Bounded(gridgen.Steps(59), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			turnPhases[float32](blk, &turn_float32Pool, x)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { turn[float32](t, x) })
 	}),
-	"many": kernel.Bounded([]uint32{22}, func(blk *kernel.Block) {
+	"many": gridgen.Bounded([]uint32{22}, func(blk *kernel.Block) {
 		x := kernel.Slice[int32](blk, 0)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if manyVectors != nil {
 					if row = manyVectors(row, x); row.First() >= row.End {
 						continue
@@ -58,15 +59,15 @@ var kernels = kernel.New(kernel.Source{Name: "prints", Go: kernel.Functions{
 			many(t, x)
 		}
 	}),
-}, Indexes: []string{"kernels.go:14", "kernels.go:19", "kernels.go:28", "kernels.go:30", "kernels.go:33", "kernels.go:41"}, Prints: []string{"kernels.go:17\todd:\t%i\t%i\t%u\t%f\t%t", "kernels.go:31\t%i\thas\t%u", "kernels.go:31\t%i\thas\t%f", "kernels.go:42\tline"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:14", "kernels.go:19", "kernels.go:28", "kernels.go:30", "kernels.go:33", "kernels.go:41"}, Prints: []string{"kernels.go:17\todd:\t%i\t%i\t%u\t%f\t%t", "kernels.go:31\t%i\thas\t%u", "kernels.go:31\t%i\thas\t%f", "kernels.go:42\tline"}, Kernels: map[string]gridgen.Written{
 	"halve": {Code: "k_halve", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: halveFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: halveFootprint}},
 	"turn[uint32]": {Code: "k_turn_uint32", Params: []string{"x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{1}}, Types: 1,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: turn_uint32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: turn_uint32Footprint}},
 	"turn[float32]": {Code: "k_turn_float32", Params: []string{"x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{1}}, Types: 2,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: turn_uint32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: turn_uint32Footprint}},
 	"many": {Code: "k_many", Params: []string{"x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{1}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: manyFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: manyFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int32,len,uint8 prints",
 	"kernels.go halve ee0941cb4985fe98",
@@ -207,8 +208,8 @@ var (
 	turn_uint32Kernel  = kernels.Kernel("turn[uint32]")
 	turn_float32Kernel = kernels.Kernel("turn[float32]")
 	manyKernel         = kernels.Kernel("many")
-	turn_uint32Pool    grid.Pool[turnPhasesKept[uint32]]
-	turn_float32Pool   grid.Pool[turnPhasesKept[float32]]
+	turn_uint32Pool    gridgen.Pool[turnPhasesKept[uint32]]
+	turn_float32Pool   gridgen.Pool[turnPhasesKept[float32]]
 )
 
 // Halve launches halve on a queue, with as many threads as its data have places for.
@@ -263,34 +264,34 @@ func ManyOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vecto
 }
 
 // halveFootprint is the Footprint.Of of halve.
-func halveFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func halveFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[3])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // turn_uint32Footprint is the Footprint.Of of turn_uint32.
-func turn_uint32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Places(box, 0).Span(v[1])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func turn_uint32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Places(box, 0).Span(v[1])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // manyFootprint is the Footprint.Of of many.
-func manyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func manyFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[1])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // halveRow runs halve for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func halveRow(r grid.Row, x []int32, y grid.Out[int32]) {
+func halveRow(r gridgen.Row, x []int32, y grid.Out[int32]) {
 	end := min(r.End, len(x))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
 	if from >= to {
 		from = end // none
 	}
@@ -309,13 +310,13 @@ threads:
 				if false && i >= len(x) {
 					continue within
 				}
-				v := x0[grid.At(at, i)]
+				v := x0[gridgen.At(at, i)]
 				if v%2 != 0 {
 					far := i*1_000_000_007 - 5
 					grid.Unprinted(nil, "odd:", v, far, uint8(v), float32(v)/2, v > 4)
 				}
-				y1[grid.At(at, i)] = v / 2
-//line prints_kernels.go:319
+				y1[gridgen.At(at, i)] = v / 2
+//line prints_kernels.go:320
 			}
 			x_ = to - 1
 			continue
@@ -331,7 +332,7 @@ threads:
 			grid.Unprinted(nil, "odd:", v, far, uint8(v), float32(v)/2, v > 4)
 		}
 		y[i] = v / 2
-//line prints_kernels.go:335
+//line prints_kernels.go:336
 	}
 }
 
@@ -343,7 +344,7 @@ type turnPhasesKept[T grid.Number] struct {
 // turnPhases runs turn for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func turnPhases[T grid.Number](b *kernel.Block, turnPhasesPool *grid.Pool[turnPhasesKept[T]], x []T) {
+func turnPhases[T grid.Number](b *kernel.Block, turnPhasesPool *gridgen.Pool[turnPhasesKept[T]], x []T) {
 	firstX := int(b.Index[0]) * int(b.Size[0])
 	var s_ [4]T
 	s := &s_
@@ -360,7 +361,7 @@ func turnPhases[T grid.Number](b *kernel.Block, turnPhasesPool *grid.Pool[turnPh
 				me := tx
 //line kernels.go:28
 				s[3-me] = x[(firstX + tx)]
-//line prints_kernels.go:364
+//line prints_kernels.go:365
 			}
 		}
 	}
@@ -374,7 +375,7 @@ func turnPhases[T grid.Number](b *kernel.Block, turnPhasesPool *grid.Pool[turnPh
 //line kernels.go:30
 				v := s[me]
 				grid.Unprinted(nil, tx, "has", v)
-//line prints_kernels.go:378
+//line prints_kernels.go:379
 				vs[tx] = v
 			}
 		}
@@ -389,7 +390,7 @@ func turnPhases[T grid.Number](b *kernel.Block, turnPhasesPool *grid.Pool[turnPh
 				_ = v
 //line kernels.go:33
 				x[(firstX + tx)] = v
-//line prints_kernels.go:393
+//line prints_kernels.go:394
 			}
 		}
 	}
@@ -399,10 +400,10 @@ func turnPhases[T grid.Number](b *kernel.Block, turnPhasesPool *grid.Pool[turnPh
 // manyRow runs many for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func manyRow(r grid.Row, x []int32) {
+func manyRow(r gridgen.Row, x []int32) {
 	end := min(r.End, len(x))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -415,10 +416,10 @@ func manyRow(r grid.Row, x []int32) {
 				_ = x_
 //line kernels.go:40
 				if i := x_; true || i < len(x) {
-					x0[grid.At(at, i)] = int32(i)
+					x0[gridgen.At(at, i)] = int32(i)
 					grid.Unprinted(nil, "line")
 				}
-//line prints_kernels.go:422
+//line prints_kernels.go:423
 			}
 			x_ = to - 1
 			continue
@@ -428,11 +429,11 @@ func manyRow(r grid.Row, x []int32) {
 			x[i] = int32(i)
 			grid.Unprinted(nil, "line")
 		}
-//line prints_kernels.go:432
+//line prints_kernels.go:433
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in prints_kernels_simd.go.
 var (
-	manyVectors func(grid.Row, []int32) grid.Row
+	manyVectors func(gridgen.Row, []int32) gridgen.Row
 )

@@ -7,7 +7,7 @@ package prints
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,9 +18,9 @@ func init() {
 }
 
 // manyLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func manyLanes(r grid.Row, x []int32) grid.Row {
+func manyLanes(r gridgen.Row, x []int32) gridgen.Row {
 	from, to := r.First(), min(r.End, len(x))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}

@@ -4,10 +4,10 @@
 
 package prints
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("3b46fe9c122cdbf9", map[string]kernel.Code{
+	kernels.Compiled("3b46fe9c122cdbf9", map[string]gridgen.Code{
 		"halve": {Words: `
 P48DEQIBEQLjKRECCwsGogLHmM3iBK7m0aMGrujUgQMADgPkKQEPCQUI676hiwbs7JUDDyQoSxAGCBEBAQEFBAoXmQEFBEDw5KXzBnQFBVzR6r2jB+nKuaMH
 s2QFBI8B5urNqwZzBQSjAebahZsDMgUE6QH30pGrBgBHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMjGEcDDQJHBBAGBEcDEQJI

@@ -24,7 +24,9 @@ var warnings = regexp.MustCompile(`(?m)^MESA: .*\n`)
 // run launches the kernels on every device. Before the lines of a launch it prints the device.
 func run(t *testing.T) {
 	block := &kernel.Block{Size: [3]uint32{4, 1, 1}, Grid: [3]uint32{1, 1, 1}}
-	grid.Run(block, func(t grid.Thread) { halve(t, []int32{2, 3, 4, 6}, make([]int32, 4)) }) // it is no launch, and prints at once
+	for t := range grid.Threads(block) {
+		halve(t, []int32{2, 3, 4, 6}, make([]int32, 4)) // it is no launch, and prints at once
+	}
 	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
 		x, y, z := halyard.From(q, []int32{1, 2, 3, 4, 5, 6, 7}), halyard.New[int32](q, 7), halyard.From(q, []float32{1, 2, 3, 4, 5, 6, 7, 8.5})
 		println("= halve " + q.Device().Name())

@@ -8,17 +8,18 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "programs", Go: kernel.Functions{
-	"fourier[complex64]": kernel.Bounded([]uint32{60}, func(blk *kernel.Block) {
+	"fourier[complex64]": gridgen.Bounded([]uint32{60}, func(blk *kernel.Block) {
 		p := int(kernel.Number[int64](blk, 0))
 		roots := kernel.Slice[complex64](blk, 1)
 		x := kernel.Slice[complex64](blk, 3)
 		y := kernel.Slice[complex64](blk, 5)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				fourierRow[complex64](row, p, roots, x, y)
 			}
 			return
@@ -27,13 +28,13 @@ var kernels = kernel.New(kernel.Source{Name: "programs", Go: kernel.Functions{
 			fourier[complex64](t, p, roots, x, y)
 		}
 	}),
-	"fourier[complex128]": kernel.Bounded([]uint32{60}, func(blk *kernel.Block) {
+	"fourier[complex128]": gridgen.Bounded([]uint32{60}, func(blk *kernel.Block) {
 		p := int(kernel.Number[int64](blk, 0))
 		roots := kernel.Slice[complex128](blk, 1)
 		x := kernel.Slice[complex128](blk, 3)
 		y := kernel.Slice[complex128](blk, 5)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				fourierRow[complex128](row, p, roots, x, y)
 			}
 			return
@@ -47,19 +48,19 @@ var kernels = kernel.New(kernel.Source{Name: "programs", Go: kernel.Functions{
 		near := kernel.Slice[int32](blk, 2)
 		particles := kernel.Slice[[4]float32](blk, 4)
 		sums := kernel.Slice[float32](blk, 6)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			pullPhases(blk, neighbours, near, particles, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { pull(t, neighbours, near, particles, sums) })
 	}),
-}, Indexes: []string{"programs.go:15", "programs.go:16", "programs.go:29", "programs.go:32", "programs.go:34", "programs.go:36", "programs.go:37", "programs.go:40"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"programs.go:15", "programs.go:16", "programs.go:29", "programs.go:32", "programs.go:34", "programs.go:36", "programs.go:37", "programs.go:40"}, Kernels: map[string]gridgen.Written{
 	"fourier[complex64]": {Code: "k_fourier_complex64", Params: []string{"p", "roots", "len(roots)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}}, Types: 1,
-		Footprint: kernel.Footprint{Why: "programs.go:16: threads may write elements of y that threads of another t.Global(0) use", Of: fourier_complex64Footprint}},
+		Footprint: gridgen.Footprint{Why: "programs.go:16: threads may write elements of y that threads of another t.Global(0) use", Of: fourier_complex64Footprint}},
 	"fourier[complex128]": {Code: "k_fourier_complex128", Params: []string{"p", "roots", "len(roots)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}}, Types: 2,
-		Footprint: kernel.Footprint{Why: "programs.go:16: threads may write elements of y that threads of another t.Global(0) use", Of: fourier_complex64Footprint}},
+		Footprint: gridgen.Footprint{Why: "programs.go:16: threads may write elements of y that threads of another t.Global(0) use", Of: fourier_complex64Footprint}},
 	"pull": {Code: "k_pull", Params: []string{"neighbours", "len(neighbours)", "near", "len(near)", "particles", "len(particles)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}}, Rounds: [][]int{{1048576}}, RoundsAt: "programs.go:29",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pullFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: pullFootprint}},
 }, Format: 3, Sources: []string{
 	"./ complex128,complex64,float32,int,int32,len programs",
 	"programs.go fourier 4ff20ae84364c62a",
@@ -243,43 +244,43 @@ func PullOn(ctx context.Context, on kernel.Target, over hal.Grid, neighbours ker
 }
 
 // fourier_complex64Footprint is the Footprint.Of of fourier_complex64.
-func fourier_complex64Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[2])
-	i := grid.Places(box, 0).Below(at)
-	p := grid.Only(v[0])
+func fourier_complex64Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	i := gridgen.Places(box, 0).Below(at)
+	p := gridgen.Only(v[0])
 	k := i.Mask(p.Add(-1))
-	at1 := i.Times(grid.Only(2))
-	touch[0] = kernel.Touch{Read: k.Times(at.Over(p)).Span(v[2])}
-	touch[1] = kernel.Touch{Read: i.
+	at1 := i.Times(gridgen.Only(2))
+	touch[0] = gridgen.Touch{Read: k.Times(at.Over(p)).Span(v[2])}
+	touch[1] = gridgen.Touch{Read: i.
 		Or(at.Plus(i)).Span(v[4])}
-	touch[2] = kernel.Touch{Write: at1.Minus(k).
+	touch[2] = gridgen.Touch{Write: at1.Minus(k).
 		Or(p.Plus(at1).Minus(k)).Span(v[6])}
 }
 
 // pullFootprint is the Footprint.Of of pull.
-func pullFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	box1 := grid.Blocks(box, 0)
-	at := grid.Between(-2147483648, 2147483647).Add(1)
-	at1 := grid.Anything().Below(at)
-	at2 := at1.Above(grid.Only(0))
+func pullFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	box1 := gridgen.Blocks(box, 0)
+	at := gridgen.Between(-2147483648, 2147483647).Add(1)
+	at1 := gridgen.Anything().Below(at)
+	at2 := at1.Above(gridgen.Only(0))
 	at3 := at.Above(at1).Add(-1)
-	at4 := grid.Places(box, 0).When(at1).When(at3)
+	at4 := gridgen.Places(box, 0).When(at1).When(at3)
 	span := at4.Span(v[7])
-	touch[0] = kernel.Touch{Read: box1.Span(v[1])}
-	touch[1] = kernel.Touch{Read: at2.Plus(box1.Times(grid.Only(26))).Add(-1).When(at3).Span(v[3])}
-	touch[2] = kernel.Touch{Read: box1.When(at1.UpTo(grid.Only(0))).Or(grid.Between(-2147483648, 2147483647).When(at2)).Times(grid.Only(16)).Plus(grid.Locals(box, 0)).When(at1).When(at3).
+	touch[0] = gridgen.Touch{Read: box1.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: at2.Plus(box1.Times(gridgen.Only(26))).Add(-1).When(at3).Span(v[3])}
+	touch[2] = gridgen.Touch{Read: box1.When(at1.UpTo(gridgen.Only(0))).Or(gridgen.Between(-2147483648, 2147483647).When(at2)).Times(gridgen.Only(16)).Plus(gridgen.Locals(box, 0)).When(at1).When(at3).
 		Or(at4).Span(v[5])}
-	touch[3] = kernel.Touch{Read: span, Write: span}
+	touch[3] = gridgen.Touch{Read: span, Write: span}
 }
 
 // fourierRow runs fourier for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func fourierRow[T complex64 | complex128](r grid.Row, p int, roots []T, x []T, y grid.Out[T]) {
+func fourierRow[T complex64 | complex128](r gridgen.Row, p int, roots []T, x []T, y grid.Out[T]) {
 	end := min(r.End, len(roots))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, len(roots), len(x))
+	from, to = gridgen.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, len(roots), len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -294,10 +295,10 @@ func fourierRow[T complex64 | complex128](r grid.Row, p int, roots []T, x []T, y
 //line programs.go:13
 				if i := x_; true || i < len(roots) {
 					k := i & (p - 1)
-					a, b := x0[grid.At(at, i)], roots[k*(len(roots)/p)]*x1[grid.At(at, i+len(roots))]
+					a, b := x0[gridgen.At(at, i)], roots[k*(len(roots)/p)]*x1[gridgen.At(at, i+len(roots))]
 					y[2*i-k], y[2*i-k+p] = a+b, a-b
 				}
-//line programs_kernels.go:301
+//line programs_kernels.go:302
 			}
 			x_ = to - 1
 			continue
@@ -308,7 +309,7 @@ func fourierRow[T complex64 | complex128](r grid.Row, p int, roots []T, x []T, y
 			a, b := x[i], roots[k*(len(roots)/p)]*x[i+len(roots)]
 			y[2*i-k], y[2*i-k+p] = a+b, a-b
 		}
-//line programs_kernels.go:312
+//line programs_kernels.go:313
 	}
 }
 
@@ -321,7 +322,7 @@ func pullPhases(b *kernel.Block, neighbours []int32, near []int32, particles [][
 	shared := &shared_
 //line programs.go:29
 	for k := 0; k < 1+int(neighbours[int(b.Index[0])]); k++ {
-//line programs_kernels.go:325
+//line programs_kernels.go:326
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -332,7 +333,7 @@ func pullPhases(b *kernel.Block, neighbours []int32, near []int32, particles [][
 						box = int(near[26*box+k-1])
 					}
 					shared[tx] = particles[box*inBox+tx]
-//line programs_kernels.go:336
+//line programs_kernels.go:337
 				}
 			}
 		}
@@ -348,10 +349,10 @@ func pullPhases(b *kernel.Block, neighbours []int32, near []int32, particles [][
 							sums[(firstX + tx)] += float32(other[3] * (1 - r))
 						}
 					}
-//line programs_kernels.go:352
+//line programs_kernels.go:353
 				}
 			}
 		}
 	}
-//line programs_kernels.go:357
+//line programs_kernels.go:358
 }

@@ -4,10 +4,10 @@
 
 package programs
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("d20a3dcbf7cdc85d", map[string]kernel.Code{
+	kernels.Compiled("d20a3dcbf7cdc85d", map[string]gridgen.Code{
 		"fourier[complex128]": {Words: `
 PX8RAgERAuMpEQILEQIKDgPkKQEPDAUI676Z+wb15KWrBvK+jfsG7eCxqwb44sjBAwAPLTEQBggRAQEBBQgbJ0VHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAj
 AEgFDQEjCEgFDQIjEEgFDQMjGEgFDQQjIEgFDQUjKEgFDQYjMEcDDQJIBREFLlMRASMIRwQSBhBHAxMCSAUTACMARwQtCxpHBDELG0cDYSpHA2IqRwNjKkcD

@@ -9,6 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -20,8 +21,8 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 		wide := kernel.Slice[uint64](blk, 4)
 		singles := kernel.Slice[float32](blk, 6)
 		doubles := kernel.Slice[float64](blk, 8)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				numbersRow(row, seed, n, words, wide, singles, doubles)
 			}
 			return
@@ -33,8 +34,8 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 	"normals": kernel.Go(func(blk *kernel.Block) {
 		seed := kernel.Number[uint64](blk, 0)
 		x := kernel.Slice[float64](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				normalsRow(row, seed, x)
 			}
 			return
@@ -43,11 +44,11 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 			normals(t, seed, x)
 		}
 	}),
-	"philox": kernel.Bounded([]uint32{391}, func(blk *kernel.Block) {
+	"philox": gridgen.Bounded([]uint32{391}, func(blk *kernel.Block) {
 		in := kernel.Slice[uint32](blk, 0)
 		out := kernel.Slice[uint32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				philoxRow(row, in, out)
 			}
 			return
@@ -56,12 +57,12 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 			philox(t, in, out)
 		}
 	}),
-	"estimate": kernel.Bounded([]uint32{29, 0, 702}, func(blk *kernel.Block) {
+	"estimate": gridgen.Bounded([]uint32{29, 0, 702}, func(blk *kernel.Block) {
 		seed := kernel.Number[uint64](blk, 0)
 		points := kernel.Number[int32](blk, 1)
 		inside := kernel.Slice[uint32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				estimateRow(row, seed, points, inside)
 			}
 			return
@@ -70,15 +71,15 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 			estimate(t, seed, points, inside)
 		}
 	}),
-}, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:41", "random.go:42", "random.go:55"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:41", "random.go:42", "random.go:55"}, Kernels: map[string]gridgen.Written{
 	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}, {9}}, Rounds: [][]int{{1048576}}, RoundsAt: "random.go:17",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: numbersFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: numbersFootprint}},
 	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1048576}}, RoundsAt: "rand.go:82",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: normalsFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: normalsFootprint}},
 	"philox": {Code: "k_philox", Params: []string{"in", "len(in)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: philoxFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: philoxFootprint}},
 	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}, Most: 2147418112, Sizes: [][]int{{3}}, Rounds: [][]int{{2}, {31, 1}}, RoundsAt: "random.go:53",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: estimateFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: estimateFootprint}},
 }, Format: 3, Sources: []string{
 	"../../../kernel/grid/rand/ float32,float64,int,int32,int64,max,uint32,uint64 rand",
 	"../../../kernel/grid/rand/rand.go New 8996db93cdfd99df",
@@ -421,46 +422,46 @@ func EstimateOn(ctx context.Context, on kernel.Target, over hal.Grid, seed uint6
 }
 
 // numbersFootprint is the Footprint.Of of numbers.
-func numbersFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+func numbersFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[3]))
 	span := i.Span(v[3])
 	span1 := i.Span(v[5])
 	span2 := i.Span(v[7])
 	span3 := i.Span(v[9])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[1] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, i)}
-	touch[2] = kernel.Touch{Write: span2, Whole: grid.Filled(span2, 1, i)}
-	touch[3] = kernel.Touch{Write: span3, Whole: grid.Filled(span3, 1, i)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
+	touch[1] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, i)}
+	touch[2] = gridgen.Touch{Write: span2, Whole: gridgen.Filled(span2, 1, i)}
+	touch[3] = gridgen.Touch{Write: span3, Whole: gridgen.Filled(span3, 1, i)}
 }
 
 // normalsFootprint is the Footprint.Of of normals.
-func normalsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[2]))
+func normalsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[2]))
 	span := i.Span(v[2])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // philoxFootprint is the Footprint.Of of philox.
-func philoxFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[3]).Over(grid.Only(4)))
-	at := i.Times(grid.Only(6))
-	j := grid.Only(0).Steps(grid.Only(1), grid.Only(4))
-	span := i.Times(grid.Only(4)).Plus(j).Span(v[3])
-	touch[0] = kernel.Touch{Read: at.
+func philoxFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[3]).Over(gridgen.Only(4)))
+	at := i.Times(gridgen.Only(6))
+	j := gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(4))
+	span := i.Times(gridgen.Only(4)).Plus(j).Span(v[3])
+	touch[0] = gridgen.Touch{Read: at.
 		Or(at.Add(5)).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i, j)}
 }
 
 // estimateFootprint is the Footprint.Of of estimate.
-func estimateFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Places(box, 0).Below(grid.Only(v[3])).When(grid.Only(0).Steps(grid.Only(1), grid.Only(v[1]))).Span(v[3])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func estimateFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Places(box, 0).Below(gridgen.Only(v[3])).When(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(v[1]))).Span(v[3])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // numbersRow runs numbers for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64, singles []float32, doubles []float64) {
+func numbersRow(r_ gridgen.Row, seed uint64, n int32, words []uint32, wide []uint64, singles []float32, doubles []float64) {
 	end := min(r_.End, len(words))
 	for x := r_.First(); x < end; x++ {
 //line random.go:15
@@ -474,17 +475,17 @@ func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64
 			singles[i] = r.Float32()
 			doubles[i] = r.Float64()
 		}
-//line random_kernels.go:478
+//line random_kernels.go:479
 	}
 }
 
 // normalsRow runs normals for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func normalsRow(r_ grid.Row, seed uint64, x []float64) {
+func normalsRow(r_ gridgen.Row, seed uint64, x []float64) {
 	end := min(r_.End, len(x))
 	from, to := r_.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -498,9 +499,9 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 //line random.go:29
 				if i := x_; true || i < len(x) {
 					r := rand.New(seed, i)
-					x0[grid.At(at, i)] = r.NormFloat64()
+					x0[gridgen.At(at, i)] = r.NormFloat64()
 				}
-//line random_kernels.go:504
+//line random_kernels.go:505
 			}
 			x_ = to - 1
 			continue
@@ -510,14 +511,14 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 			r := rand.New(seed, i)
 			x[i] = r.NormFloat64()
 		}
-//line random_kernels.go:514
+//line random_kernels.go:515
 	}
 }
 
 // philoxRow runs philox for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func philoxRow(r grid.Row, in []uint32, out []uint32) {
+func philoxRow(r gridgen.Row, in []uint32, out []uint32) {
 	end := min(r.End, (len(out) / int(4)))
 	for x_ := r.First(); x_ < end; x_++ {
 //line random.go:39
@@ -564,14 +565,14 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:568
+//line random_kernels.go:569
 	}
 }
 
 // estimateRow runs estimate for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
+func estimateRow(r_ gridgen.Row, seed uint64, points int32, inside []uint32) {
 	end := min(r_.End, len(inside))
 	for x_ := r_.First(); x_ < end; x_++ {
 //line random.go:51
@@ -583,6 +584,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:587
+//line random_kernels.go:588
 	}
 }

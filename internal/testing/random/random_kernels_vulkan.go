@@ -4,10 +4,10 @@
 
 package random
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("d1d7b862b74902e9", map[string]kernel.Code{
+	kernels.Compiled("d1d7b862b74902e9", map[string]gridgen.Code{
 		"estimate": {Words: `
 L5kCEQIBEQLjKRECCw4D5CkBDwoFCOu+lZsH9NK1iwb0ygEPHSGOARAGCBEBAQEFDxxuBQMszsrdAwUEUNDQpeMG7/ABRwQCAQBHBAMBAUcEBAECRwQGCxlI
 BQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQQBgRHAxECSAURACMARwQdCxpHBCELG0cDjQEqRwSOAQsYRwOVASpHA9EEBQHTBAUB1AQFAdUEBQHWBAUR

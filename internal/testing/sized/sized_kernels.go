@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -17,7 +18,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 		radius := int(kernel.Number[int64](blk, 1))
 		x := kernel.Slice[float32](blk, 2)
 		y := kernel.Slice[float32](blk, 4)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			blurPhases(blk, tile, radius, x, y)
 			return
 		}
@@ -26,7 +27,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 	"histogram": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint8](blk, 0)
 		counts := kernel.Slice[uint32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			histogramPhases(blk, x, counts)
 			return
 		}
@@ -36,7 +37,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 		n := kernel.Number[int32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			turnPhases(blk, n, x, y)
 			return
 		}
@@ -46,7 +47,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 		tile := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[int32](blk, 1)
 		y := kernel.Slice[int32](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			runningPhases[int32](blk, &running_int32Pool, tile, x, y)
 			return
 		}
@@ -56,7 +57,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 		tile := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			runningPhases[float32](blk, &running_float32Pool, tile, x, y)
 			return
 		}
@@ -66,7 +67,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 		tile := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[uint64](blk, 1)
 		y := kernel.Slice[uint64](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			runningPhases[uint64](blk, &running_uint64Pool, tile, x, y)
 			return
 		}
@@ -76,7 +77,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 		n := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			sumPhases(blk, n, x, y)
 			return
 		}
@@ -86,7 +87,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 		n := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[int32](blk, 1)
 		y := kernel.Slice[int32](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases(blk, n, x, y)
 			return
 		}
@@ -95,31 +96,31 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 	"beyond": kernel.Go(func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		y := kernel.Slice[int32](blk, 1)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			beyondPhases(blk, n, y)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { beyond(t, n, y) })
 	}),
-}, Indexes: []string{"kernels.go:9", "kernels.go:23", "kernels.go:27", "kernels.go:36", "kernels.go:40", "kernels.go:56", "kernels.go:59", "kernels.go:60", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:72", "kernels.go:74", "kernels.go:84", "kernels.go:89", "kernels.go:92", "kernels.go:95", "kernels.go:103", "kernels.go:105", "kernels.go:125", "kernels.go:113", "kernels.go:129", "kernels.go:139", "kernels.go:142"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:9", "kernels.go:23", "kernels.go:27", "kernels.go:36", "kernels.go:40", "kernels.go:56", "kernels.go:59", "kernels.go:60", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:72", "kernels.go:74", "kernels.go:84", "kernels.go:89", "kernels.go:92", "kernels.go:95", "kernels.go:103", "kernels.go:105", "kernels.go:125", "kernels.go:113", "kernels.go:129", "kernels.go:139", "kernels.go:142"}, Kernels: map[string]gridgen.Written{
 	"blur": {Code: "k_blur", Params: []string{"tile", "radius", "x", "len(x)", "y", "len(y)", "len(s)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {6}}, Rounds: [][]int{{1048576}, {2, 6}}, RoundsAt: "kernels.go:21", SharedElem: 4, SharedStatic: 0, SharedAt: "kernels.go:19",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: blurFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: blurFootprint}},
 	"histogram": {Code: "k_histogram", Params: []string{"x", "len(x)", "counts", "len(counts)", "len(own)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {4}}, Rounds: [][]int{{1}, {2, 4}}, RoundsAt: "kernels.go:39", SharedElem: 4, SharedStatic: 0, SharedAt: "kernels.go:34",
-		Footprint: kernel.Footprint{Why: "kernels.go:40: threads change elements of counts together, by an atomic function", Of: histogramFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:40: threads change elements of counts together, by an atomic function", Of: histogramFootprint}},
 	"turn": {Code: "k_turn", Params: []string{"n", "x", "len(x)", "y", "len(y)", "len(pairs)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{256}, {1, 5}}, RoundsAt: "kernels.go:54", SharedElem: 16, SharedStatic: 256, SharedAt: "kernels.go:54",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: turnFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: turnFootprint}},
 	"running[int32]": {Code: "k_running_int32", Params: []string{"tile", "x", "len(x)", "y", "len(y)", "len(s)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{65}, {1, 5}}, RoundsAt: "kernels.go:86", SharedElem: 4, SharedStatic: 0, SharedAt: "kernels.go:82", Types: 1,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: running_int32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: running_int32Footprint}},
 	"running[float32]": {Code: "k_running_float32", Params: []string{"tile", "x", "len(x)", "y", "len(y)", "len(s)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{65}, {1, 5}}, RoundsAt: "kernels.go:86", SharedElem: 4, SharedStatic: 0, SharedAt: "kernels.go:82", Types: 2,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: running_int32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: running_int32Footprint}},
 	"running[uint64]": {Code: "k_running_uint64", Params: []string{"tile", "x", "len(x)", "y", "len(y)", "len(s)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{65}, {1, 5}}, RoundsAt: "kernels.go:86", SharedElem: 8, SharedStatic: 0, SharedAt: "kernels.go:82", Types: 3,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: running_int32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: running_int32Footprint}},
 	"sum": {Code: "k_sum", Params: []string{"n", "x", "len(x)", "y", "len(y)", "len(s)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Rounds: [][]int{{1, 5}}, RoundsAt: "kernels.go:102", SharedElem: 4, SharedStatic: 0, SharedAt: "kernels.go:102",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: sumFootprint}},
 	"total": {Code: "k_total", Params: []string{"n", "x", "len(x)", "y", "len(y)", "len(s)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{65}, {1, 5}}, RoundsAt: "kernels.go:110", SharedElem: 4, SharedStatic: 0, SharedAt: "kernels.go:123",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: totalFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: totalFootprint}},
 	"beyond": {Code: "k_beyond", Params: []string{"n", "y", "len(y)", "len(s)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1, 3}}, RoundsAt: "kernels.go:137", SharedElem: 4, SharedStatic: 0, SharedAt: "kernels.go:137",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: beyondFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: beyondFootprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,float32,int,int16,int32,len,max,min,uint32,uint8 sized",
 	"kernels.go beyond ca94dda04c3d452a",
@@ -455,9 +456,9 @@ var (
 	sumKernel             = kernels.Kernel("sum")
 	totalKernel           = kernels.Kernel("total")
 	beyondKernel          = kernels.Kernel("beyond")
-	running_int32Pool     grid.Pool[runningPhasesKept[int32]]
-	running_float32Pool   grid.Pool[runningPhasesKept[float32]]
-	running_uint64Pool    grid.Pool[runningPhasesKept[uint64]]
+	running_int32Pool     gridgen.Pool[runningPhasesKept[int32]]
+	running_float32Pool   gridgen.Pool[runningPhasesKept[float32]]
+	running_uint64Pool    gridgen.Pool[runningPhasesKept[uint64]]
 )
 
 // Blur launches blur on a queue, on the grid of q.Over or q.Grid.
@@ -570,66 +571,66 @@ func BeyondOn(ctx context.Context, on kernel.Target, over hal.Grid, n int, y ker
 }
 
 // blurFootprint is the Footprint.Of of blur.
-func blurFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[0]).Times(grid.Blocks(box, 0)).Plus(grid.Locals(box, 0).Steps(grid.Sizes(box, 0), grid.Only(v[6])))
-	radius := grid.Only(v[1])
-	at1 := radius.Times(grid.Only(-1))
-	at2 := at.Plus(at1).From(grid.Only(0)).Minus(at1).And(at)
-	at3 := grid.Places(box, 0)
+func blurFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[0]).Times(gridgen.Blocks(box, 0)).Plus(gridgen.Locals(box, 0).Steps(gridgen.Sizes(box, 0), gridgen.Only(v[6])))
+	radius := gridgen.Only(v[1])
+	at1 := radius.Times(gridgen.Only(-1))
+	at2 := at.Plus(at1).From(gridgen.Only(0)).Minus(at1).And(at)
+	at3 := gridgen.Places(box, 0)
 	span := at3.Span(v[5])
-	touch[0] = kernel.Touch{Read: at2.Plus(at1).Below(grid.Only(v[3])).Minus(at1).And(at2).Minus(radius).Span(v[3])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
+	touch[0] = gridgen.Touch{Read: at2.Plus(at1).Below(gridgen.Only(v[3])).Minus(at1).And(at2).Minus(radius).Span(v[3])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at3)}
 }
 
 // histogramFootprint is the Footprint.Of of histogram.
-func histogramFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Locals(box, 0).Steps(grid.Sizes(box, 0), grid.Only(v[4])).Span(v[3])
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+func histogramFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Locals(box, 0).Steps(gridgen.Sizes(box, 0), gridgen.Only(v[4])).Span(v[3])
+	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).Below(gridgen.Only(v[1])).Span(v[1])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // turnFootprint is the Footprint.Of of turn.
-func turnFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
-	me := grid.Locals(box, 0)
-	pairs_len := grid.Only(v[5])
-	at1 := pairs_len.Over(grid.Only(2))
+func turnFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0)
+	me := gridgen.Locals(box, 0)
+	pairs_len := gridgen.Only(v[5])
+	at1 := pairs_len.Over(gridgen.Only(2))
 	span := at.
 		Or(at.When(me.Below(pairs_len.Minus(at1)))).Span(v[4])
-	touch[0] = kernel.Touch{Read: at.When(me.Below(at1)).Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Read: at.When(me.Below(at1)).Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // running_int32Footprint is the Footprint.Of of running_int32.
-func running_int32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
+func running_int32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0)
 	span := at.Span(v[4])
-	touch[0] = kernel.Touch{Read: at.Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Read: at.Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // sumFootprint is the Footprint.Of of sum.
-func sumFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
+func sumFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0)
 	span := at.Span(v[4])
-	touch[0] = kernel.Touch{Read: at.Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Read: at.Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // totalFootprint is the Footprint.Of of total.
-func totalFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Locals(box, 0)
-	at := grid.Blocks(box, 0).When(i.And(grid.Only(0)))
+func totalFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Locals(box, 0)
+	at := gridgen.Blocks(box, 0).When(i.And(gridgen.Only(0)))
 	span := at.Span(v[4])
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).When(i.Below(grid.Only(v[5]))).Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).When(i.Below(gridgen.Only(v[5]))).Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // beyondFootprint is the Footprint.Of of beyond.
-func beyondFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
+func beyondFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0)
 	span := at.Span(v[2])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // blurPhases runs blur for a block: the code between two barriers runs for one thread after the other.
@@ -651,7 +652,7 @@ func blurPhases(b *kernel.Block, tile int, radius int, x []float32, y grid.Out[f
 						s[i] = x[at]
 					}
 				}
-//line sized_kernels.go:655
+//line sized_kernels.go:656
 			}
 		}
 	}
@@ -661,7 +662,7 @@ func blurPhases(b *kernel.Block, tile int, radius int, x []float32, y grid.Out[f
 				_, _, _ = tx, ty, tz
 //line kernels.go:27
 				y[(firstX + tx)] = mean(s, tx, radius)
-//line sized_kernels.go:665
+//line sized_kernels.go:666
 			}
 		}
 	}
@@ -682,7 +683,7 @@ func histogramPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				if i := (firstX + tx); i < len(x) {
 					grid.AtomicAdd(&own[int(x[i])%len(own)], 1)
 				}
-//line sized_kernels.go:686
+//line sized_kernels.go:687
 			}
 		}
 	}
@@ -694,7 +695,7 @@ func histogramPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := tx; i < len(own); i += int(b.Size[0]) {
 					grid.AtomicAdd(&counts[i], own[i])
 				}
-//line sized_kernels.go:698
+//line sized_kernels.go:699
 			}
 		}
 	}
@@ -721,7 +722,7 @@ func turnPhases(b *kernel.Block, n int32, x []float32, y grid.Out[float32]) {
 					low[me] = pair{int16(me), [2]float32{x[(firstX + tx)], 1}, me == 0}
 					fixed[me%64]++
 				}
-//line sized_kernels.go:725
+//line sized_kernels.go:726
 			}
 		}
 	}
@@ -739,7 +740,7 @@ func turnPhases(b *kernel.Block, n int32, x []float32, y grid.Out[float32]) {
 						high[me].value[0] = -high[me].value[0]
 					}
 				}
-//line sized_kernels.go:743
+//line sized_kernels.go:744
 			}
 		}
 	}
@@ -753,7 +754,7 @@ func turnPhases(b *kernel.Block, n int32, x []float32, y grid.Out[float32]) {
 				if me < len(high) {
 					y[(firstX + tx)] = high[me].value[0] + high[me].value[1] + float32(fixed[me%64])
 				}
-//line sized_kernels.go:757
+//line sized_kernels.go:758
 			}
 		}
 	}
@@ -767,7 +768,7 @@ type runningPhasesKept[T grid.Number] struct {
 // runningPhases runs running for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func runningPhases[T grid.Number](b *kernel.Block, runningPhasesPool *grid.Pool[runningPhasesKept[T]], tile int, x []T, y []T) {
+func runningPhases[T grid.Number](b *kernel.Block, runningPhasesPool *gridgen.Pool[runningPhasesKept[T]], tile int, x []T, y []T) {
 	firstX := int(b.Index[0]) * int(b.Size[0])
 	held := runningPhasesPool.Take(1)
 	kept := &(*held)[0]
@@ -784,13 +785,13 @@ func runningPhases[T grid.Number](b *kernel.Block, runningPhasesPool *grid.Pool[
 				me := tx
 //line kernels.go:84
 				s[me] = x[(firstX + tx)]
-//line sized_kernels.go:788
+//line sized_kernels.go:789
 			}
 		}
 	}
 //line kernels.go:86
 	for d := 1; d < len(s); d *= 2 {
-//line sized_kernels.go:794
+//line sized_kernels.go:795
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -803,7 +804,7 @@ func runningPhases[T grid.Number](b *kernel.Block, runningPhasesPool *grid.Pool[
 					if me >= d {
 						before = s[me-d]
 					}
-//line sized_kernels.go:807
+//line sized_kernels.go:808
 					befores[tx] = before
 				}
 			}
@@ -819,12 +820,12 @@ func runningPhases[T grid.Number](b *kernel.Block, runningPhasesPool *grid.Pool[
 					_ = before
 //line kernels.go:92
 					s[me] += before
-//line sized_kernels.go:823
+//line sized_kernels.go:824
 				}
 			}
 		}
 	}
-//line sized_kernels.go:828
+//line sized_kernels.go:829
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -832,7 +833,7 @@ func runningPhases[T grid.Number](b *kernel.Block, runningPhasesPool *grid.Pool[
 				me := tx
 //line kernels.go:95
 				y[(firstX + tx)] = s[me]
-//line sized_kernels.go:836
+//line sized_kernels.go:837
 			}
 		}
 	}
@@ -852,19 +853,19 @@ func sumPhases(b *kernel.Block, n int, x []float32, y []float32) {
 				_, _, _ = tx, ty, tz
 //line kernels.go:103
 				grid.AtomicAdd(&s[tx%(n+1)], x[(firstX+tx)])
-//line sized_kernels.go:856
+//line sized_kernels.go:857
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if sumPhase1Vectors == nil || !sumPhase1Vectors(firstX, y, grid.Lent(s), n, count) {
+			if sumPhase1Vectors == nil || !sumPhase1Vectors(firstX, y, gridgen.Lent(s), n, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 //line kernels.go:105
 					y[(firstX + tx)] = s[n]
-//line sized_kernels.go:868
+//line sized_kernels.go:869
 				}
 			}
 		}
@@ -881,21 +882,21 @@ func totalPhases(b *kernel.Block, n int, x []int32, y []int32) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if totalPhase1Vectors == nil || !totalPhase1Vectors(firstX, grid.Lent(s), x, count) {
+			if totalPhase1Vectors == nil || !totalPhase1Vectors(firstX, gridgen.Lent(s), x, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 //line kernels.go:124
 					if i := tx; i < len(s) {
 						s[i] = x[(firstX + tx)]
 					}
-//line sized_kernels.go:892
+//line sized_kernels.go:893
 				}
 			}
 		}
 	}
 //line kernels.go:110
 	for d := 1; d < len(s); d *= 2 {
-//line sized_kernels.go:899
+//line sized_kernels.go:900
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -904,12 +905,12 @@ func totalPhases(b *kernel.Block, n int, x []int32, y []int32) {
 					if i_ := tx * 2 * d; i_+d < len(s) {
 						s[i_] += s[i_+d]
 					}
-//line sized_kernels.go:908
+//line sized_kernels.go:909
 				}
 			}
 		}
 	}
-//line sized_kernels.go:913
+//line sized_kernels.go:914
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -918,7 +919,7 @@ func totalPhases(b *kernel.Block, n int, x []int32, y []int32) {
 				if tx == 0 {
 					y[int(b.Index[0])] = s[0]
 				}
-//line sized_kernels.go:922
+//line sized_kernels.go:923
 			}
 		}
 	}
@@ -934,14 +935,14 @@ func beyondPhases(b *kernel.Block, n int, y []int32) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if beyondPhase1Vectors == nil || !beyondPhase1Vectors(grid.Lent(s), count) {
+			if beyondPhase1Vectors == nil || !beyondPhase1Vectors(gridgen.Lent(s), count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 //line kernels.go:138
 					if tx > 0 { // thread 0 leaves the first element to what is not in range
 						s[tx] = 1
 					}
-//line sized_kernels.go:945
+//line sized_kernels.go:946
 				}
 			}
 		}
@@ -949,12 +950,12 @@ func beyondPhases(b *kernel.Block, n int, y []int32) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
-			if beyondPhase2Vectors == nil || !beyondPhase2Vectors(firstX, y, grid.Lent(s), n, count_) {
+			if beyondPhase2Vectors == nil || !beyondPhase2Vectors(firstX, y, gridgen.Lent(s), n, count_) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 //line kernels.go:142
 					y[(firstX + tx)] = s[n-1]
-//line sized_kernels.go:958
+//line sized_kernels.go:959
 				}
 			}
 		}

@@ -7,7 +7,7 @@ package sized
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -24,7 +24,7 @@ func init() {
 func sumPhase1Lanes(firstX int, y []float32, s []float32, n int, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(y))
+	from, to = gridgen.Within(from, to, firstX, len(y))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(n) >= uint(len(s)) {
 		return false
 	}
@@ -43,8 +43,8 @@ func sumPhase1Lanes(firstX int, y []float32, s []float32, n int, count int) bool
 func totalPhase1Lanes(firstX int, s []int32, x []int32, count int) bool {
 	end := min(count, len(s))
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, 0, len(s))
+	from, to = gridgen.Within(from, to, firstX, len(x))
+	from, to = gridgen.Within(from, to, 0, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -63,7 +63,7 @@ func totalPhase1Lanes(firstX int, s []int32, x []int32, count int) bool {
 func beyondPhase1Lanes(s []int32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(s))
+	from, to = gridgen.Within(from, to, 0, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || to > 1<<31-64 {
 		return false
 	}
@@ -86,7 +86,7 @@ func beyondPhase1Lanes(s []int32, count int) bool {
 func beyondPhase2Lanes(firstX int, y []int32, s []int32, n int, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(y))
+	from, to = gridgen.Within(from, to, firstX, len(y))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(n-1) >= uint(len(s)) {
 		return false
 	}

@@ -4,10 +4,10 @@
 
 package sized
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("148c9737e7bb15e7", map[string]kernel.Code{
+	kernels.Compiled("148c9737e7bb15e7", map[string]gridgen.Code{
 		"beyond": {Words: `
 K2MRAgERAuMpEQILDgPkKQEPCgUI676Jqwb53rmjBgAPHUtXEAYIEQEBAQUNGTxHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMj
 GEcDDQJHBBAGBEcDEQJIBREEJSEEEQAXRwQdCxtHBEYBA0cEVwsaFQQBIAAyBAECATIEAQMEBW4EARcEBQEDMwYFBgIDBBMCByEDCgcVBAtAACAEDOUpAR4G

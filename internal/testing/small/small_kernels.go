@@ -8,16 +8,17 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
-	"saxpy": kernel.Bounded([]uint32{23}, func(blk *kernel.Block) {
+	"saxpy": gridgen.Bounded([]uint32{23}, func(blk *kernel.Block) {
 		a := kernel.Number[float32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if saxpyVectors != nil {
 					if row = saxpyVectors(row, a, x, y); row.First() >= row.End {
 						continue
@@ -31,11 +32,11 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			saxpy(t, a, x, y)
 		}
 	}),
-	"paint": kernel.Bounded([]uint32{32}, func(blk *kernel.Block) {
+	"paint": gridgen.Bounded([]uint32{32}, func(blk *kernel.Block) {
 		f := kernel.Number[Frame](blk, 0)
 		image := kernel.Slice[int32](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if paintVectors != nil {
 					if row = paintVectors(row, f, image); row.First() >= row.End {
 						continue
@@ -49,11 +50,11 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			paint(t, f, image)
 		}
 	}),
-	"pairs": kernel.Bounded([]uint32{39}, func(blk *kernel.Block) {
+	"pairs": gridgen.Bounded([]uint32{39}, func(blk *kernel.Block) {
 		from := kernel.Slice[int32](blk, 0)
 		sums := kernel.Slice[int32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				pairsRow(row, from, sums)
 			}
 			return
@@ -62,10 +63,10 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			pairs(t, from, sums)
 		}
 	}),
-	"number": kernel.Bounded([]uint32{18}, func(blk *kernel.Block) {
+	"number": gridgen.Bounded([]uint32{18}, func(blk *kernel.Block) {
 		out := kernel.Slice[int32](blk, 0)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if numberVectors != nil {
 					if row = numberVectors(row, out); row.First() >= row.End {
 						continue
@@ -79,11 +80,11 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			number(t, out)
 		}
 	}),
-	"step": kernel.Bounded([]uint32{52}, func(blk *kernel.Block) {
+	"step": gridgen.Bounded([]uint32{52}, func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
 		bodies := kernel.Slice[Body](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				stepRow(row, dt, bodies)
 			}
 			return
@@ -92,11 +93,11 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			step(t, dt, bodies)
 		}
 	}),
-	"mirror": kernel.Bounded([]uint32{40}, func(blk *kernel.Block) {
+	"mirror": gridgen.Bounded([]uint32{40}, func(blk *kernel.Block) {
 		from := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				mirrorRow(row, from, to)
 			}
 			return
@@ -105,19 +106,19 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			mirror(t, from, to)
 		}
 	}),
-}, Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39", "small.go:50", "small.go:56", "small.go:57", "small.go:64"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39", "small.go:50", "small.go:56", "small.go:57", "small.go:64"}, Kernels: map[string]gridgen.Written{
 	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 	"paint": {Code: "k_paint", Params: []string{"f", "image", "len(image)"}, Most: 2147418112, Sizes: [][]int{{2}}, Dims: 2, DimsAt: "small.go:20",
-		Footprint: kernel.Footprint{Why: "small.go:24: the index of image is not t.Global(1) times a number that is the same for all threads, and a rest", Of: paintFootprint}},
+		Footprint: gridgen.Footprint{Why: "small.go:24: the index of image is not t.Global(1) times a number that is the same for all threads, and a rest", Of: paintFootprint}},
 	"pairs": {Code: "k_pairs", Params: []string{"from", "len(from)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pairsFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: pairsFootprint}},
 	"number": {Code: "k_number", Params: []string{"out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: numberFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: numberFootprint}},
 	"step": {Code: "k_step", Params: []string{"dt", "bodies", "len(bodies)"}, Most: 2147418112, Sizes: [][]int{{2}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
 	"mirror": {Code: "k_mirror", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "small.go:63",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mirrorFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: mirrorFootprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,float32,int,int32,len small",
 	"small.go Body 9b0f473358b1cf90",
@@ -272,7 +273,7 @@ func StepOn(ctx context.Context, on kernel.Target, over hal.Grid, dt float32, bo
 
 // Mirror launches mirror on a queue, with as many threads as its data have places for.
 func Mirror(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float32]) {
-	if ctx, _, over, ok := q.Launching("mirror", hal.Over(kernel.ColsOf(to), kernel.RowsOf(to))); ok {
+	if ctx, _, over, ok := q.Launching("mirror", hal.Over(gridgen.ColsOf(to), gridgen.RowsOf(to))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
 		err = MirrorOn(ctx, q.On(), over, from, to)
@@ -281,65 +282,65 @@ func Mirror(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float3
 
 // MirrorOn launches mirror on a stream, a Split or a Step.
 func MirrorOn(ctx context.Context, on kernel.Target, over hal.Grid, from kernel.Matrix[float32], to kernel.Matrix[float32]) error {
-	return mirrorKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(kernel.RowsOf(from))), kernel.Value(int64(kernel.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(kernel.RowsOf(to))), kernel.Value(int64(kernel.ColsOf(to))))
+	return mirrorKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(gridgen.RowsOf(from))), kernel.Value(int64(gridgen.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(gridgen.RowsOf(to))), kernel.Value(int64(gridgen.ColsOf(to))))
 }
 
 // saxpyFootprint is the Footprint.Of of saxpy.
-func saxpyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+func saxpyFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[4]))
 	span := i.Span(v[4])
-	touch[0] = kernel.Touch{Read: i.Span(v[2])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[0] = gridgen.Touch{Read: i.Span(v[2])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // paintFootprint is the Footprint.Of of paint.
-func paintFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	y := grid.Places(box, 1).Below(grid.Between(-2147483648, 2147483647))
-	x := grid.Places(box, 0).Below(grid.Between(-2147483648, 2147483647))
-	touch[0] = kernel.Touch{Write: y.Times(grid.Between(-2147483648, 2147483647).Above(x)).Plus(x).When(grid.Between(-2147483648, 2147483647).Above(y)).Span(v[2])}
+func paintFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	y := gridgen.Places(box, 1).Below(gridgen.Between(-2147483648, 2147483647))
+	x := gridgen.Places(box, 0).Below(gridgen.Between(-2147483648, 2147483647))
+	touch[0] = gridgen.Touch{Write: y.Times(gridgen.Between(-2147483648, 2147483647).Above(x)).Plus(x).When(gridgen.Between(-2147483648, 2147483647).Above(y)).Span(v[2])}
 }
 
 // pairsFootprint is the Footprint.Of of pairs.
-func pairsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]).Over(grid.Only(2)))
-	at := i.Times(grid.Only(2))
+func pairsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]).Over(gridgen.Only(2)))
+	at := i.Times(gridgen.Only(2))
 	span := i.Span(v[3])
-	touch[0] = kernel.Touch{Read: at.
+	touch[0] = gridgen.Touch{Read: at.
 		Or(at.Add(1)).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // numberFootprint is the Footprint.Of of number.
-func numberFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
+func numberFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0)
 	span := at.Span(v[1])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // stepFootprint is the Footprint.Of of step.
-func stepFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Places(box, 0).Below(grid.Only(v[2])).Span(v[2])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func stepFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Places(box, 0).Below(gridgen.Only(v[2])).Span(v[2])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // mirrorFootprint is the Footprint.Of of mirror.
-func mirrorFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 1).Below(grid.Only(v[4]))
-	at := grid.Only(v[5])
-	j := grid.Places(box, 0).Below(at)
+func mirrorFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 1).Below(gridgen.Only(v[4]))
+	at := gridgen.Only(v[5])
+	j := gridgen.Places(box, 0).Below(at)
 	span := at.Times(i).Plus(j).Span(v[4] * v[5])
-	touch[0] = kernel.Touch{Read: grid.Only(v[2]).Times(i.Below(grid.Only(v[1]))).Plus(at).Minus(j).Add(-1).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+	touch[0] = gridgen.Touch{Read: gridgen.Only(v[2]).Times(i.Below(gridgen.Only(v[1]))).Plus(at).Minus(j).Add(-1).Span(v[1] * v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i, j)}
 }
 
 // saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
+func saxpyRow(r gridgen.Row, a float32, x []float32, y []float32) {
 	end := min(r.End, len(y))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if from >= to {
 		from = end // none
 	}
@@ -355,9 +356,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					_ = x_
 //line small.go:10
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+						y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 					}
-//line small_kernels.go:361
+//line small_kernels.go:362
 				}
 				{
 					at := at + 1
@@ -365,9 +366,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					_ = x_
 //line small.go:10
 					if i := x_; true || i < len(y) {
-						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+						y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 					}
-//line small_kernels.go:371
+//line small_kernels.go:372
 				}
 			}
 			if at < count {
@@ -375,9 +376,9 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				_ = x_
 //line small.go:10
 				if i := x_; true || i < len(y) {
-					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+					y0[gridgen.At(at, i)] += float32(a * x1[gridgen.At(at, i)])
 				}
-//line small_kernels.go:381
+//line small_kernels.go:382
 			}
 			x_ = to - 1
 			continue
@@ -386,20 +387,20 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:390
+//line small_kernels.go:391
 	}
 }
 
 // paintRow runs paint for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func paintRow(r grid.Row, f Frame, image grid.Out[int32]) {
+func paintRow(r gridgen.Row, f Frame, image grid.Out[int32]) {
 	if r.Y >= int(f.Height) {
 		return
 	}
 	end := min(r.End, int(f.Width))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, int(f.Width)*r.Y, len(image))
+	from, to = gridgen.Within(from, to, int(f.Width)*r.Y, len(image))
 	if from >= to {
 		from = end // none
 	}
@@ -417,8 +418,8 @@ threads:
 				if (false && x >= w) || (false && y >= int(f.Height)) {
 					continue within
 				}
-				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:422
+				image0[gridgen.At(at, y*w+x)] = int32(10*y + x)
+//line small_kernels.go:423
 			}
 			x_ = to - 1
 			continue
@@ -429,17 +430,17 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:433
+//line small_kernels.go:434
 	}
 }
 
 // pairsRow runs pairs for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
+func pairsRow(r gridgen.Row, from []int32, sums grid.Out[int32]) {
 	end := min(r.End, (len(from) / int(2)))
 	from_, to := r.First(), end
-	from_, to = grid.Within(from_, to, 0, len(sums))
+	from_, to = gridgen.Within(from_, to, 0, len(sums))
 	if from_ >= to {
 		from_ = end // none
 	}
@@ -453,9 +454,9 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 //line small.go:29
 				n := len(from) / 2
 				if i := x; true || i < n {
-					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
+					sums0[gridgen.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:459
+//line small_kernels.go:460
 			}
 			x = to - 1
 			continue
@@ -465,16 +466,16 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:469
+//line small_kernels.go:470
 	}
 }
 
 // numberRow runs number for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func numberRow(r grid.Row, out []int32) {
+func numberRow(r gridgen.Row, out []int32) {
 	from, to := r.First(), r.End
-	from, to = grid.Within(from, to, 0, len(out))
+	from, to = gridgen.Within(from, to, 0, len(out))
 	if from >= to {
 		from = r.End // none
 	}
@@ -488,40 +489,40 @@ func numberRow(r grid.Row, out []int32) {
 					x := from + at
 					_ = x
 //line small.go:39
-					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:493
+					out0[gridgen.At(at, x)] = int32(x)
+//line small_kernels.go:494
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
 //line small.go:39
-					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:501
+					out0[gridgen.At(at, x)] = int32(x)
+//line small_kernels.go:502
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
 //line small.go:39
-				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:509
+				out0[gridgen.At(at, x)] = int32(x)
+//line small_kernels.go:510
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:516
+//line small_kernels.go:517
 	}
 }
 
 // stepRow runs step for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func stepRow(r grid.Row, dt float32, bodies []Body) {
+func stepRow(r gridgen.Row, dt float32, bodies []Body) {
 	from, to := r.First(), r.End
-	from, to = grid.Within(from, to, 0, len(bodies))
+	from, to = gridgen.Within(from, to, 0, len(bodies))
 	if from >= to {
 		from = r.End // none
 	}
@@ -535,30 +536,30 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					x := from + at
 					_ = x
 //line small.go:56
-					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
-						bodies0[grid.At(at, i)].move(dt)
+					if i := x; i < len(bodies) && !bodies0[gridgen.At(at, i)].Fixed {
+						bodies0[gridgen.At(at, i)].move(dt)
 					}
-//line small_kernels.go:542
+//line small_kernels.go:543
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
 //line small.go:56
-					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
-						bodies0[grid.At(at, i)].move(dt)
+					if i := x; i < len(bodies) && !bodies0[gridgen.At(at, i)].Fixed {
+						bodies0[gridgen.At(at, i)].move(dt)
 					}
-//line small_kernels.go:552
+//line small_kernels.go:553
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
 //line small.go:56
-				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
-					bodies0[grid.At(at, i)].move(dt)
+				if i := x; i < len(bodies) && !bodies0[gridgen.At(at, i)].Fixed {
+					bodies0[gridgen.At(at, i)].move(dt)
 				}
-//line small_kernels.go:562
+//line small_kernels.go:563
 			}
 			x = to - 1
 			continue
@@ -567,20 +568,20 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:571
+//line small_kernels.go:572
 	}
 }
 
 // mirrorRow runs mirror for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]) {
+func mirrorRow(r gridgen.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]) {
 	if r.Y >= to.Rows() {
 		return
 	}
 	end := min(r.End, to.Cols())
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, 0, len(to.Span(r.Y, 1)))
+	from_, to_ = gridgen.Within(from_, to_, 0, len(to.Span(r.Y, 1)))
 	if from_ >= to_ {
 		from_ = end // none
 	}
@@ -595,9 +596,9 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					_ = x
 //line small.go:63
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
-						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
+						to0[gridgen.At(gridgen.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:601
+//line small_kernels.go:602
 				}
 				{
 					at := at + 1
@@ -605,9 +606,9 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					_ = x
 //line small.go:63
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
-						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
+						to0[gridgen.At(gridgen.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:611
+//line small_kernels.go:612
 				}
 			}
 			if at < count {
@@ -615,9 +616,9 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 				_ = x
 //line small.go:63
 				if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
-					to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
+					to0[gridgen.At(gridgen.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 				}
-//line small_kernels.go:621
+//line small_kernels.go:622
 			}
 			x = to_ - 1
 			continue
@@ -626,13 +627,13 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 		if i, j := r.Y, x; i < to.Rows() && j < to.Cols() {
 			to.Set(i, j, from.At(i, to.Cols()-1-j))
 		}
-//line small_kernels.go:630
+//line small_kernels.go:631
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in small_kernels_simd.go.
 var (
-	saxpyVectors  func(grid.Row, float32, []float32, []float32) grid.Row
-	paintVectors  func(grid.Row, Frame, grid.Out[int32]) grid.Row
-	numberVectors func(grid.Row, []int32) grid.Row
+	saxpyVectors  func(gridgen.Row, float32, []float32, []float32) gridgen.Row
+	paintVectors  func(gridgen.Row, Frame, grid.Out[int32]) gridgen.Row
+	numberVectors func(gridgen.Row, []int32) gridgen.Row
 )

@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -20,10 +21,10 @@ func init() {
 }
 
 // saxpyLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
+func saxpyLanes(r gridgen.Row, a float32, x []float32, y []float32) gridgen.Row {
 	from, to := r.First(), min(r.End, len(y))
-	from, to = grid.Within(from, to, 0, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -41,19 +42,19 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line small.go:11
 		lanes.Store(lanes.Load[simd.Float32s](&y0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x1[at]))), &y0[at])
-//line small_kernels_simd.go:45
+//line small_kernels_simd.go:46
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
 // paintLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
+func paintLanes(r gridgen.Row, f Frame, image grid.Out[int32]) gridgen.Row {
 	if r.Y >= int(f.Height) {
 		return r
 	}
 	from, to := r.First(), min(r.End, int(f.Width))
-	from, to = grid.Within(from, to, int(f.Width)*r.Y, len(image))
+	from, to = gridgen.Within(from, to, int(f.Width)*r.Y, len(image))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -69,7 +70,7 @@ func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
 			x := from + at
 //line small.go:24
 			lanes.Store(lanes.Int32s(((10 * y) + x)), &image0[at])
-//line small_kernels_simd.go:73
+//line small_kernels_simd.go:74
 		}
 		if at == count {
 			break
@@ -81,9 +82,9 @@ func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
 }
 
 // numberLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func numberLanes(r grid.Row, out []int32) grid.Row {
+func numberLanes(r gridgen.Row, out []int32) gridgen.Row {
 	from, to := r.First(), r.End
-	from, to = grid.Within(from, to, 0, len(out))
+	from, to = gridgen.Within(from, to, 0, len(out))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -98,7 +99,7 @@ func numberLanes(r grid.Row, out []int32) grid.Row {
 			x := from + at
 //line small.go:39
 			lanes.Store(lanes.Int32s(x), &out0[at])
-//line small_kernels_simd.go:102
+//line small_kernels_simd.go:103
 		}
 		if at == count {
 			break

@@ -4,10 +4,10 @@
 
 package small
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("d123d3730cc4366e", map[string]kernel.Code{
+	kernels.Compiled("d123d3730cc4366e", map[string]gridgen.Code{
 		"mirror": {Words: `
 KksRAgERAuMpEQILDgPkKQEPCQUI6761ywby5L2TBwAPKy8QBggRAQEBBQ0YY0cEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUNAyMY
 SAUNBCMgSAUNBSMoRwMNAkcEEQYERwMSAkgFEgAjAEcEKwsaRwQvCxsVBAEgADIEAQIBMgQBAwQFhQIEARcEBQEDMwYFBgIDBBMCByEDCgcgBAvlKQEVBAxA

@@ -9,15 +9,16 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
-	"digest": kernel.Bounded([]uint32{19235}, func(blk *kernel.Block) {
+	"digest": gridgen.Bounded([]uint32{19235}, func(blk *kernel.Block) {
 		messages := kernel.Slice[Message](blk, 0)
 		sums := kernel.Slice[[8]uint32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				digestRow(row, messages, sums)
 			}
 			return
@@ -26,13 +27,13 @@ var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
 			digest(t, messages, sums)
 		}
 	}),
-	"look": kernel.Bounded([]uint32{313}, func(blk *kernel.Block) {
+	"look": gridgen.Bounded([]uint32{313}, func(blk *kernel.Block) {
 		rows := kernel.Slice[float64](blk, 0)
 		from := kernel.Slice[int32](blk, 2)
 		sums := kernel.Slice[int64](blk, 4)
 		floats := kernel.Slice[float64](blk, 6)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				lookRow(row, rows, from, sums, floats)
 			}
 			return
@@ -41,11 +42,11 @@ var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
 			look(t, rows, from, sums, floats)
 		}
 	}),
-}, Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:74", "tables.go:75", "tables.go:113", "tables.go:115", "tables.go:123", "tables.go:124", "tables.go:125", "tables.go:128", "tables.go:129", "tables.go:131", "tables.go:133", "tables.go:134", "tables.go:140"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:74", "tables.go:75", "tables.go:113", "tables.go:115", "tables.go:123", "tables.go:124", "tables.go:125", "tables.go:128", "tables.go:129", "tables.go:131", "tables.go:133", "tables.go:134", "tables.go:140"}, Kernels: map[string]gridgen.Written{
 	"digest": {Code: "k_digest", Params: []string{"messages", "len(messages)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: digestFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: digestFootprint}},
 	"look": {Code: "k_look", Params: []string{"rows", "len(rows)", "from", "len(from)", "sums", "len(sums)", "floats", "len(floats)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: lookFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: lookFootprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,complex,complex128,complex64,float32,float64,imag,int,int32,int64,int8,len,real,true,uint16,uint32,uint64,uint8 tables",
 	"tables.go Message 5ac132dc635c7276",
@@ -331,27 +332,27 @@ func LookOn(ctx context.Context, on kernel.Target, over hal.Grid, rows kernel.Ve
 }
 
 // digestFootprint is the Footprint.Of of digest.
-func digestFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[3]))
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: i.Span(v[3])}
+func digestFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[3]))
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Write: i.Span(v[3])}
 }
 
 // lookFootprint is the Footprint.Of of look.
-func lookFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[5]))
+func lookFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[5]))
 	span := i.Span(v[5])
 	span1 := i.Span(v[7])
-	touch[0] = kernel.Touch{Read: grid.Only(0).Steps(grid.Only(1), grid.Only(3)).When(i).Span(v[1])}
-	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, i)}
+	touch[0] = gridgen.Touch{Read: gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(3)).When(i).Span(v[1])}
+	touch[1] = gridgen.Touch{Read: i.Span(v[3])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
+	touch[3] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, i)}
 }
 
 // digestRow runs digest for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func digestRow(r grid.Row, messages []Message, sums grid.Out[[8]uint32]) {
+func digestRow(r gridgen.Row, messages []Message, sums grid.Out[[8]uint32]) {
 	end := min(r.End, len(sums))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
@@ -454,19 +455,19 @@ threads:
 				}
 			}
 		}
-//line tables_kernels.go:458
+//line tables_kernels.go:459
 	}
 }
 
 // lookRow runs look for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func lookRow(r grid.Row, rows []float64, from []int32, sums grid.Out[int64], floats grid.Out[float64]) {
+func lookRow(r gridgen.Row, rows []float64, from []int32, sums grid.Out[int64], floats grid.Out[float64]) {
 	end := min(r.End, len(sums))
 	from_, to := r.First(), end
-	from_, to = grid.Within(from_, to, 0, len(sums))
-	from_, to = grid.Within(from_, to, 0, len(floats))
-	from_, to = grid.Within(from_, to, 0, len(from))
+	from_, to = gridgen.Within(from_, to, 0, len(sums))
+	from_, to = gridgen.Within(from_, to, 0, len(floats))
+	from_, to = gridgen.Within(from_, to, 0, len(from))
 	if from_ >= to {
 		from_ = end // none
 	}
@@ -483,9 +484,9 @@ func lookRow(r grid.Row, rows []float64, from []int32, sums grid.Out[int64], flo
 					_ = x
 //line tables.go:139
 					if i := x; true || i < len(sums) {
-						sums0[grid.At(at, i)], floats1[grid.At(at, i)] = looked(i, rows, from2[grid.At(at, i)])
+						sums0[gridgen.At(at, i)], floats1[gridgen.At(at, i)] = looked(i, rows, from2[gridgen.At(at, i)])
 					}
-//line tables_kernels.go:489
+//line tables_kernels.go:490
 				}
 				{
 					at := at + 1
@@ -493,9 +494,9 @@ func lookRow(r grid.Row, rows []float64, from []int32, sums grid.Out[int64], flo
 					_ = x
 //line tables.go:139
 					if i := x; true || i < len(sums) {
-						sums0[grid.At(at, i)], floats1[grid.At(at, i)] = looked(i, rows, from2[grid.At(at, i)])
+						sums0[gridgen.At(at, i)], floats1[gridgen.At(at, i)] = looked(i, rows, from2[gridgen.At(at, i)])
 					}
-//line tables_kernels.go:499
+//line tables_kernels.go:500
 				}
 			}
 			if at < count {
@@ -503,9 +504,9 @@ func lookRow(r grid.Row, rows []float64, from []int32, sums grid.Out[int64], flo
 				_ = x
 //line tables.go:139
 				if i := x; true || i < len(sums) {
-					sums0[grid.At(at, i)], floats1[grid.At(at, i)] = looked(i, rows, from2[grid.At(at, i)])
+					sums0[gridgen.At(at, i)], floats1[gridgen.At(at, i)] = looked(i, rows, from2[gridgen.At(at, i)])
 				}
-//line tables_kernels.go:509
+//line tables_kernels.go:510
 			}
 			x = to - 1
 			continue
@@ -514,6 +515,6 @@ func lookRow(r grid.Row, rows []float64, from []int32, sums grid.Out[int64], flo
 		if i := x; i < len(sums) {
 			sums[i], floats[i] = looked(i, rows, from[i])
 		}
-//line tables_kernels.go:518
+//line tables_kernels.go:519
 	}
 }

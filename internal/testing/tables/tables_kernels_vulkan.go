@@ -4,10 +4,10 @@
 
 package tables
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("7400524ae8c1772e", map[string]kernel.Code{
+	kernels.Compiled("7400524ae8c1772e", map[string]gridgen.Code{
 		"digest": {Words: `
 Nq8DEQIBEQLjKRECCxEC4CIRAicOA+QpAQ8LBQjrvpHLBufKzaMHAA8tMcsBmAIQBggRAQEBBQ0cOEcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMI
 SAUNAiMQSAUNAyMYRwMNAkcEEgYBSAUTBSEkEwEjN0cEFAY4RwMVAkgFFQAjAEcEIQYERwQiBiBHAyMCSAUjBRQWLQsaRwQxCxsVBAEgADIEAQIBMgQBAwQF

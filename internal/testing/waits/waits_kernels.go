@@ -10,14 +10,15 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
-	"sums": kernel.Bounded(grid.Steps(475), func(blk *kernel.Block) {
+	"sums": gridgen.Bounded(gridgen.Steps(475), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			sumsPhases(blk, x, y)
 			return
 		}
@@ -27,7 +28,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		x := kernel.Slice[int32](blk, 0)
 		count := kernel.Slice[int32](blk, 2)
 		y := kernel.Slice[int32](blk, 4)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scansPhases[int32](blk, &scans_int32Pool, x, count, y)
 			return
 		}
@@ -37,7 +38,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		x := kernel.Slice[uint64](blk, 0)
 		count := kernel.Slice[int32](blk, 2)
 		y := kernel.Slice[uint64](blk, 4)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scansPhases[uint64](blk, &scans_uint64Pool, x, count, y)
 			return
 		}
@@ -47,36 +48,36 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		x := kernel.Slice[uint32](blk, 0)
 		y := kernel.Slice[uint32](blk, 2)
 		swaps := kernel.Slice[int32](blk, 4)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			sortsPhases(blk, x, y, swaps)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { sorts(t, x, y, swaps) })
 	}),
-	"turns": kernel.Bounded(grid.Steps(308), func(blk *kernel.Block) {
+	"turns": gridgen.Bounded(gridgen.Steps(308), func(blk *kernel.Block) {
 		by := kernel.Number[int32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
 		passed := kernel.Slice[int32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			turnsPhases(blk, by, x, y, passed)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { turns(t, by, x, y, passed) })
 	}),
-	"types[int32]": kernel.Bounded(grid.Steps(317), func(blk *kernel.Block) {
+	"types[int32]": gridgen.Bounded(gridgen.Steps(317), func(blk *kernel.Block) {
 		x := kernel.Slice[int32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			typesPhases[int32](blk, &types_int32Pool, x, y)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { types[int32](t, x, y) })
 	}),
-	"types[float32]": kernel.Bounded(grid.Steps(293), func(blk *kernel.Block) {
+	"types[float32]": gridgen.Bounded(gridgen.Steps(293), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			typesPhases[float32](blk, &types_float32Pool, x, y)
 			return
 		}
@@ -87,7 +88,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		count := kernel.Slice[int32](blk, 1)
 		x := kernel.Slice[float32](blk, 3)
 		y := kernel.Slice[float32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			choosesPhases(blk, most, count, x, y)
 			return
 		}
@@ -98,31 +99,31 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		halves_ := kernel.Slice[half.Float16](blk, 2)
 		sums_ := kernel.Slice[complex64](blk, 4)
 		places := kernel.Slice[int32](blk, 6)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			combinedPhases(blk, x, halves_, sums_, places)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { combined(t, x, halves_, sums_, places) })
 	}),
-}, Indexes: []string{"kernels.go:40", "kernels.go:28", "kernels.go:19", "kernels.go:45", "kernels.go:73", "kernels.go:77", "kernels.go:52", "kernels.go:57", "kernels.go:60", "kernels.go:63", "kernels.go:79", "kernels.go:120", "kernels.go:93", "kernels.go:94", "kernels.go:121", "kernels.go:122", "kernels.go:142", "kernels.go:130", "kernels.go:132", "kernels.go:148", "kernels.go:186", "kernels.go:210", "kernels.go:211", "kernels.go:159", "kernels.go:161", "kernels.go:214", "kernels.go:215", "kernels.go:220", "kernels.go:228", "kernels.go:229", "kernels.go:234", "kernels.go:236", "kernels.go:243", "kernels.go:245", "kernels.go:248", "kernels.go:250", "kernels.go:264", "kernels.go:288", "kernels.go:290", "kernels.go:291", "kernels.go:272", "kernels.go:276", "kernels.go:277", "kernels.go:294", "kernels.go:295", "kernels.go:297", "kernels.go:300"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:40", "kernels.go:28", "kernels.go:19", "kernels.go:45", "kernels.go:73", "kernels.go:77", "kernels.go:52", "kernels.go:57", "kernels.go:60", "kernels.go:63", "kernels.go:79", "kernels.go:120", "kernels.go:93", "kernels.go:94", "kernels.go:121", "kernels.go:122", "kernels.go:142", "kernels.go:130", "kernels.go:132", "kernels.go:148", "kernels.go:186", "kernels.go:210", "kernels.go:211", "kernels.go:159", "kernels.go:161", "kernels.go:214", "kernels.go:215", "kernels.go:220", "kernels.go:228", "kernels.go:229", "kernels.go:234", "kernels.go:236", "kernels.go:243", "kernels.go:245", "kernels.go:248", "kernels.go:250", "kernels.go:264", "kernels.go:288", "kernels.go:290", "kernels.go:291", "kernels.go:272", "kernels.go:276", "kernels.go:277", "kernels.go:294", "kernels.go:295", "kernels.go:297", "kernels.go:300"}, Kernels: map[string]gridgen.Written{
 	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
 	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:75", Types: 1,
-		Footprint: kernel.Footprint{Why: "kernels.go:79: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:79: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
 	"scans[uint64]": {Code: "k_scans_uint64", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:75", Types: 2,
-		Footprint: kernel.Footprint{Why: "kernels.go:79: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:79: the index of y does not follow t.Global(0)", Of: scans_int32Footprint}},
 	"sorts": {Code: "k_sorts", Params: []string{"x", "len(x)", "y", "len(y)", "swaps", "len(swaps)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sortsFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: sortsFootprint}},
 	"turns": {Code: "k_turns", Params: []string{"by", "x", "len(x)", "y", "len(y)", "passed", "len(passed)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: turnsFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: turnsFootprint}},
 	"types[int32]": {Code: "k_types_int32", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 1,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
 	"types[float32]": {Code: "k_types_float32", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Types: 3,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: types_int32Footprint}},
 	"chooses": {Code: "k_chooses", Params: []string{"most", "count", "len(count)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:242",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: choosesFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: choosesFootprint}},
 	"combined": {Code: "k_combined", Params: []string{"x", "len(x)", "halves", "len(halves)", "sums", "len(sums)", "places", "len(places)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:290", Threads: 1024,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: combinedFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: combinedFootprint}},
 }, Format: 3, Sources: []string{
 	"../../../kernel/half/ float32,uint16,uint32 half",
 	"../../../kernel/half/half.go Float16 bc116bb48f8ae8cf",
@@ -942,10 +943,10 @@ var (
 	types_float32Kernel = kernels.Kernel("types[float32]")
 	choosesKernel       = kernels.Kernel("chooses")
 	combinedKernel      = kernels.Kernel("combined")
-	scans_int32Pool     grid.Pool[scansPhasesKept[int32]]
-	scans_uint64Pool    grid.Pool[scansPhasesKept[uint64]]
-	types_int32Pool     grid.Pool[typesPhasesKept[int32]]
-	types_float32Pool   grid.Pool[typesPhasesKept[float32]]
+	scans_int32Pool     gridgen.Pool[scansPhasesKept[int32]]
+	scans_uint64Pool    gridgen.Pool[scansPhasesKept[uint64]]
+	types_int32Pool     gridgen.Pool[typesPhasesKept[int32]]
+	types_float32Pool   gridgen.Pool[typesPhasesKept[float32]]
 )
 
 // Sums launches sums on a queue, on the grid of q.Over or q.Grid.
@@ -1065,73 +1066,73 @@ func CombinedOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.V
 }
 
 // sumsFootprint is the Footprint.Of of sums.
-func sumsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Blocks(box, 0)
-	at1 := at.Times(grid.Only(2))
-	at2 := grid.Locals(box, 0).And(grid.Only(0))
+func sumsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Blocks(box, 0)
+	at1 := at.Times(gridgen.Only(2))
+	at2 := gridgen.Locals(box, 0).And(gridgen.Only(0))
 	span := at1.When(at2).
 		Or(at1.Add(1).When(at2)).Span(v[3])
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 2, at.When(at2))}
+	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).Below(gridgen.Only(v[1])).Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 2, at.When(at2))}
 }
 
 // scans_int32Footprint is the Footprint.Of of scans_int32.
-func scans_int32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Blocks(box, 0)
-	at1 := grid.Only(0).Steps(grid.Only(1), grid.Between(-2147483648, 2147483647)).Times(grid.Between(1, 2147483647)).Times(grid.Only(64)).Plus(grid.Locals(box, 0)).Plus(at.Times(grid.Only(64)))
-	touch[0] = kernel.Touch{Read: at1.Span(v[1])}
-	touch[1] = kernel.Touch{Read: at.Span(v[3])}
-	touch[2] = kernel.Touch{Write: at1.Span(v[5])}
+func scans_int32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Blocks(box, 0)
+	at1 := gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Between(-2147483648, 2147483647)).Times(gridgen.Between(1, 2147483647)).Times(gridgen.Only(64)).Plus(gridgen.Locals(box, 0)).Plus(at.Times(gridgen.Only(64)))
+	touch[0] = gridgen.Touch{Read: at1.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: at.Span(v[3])}
+	touch[2] = gridgen.Touch{Write: at1.Span(v[5])}
 }
 
 // sortsFootprint is the Footprint.Of of sorts.
-func sortsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
+func sortsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0)
 	span := at.Span(v[3])
 	span1 := at.Span(v[5])
-	touch[0] = kernel.Touch{Read: at.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
-	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
+	touch[0] = gridgen.Touch{Read: at.Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
+	touch[2] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, at)}
 }
 
 // turnsFootprint is the Footprint.Of of turns.
-func turnsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
+func turnsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0)
 	span := at.Span(v[4])
 	span1 := at.Span(v[6])
-	touch[0] = kernel.Touch{Read: at.Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
-	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
+	touch[0] = gridgen.Touch{Read: at.Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
+	touch[2] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, at)}
 }
 
 // types_int32Footprint is the Footprint.Of of types_int32.
-func types_int32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0)
+func types_int32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0)
 	span := i.Span(v[3])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // choosesFootprint is the Footprint.Of of chooses.
-func choosesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
+func choosesFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0)
 	span := at.Span(v[6])
-	touch[0] = kernel.Touch{Read: grid.Blocks(box, 0).Span(v[2])}
-	touch[1] = kernel.Touch{Read: at.Span(v[4])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[0] = gridgen.Touch{Read: gridgen.Blocks(box, 0).Span(v[2])}
+	touch[1] = gridgen.Touch{Read: at.Span(v[4])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
 }
 
 // combinedFootprint is the Footprint.Of of combined.
-func combinedFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0)
-	at := grid.Blocks(box, 0).When(grid.Locals(box, 0).And(grid.Only(0)))
+func combinedFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0)
+	at := gridgen.Blocks(box, 0).When(gridgen.Locals(box, 0).And(gridgen.Only(0)))
 	span := at.Span(v[3])
 	span1 := at.Span(v[5])
 	span2 := i.Span(v[7])
-	touch[0] = kernel.Touch{Read: i.Below(grid.Only(v[1])).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
-	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
-	touch[3] = kernel.Touch{Write: span2, Whole: grid.Filled(span2, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.Below(gridgen.Only(v[1])).Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
+	touch[2] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, at)}
+	touch[3] = gridgen.Touch{Write: span2, Whole: gridgen.Filled(span2, 1, i)}
 }
 
 // sumsPhasesKept holds what the threads of a block of sums keep for later phases, a slice for each variable.
@@ -1142,7 +1143,7 @@ type sumsPhasesKept struct {
 	v__   []float32
 }
 
-var sumsPhasesPool grid.Pool[sumsPhasesKept]
+var sumsPhasesPool gridgen.Pool[sumsPhasesKept]
 
 // sumsPhases runs sums for a block: the code between two barriers runs for one thread after the other.
 //
@@ -1184,7 +1185,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:42
 					v_ := v + d
-//line waits_kernels.go:1188
+//line waits_kernels.go:1189
 					vs[tx] = v
 					v_s[tx] = v_
 				}
@@ -1195,45 +1196,45 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
 			v_s := kept.v_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-			if sumsPhase2Vectors == nil || !sumsPhase2Vectors(grid.Lent(s[:]), v_s, count_) {
+			if sumsPhase2Vectors == nil || !sumsPhase2Vectors(gridgen.Lent(s[:]), v_s, count_) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					v_ := v_s[tx]
 					_ = v_
 //line kernels.go:28
 					s[tx] = v_
-//line waits_kernels.go:1206
+//line waits_kernels.go:1207
 				}
 			}
 		}
 	}
 //line kernels.go:16
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:1213
+//line waits_kernels.go:1214
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
-				if sumsPhase3Vectors == nil || !sumsPhase3Vectors(d_, grid.Lent(s[:]), count__) {
+				if sumsPhase3Vectors == nil || !sumsPhase3Vectors(d_, gridgen.Lent(s[:]), count__) {
 					for tx := range count__ {
 						_, _, _ = tx, ty, tz
 						{
 //line kernels.go:19
 							s[tx] += s[tx+d_]
 						}
-//line waits_kernels.go:1224
+//line waits_kernels.go:1225
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1230
+//line waits_kernels.go:1231
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
 			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
 			totals := kept.total[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
 			v__s := kept.v__[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-			if sumsPhase4Vectors == nil || !sumsPhase4Vectors(grid.Lent(s[:]), vs, totals, v__s, count___) {
+			if sumsPhase4Vectors == nil || !sumsPhase4Vectors(gridgen.Lent(s[:]), vs, totals, v__s, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					v := vs[tx]
@@ -1243,7 +1244,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:43
 					v__ := v * v
-//line waits_kernels.go:1247
+//line waits_kernels.go:1248
 					totals[tx] = total
 					v__s[tx] = v__
 				}
@@ -1254,38 +1255,38 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
 			v__s := kept.v__[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count____]
-			if sumsPhase5Vectors == nil || !sumsPhase5Vectors(grid.Lent(s[:]), v__s, count____) {
+			if sumsPhase5Vectors == nil || !sumsPhase5Vectors(gridgen.Lent(s[:]), v__s, count____) {
 				for tx := range count____ {
 					_, _, _ = tx, ty, tz
 					v__ := v__s[tx]
 					_ = v__
 //line kernels.go:28
 					s[tx] = v__
-//line waits_kernels.go:1265
+//line waits_kernels.go:1266
 				}
 			}
 		}
 	}
 //line kernels.go:16
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:1272
+//line waits_kernels.go:1273
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
-				if sumsPhase6Vectors == nil || !sumsPhase6Vectors(d__, grid.Lent(s[:]), count_____) {
+				if sumsPhase6Vectors == nil || !sumsPhase6Vectors(d__, gridgen.Lent(s[:]), count_____) {
 					for tx := range count_____ {
 						_, _, _ = tx, ty, tz
 						{
 //line kernels.go:19
 							s[tx] += s[tx+d__]
 						}
-//line waits_kernels.go:1283
+//line waits_kernels.go:1284
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1289
+//line waits_kernels.go:1290
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1299,7 +1300,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:1303
+//line waits_kernels.go:1304
 			}
 		}
 	}
@@ -1321,7 +1322,7 @@ type scansPhasesKept[T grid.Number] struct {
 // scansPhases runs scans for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scansPhasesKept[T]], x []T, count []int32, y []T) {
+func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[scansPhasesKept[T]], x []T, count []int32, y []T) {
 	var s_ [64]T
 	s := &s_
 	held := scansPhasesPool.Take(1)
@@ -1362,7 +1363,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 				_, _, _ = tx, ty, tz
 //line kernels.go:74
 				first, last := T(0), T(0)
-//line waits_kernels.go:1366
+//line waits_kernels.go:1367
 				firsts[tx] = first
 				lasts[tx] = last
 			}
@@ -1370,7 +1371,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 	}
 //line kernels.go:75
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:1374
+//line waits_kernels.go:1375
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1392,7 +1393,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all_ T
 //line kernels.go:52
 					s[me_] = v_
-//line waits_kernels.go:1396
+//line waits_kernels.go:1397
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1400,7 +1401,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:54
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:1404
+//line waits_kernels.go:1405
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -1413,7 +1414,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:1417
+//line waits_kernels.go:1418
 						befores[tx] = before
 					}
 				}
@@ -1429,12 +1430,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before
 //line kernels.go:60
 						s[me_] += before
-//line waits_kernels.go:1433
+//line waits_kernels.go:1434
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1438
+//line waits_kernels.go:1439
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -1449,7 +1450,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all_
 //line kernels.go:63
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:1453
+//line waits_kernels.go:1454
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1487,7 +1488,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all__ T
 //line kernels.go:52
 					s[me__] = v__
-//line waits_kernels.go:1491
+//line waits_kernels.go:1492
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
@@ -1496,7 +1497,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:54
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:1500
+//line waits_kernels.go:1501
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -1509,7 +1510,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:1513
+//line waits_kernels.go:1514
 						before_s[tx] = before_
 					}
 				}
@@ -1525,12 +1526,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before_
 //line kernels.go:60
 						s[me__] += before_
-//line waits_kernels.go:1529
+//line waits_kernels.go:1530
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1534
+//line waits_kernels.go:1535
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -1545,7 +1546,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:63
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:1549
+//line waits_kernels.go:1550
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -1567,13 +1568,13 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:80
 					_, last = upTo_, all__
-//line waits_kernels.go:1571
+//line waits_kernels.go:1572
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1577
+//line waits_kernels.go:1578
 	scansPhasesPool.Give(held)
 }
 
@@ -1583,7 +1584,7 @@ type sortsPhasesKept struct {
 	swaps__ []bool
 }
 
-var sortsPhasesPool grid.Pool[sortsPhasesKept]
+var sortsPhasesPool gridgen.Pool[sortsPhasesKept]
 
 // sortsPhases runs sorts for a block: the code between two barriers runs for one thread after the other.
 //
@@ -1605,7 +1606,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			swaps_s := kept.swaps_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if sortsPhase1Vectors == nil || !sortsPhase1Vectors(firstX, grid.Lent(k[:]), x, swaps_s, count) {
+			if sortsPhase1Vectors == nil || !sortsPhase1Vectors(firstX, gridgen.Lent(k[:]), x, swaps_s, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					at := (firstX + tx)
@@ -1614,7 +1615,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 
 //line kernels.go:121
 					var swaps_ int32
-//line waits_kernels.go:1618
+//line waits_kernels.go:1619
 					swaps_s[tx] = swaps_
 				}
 			}
@@ -1622,10 +1623,10 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 	}
 //line kernels.go:102
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:1626
+//line waits_kernels.go:1627
 //line kernels.go:103
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:1629
+//line waits_kernels.go:1630
 			size_ := size
 			_ = size_
 			d_ := d
@@ -1638,7 +1639,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_, _, _ = tx, ty, tz
 //line kernels.go:91
 						swaps__ := false
-//line waits_kernels.go:1642
+//line waits_kernels.go:1643
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -1667,21 +1668,21 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						if swapped_ {
 							swaps_++
 						}
-//line waits_kernels.go:1671
+//line waits_kernels.go:1672
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1678
+//line waits_kernels.go:1679
 	}
-//line waits_kernels.go:1680
+//line waits_kernels.go:1681
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
 			swaps_s := kept.swaps_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-			if sortsPhase2Vectors == nil || !sortsPhase2Vectors(firstX, swaps, y, grid.Lent(k[:]), swaps_s, count___) {
+			if sortsPhase2Vectors == nil || !sortsPhase2Vectors(firstX, swaps, y, gridgen.Lent(k[:]), swaps_s, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					at := (firstX + tx)
@@ -1690,7 +1691,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 //line kernels.go:121
 					swaps[at] = swaps_
 					y[at] = k[tx]
-//line waits_kernels.go:1694
+//line waits_kernels.go:1695
 				}
 			}
 		}
@@ -1706,7 +1707,7 @@ type turnsPhasesKept struct {
 	by__ []int
 }
 
-var turnsPhasesPool grid.Pool[turnsPhasesKept]
+var turnsPhasesPool gridgen.Pool[turnsPhasesKept]
 
 // turnsPhases runs turns for a block: the code between two barriers runs for one thread after the other.
 //
@@ -1740,7 +1741,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_, _, _ = tx, ty, tz
 //line kernels.go:142
 					v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:1744
+//line waits_kernels.go:1745
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1749,7 +1750,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 	}
 //line kernels.go:143
 	for r := range 3 {
-//line waits_kernels.go:1753
+//line waits_kernels.go:1754
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -1766,7 +1767,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by_ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:1770
+//line waits_kernels.go:1771
 					by_s[tx] = by_
 				}
 			}
@@ -1788,7 +1789,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by_)%width]
 					(n) += int32(by_)
-//line waits_kernels.go:1792
+//line waits_kernels.go:1793
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1810,7 +1811,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by__ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:1814
+//line waits_kernels.go:1815
 					by__s[tx] = by__
 				}
 			}
@@ -1832,7 +1833,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by__)%width]
 					(n) += int32(by__)
-//line waits_kernels.go:1836
+//line waits_kernels.go:1837
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1849,14 +1850,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						_ = v
 //line kernels.go:146
 						v += float32(r)
-//line waits_kernels.go:1853
+//line waits_kernels.go:1854
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1860
+//line waits_kernels.go:1861
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1871,7 +1872,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 //line kernels.go:148
 					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:1875
+//line waits_kernels.go:1876
 				}
 			}
 		}
@@ -1899,7 +1900,7 @@ type typesPhasesKept[T grid.Number] struct {
 // typesPhases runs types for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[typesPhasesKept[T]], x []T, y []float32) {
+func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Pool[typesPhasesKept[T]], x []T, y []float32) {
 	firstX := int(b___.Index[0]) * int(b___.Size[0])
 	var s_ [64]float32
 	s := &s_
@@ -1962,7 +1963,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list := [2]T{v / 2, v / 4}
 //line kernels.go:168
 				copied := [2][2]T{1: list}
-//line waits_kernels.go:1966
+//line waits_kernels.go:1967
 				vs[tx] = v
 				copieds[tx] = copied
 			}
@@ -1989,7 +1990,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list_ := b_.v
 //line kernels.go:168
 				copied_ := [2]T{1: list_}
-//line waits_kernels.go:1993
+//line waits_kernels.go:1994
 				a_s[tx] = a_
 				copied_s[tx] = copied_
 			}
@@ -2023,7 +2024,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list___ := [2]uint32{v_ / 2, v_ / 4}
 //line kernels.go:168
 				copied__ := [2][2]uint32{1: list___}
-//line waits_kernels.go:2027
+//line waits_kernels.go:2028
 				as[tx] = a
 				v_s[tx] = v_
 				copied__s[tx] = copied__
@@ -2051,7 +2052,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list____ := b__.v
 //line kernels.go:168
 				copied___ := [2]uint32{1: list____}
-//line waits_kernels.go:2055
+//line waits_kernels.go:2056
 				a__s[tx] = a__
 				copied___s[tx] = copied___
 			}
@@ -2084,7 +2085,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 //line kernels.go:158
 				sums_ := [2]float32{p_[1], p_.both()}
 				s[tx] = sums_[0]
-//line waits_kernels.go:2088
+//line waits_kernels.go:2089
 				sums_s[tx] = sums_
 			}
 		}
@@ -2100,7 +2101,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = sums_
 //line kernels.go:161
 				next := [2]float32{s[(tx+1)%width], sums_[1]}
-//line waits_kernels.go:2104
+//line waits_kernels.go:2105
 				nexts[tx] = next
 			}
 		}
@@ -2122,7 +2123,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 
 //line kernels.go:213
 				v__ := p.both()
-//line waits_kernels.go:2126
+//line waits_kernels.go:2127
 				ps[tx] = p
 				v__s[tx] = v__
 			}
@@ -2146,7 +2147,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 //line kernels.go:215
 				results[0] = p.both()
 				results.add(f.number())
-//line waits_kernels.go:2150
+//line waits_kernels.go:2151
 			}
 		}
 	}
@@ -2160,7 +2161,7 @@ type choosesPhasesKept struct {
 	next []float32
 }
 
-var choosesPhasesPool grid.Pool[choosesPhasesKept]
+var choosesPhasesPool gridgen.Pool[choosesPhasesKept]
 
 // choosesPhases runs chooses for a block: the code between two barriers runs for one thread after the other.
 //
@@ -2190,7 +2191,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_, _, _ = tx, ty, tz
 //line kernels.go:228
 					_, v := tx, x[(firstX+tx)]
-//line waits_kernels.go:2194
+//line waits_kernels.go:2195
 					vs[tx] = v
 				}
 			}
@@ -2200,7 +2201,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 	_ = kind
 //line kernels.go:230
 	if kind > 2 {
-//line waits_kernels.go:2204
+//line waits_kernels.go:2205
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -2213,7 +2214,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:231
 						v_ := v
-//line waits_kernels.go:2217
+//line waits_kernels.go:2218
 						v_s[tx] = v_
 					}
 				}
@@ -2223,65 +2224,65 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 			for ty := range int(b.Size[1]) {
 				count___ := int(b.Size[0])
 				v_s := kept.v_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-				if choosesPhase3Vectors == nil || !choosesPhase3Vectors(grid.Lent(s[:]), v_s, count___) {
+				if choosesPhase3Vectors == nil || !choosesPhase3Vectors(gridgen.Lent(s[:]), v_s, count___) {
 					for tx := range count___ {
 						_, _, _ = tx, ty, tz
 						v_ := v_s[tx]
 						_ = v_
 //line kernels.go:28
 						s[tx] = v_
-//line waits_kernels.go:2234
+//line waits_kernels.go:2235
 					}
 				}
 			}
 		}
 //line kernels.go:16
 		for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:2241
+//line waits_kernels.go:2242
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count____ := min(int(b.Size[0]), max((d_)-0, 0))
-					if choosesPhase4Vectors == nil || !choosesPhase4Vectors(d_, grid.Lent(s[:]), count____) {
+					if choosesPhase4Vectors == nil || !choosesPhase4Vectors(d_, gridgen.Lent(s[:]), count____) {
 						for tx := range count____ {
 							_, _, _ = tx, ty, tz
 							{
 //line kernels.go:19
 								s[tx] += s[tx+d_]
 							}
-//line waits_kernels.go:2252
+//line waits_kernels.go:2253
 						}
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2258
+//line waits_kernels.go:2259
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
 				vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
-				if choosesPhase5Vectors == nil || !choosesPhase5Vectors(grid.Lent(s[:]), vs, count_____) {
+				if choosesPhase5Vectors == nil || !choosesPhase5Vectors(gridgen.Lent(s[:]), vs, count_____) {
 					for tx := range count_____ {
 						_, _, _ = tx, ty, tz
 						v := vs[tx]
 						_ = v
 //line kernels.go:231
 						v = s[0]
-//line waits_kernels.go:2270
+//line waits_kernels.go:2271
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	} else {
-//line waits_kernels.go:2277
+//line waits_kernels.go:2278
 //line kernels.go:233
 		if by := int(kind); kind > 0 && most != 3 {
-//line waits_kernels.go:2280
+//line waits_kernels.go:2281
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count______ := int(b.Size[0])
 					vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count______]
-					if choosesPhase6Vectors == nil || !choosesPhase6Vectors(grid.Lent(s[:]), vs, count______) {
+					if choosesPhase6Vectors == nil || !choosesPhase6Vectors(gridgen.Lent(s[:]), vs, count______) {
 						for tx := range count______ {
 							_, _, _ = tx, ty, tz
 							me := tx
@@ -2289,7 +2290,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 							_ = v
 //line kernels.go:234
 							s[me] = v
-//line waits_kernels.go:2293
+//line waits_kernels.go:2294
 						}
 					}
 				}
@@ -2305,13 +2306,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:236
 						v += s[(me+by)%width]
-//line waits_kernels.go:2309
+//line waits_kernels.go:2310
 						vs[tx] = v
 					}
 				}
 			}
 		} else {
-//line waits_kernels.go:2315
+//line waits_kernels.go:2316
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count________ := int(b.Size[0])
@@ -2323,24 +2324,24 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 							_ = v
 //line kernels.go:239
 							v *= 2
-//line waits_kernels.go:2327
+//line waits_kernels.go:2328
 							vs[tx] = v
 						}
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2334
+//line waits_kernels.go:2335
 	}
-//line waits_kernels.go:2336
+//line waits_kernels.go:2337
 //line kernels.go:242
 	for k := 0; k < rounds(count, int(b.Index[0])); k++ {
-//line waits_kernels.go:2339
+//line waits_kernels.go:2340
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
 				vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_________]
-				if choosesPhase8Vectors == nil || !choosesPhase8Vectors(grid.Lent(s[:]), vs, count_________) {
+				if choosesPhase8Vectors == nil || !choosesPhase8Vectors(gridgen.Lent(s[:]), vs, count_________) {
 					for tx := range count_________ {
 						_, _, _ = tx, ty, tz
 						me := tx
@@ -2348,7 +2349,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:243
 						s[me] = v
-//line waits_kernels.go:2352
+//line waits_kernels.go:2353
 					}
 				}
 			}
@@ -2362,24 +2363,24 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					me := tx
 //line kernels.go:245
 					next := s[(me+1)%width]
-//line waits_kernels.go:2366
+//line waits_kernels.go:2367
 					nexts[tx] = next
 				}
 			}
 		}
 //line kernels.go:246
 		if k%2 == 1 {
-//line waits_kernels.go:2373
+//line waits_kernels.go:2374
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___________ := int(b.Size[0])
-					if choosesPhase9Vectors == nil || !choosesPhase9Vectors(grid.Lent(s[:]), count___________) {
+					if choosesPhase9Vectors == nil || !choosesPhase9Vectors(gridgen.Lent(s[:]), count___________) {
 						for tx := range count___________ {
 							_, _, _ = tx, ty, tz
 							me := tx
 //line kernels.go:248
 							s[me] += 1
-//line waits_kernels.go:2383
+//line waits_kernels.go:2384
 						}
 					}
 				}
@@ -2395,13 +2396,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = next
 //line kernels.go:250
 						next += s[me/2]
-//line waits_kernels.go:2399
+//line waits_kernels.go:2400
 						nexts[tx] = next
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2405
+//line waits_kernels.go:2406
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____________ := int(b.Size[0])
@@ -2428,13 +2429,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						v = next - v
 					}
 				next_:
-//line waits_kernels.go:2432
+//line waits_kernels.go:2433
 					vs[tx] = v
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2438
+//line waits_kernels.go:2439
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______________ := int(b.Size[0])
@@ -2446,7 +2447,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_ = v
 //line kernels.go:264
 					y[(firstX + tx)] = v
-//line waits_kernels.go:2450
+//line waits_kernels.go:2451
 				}
 			}
 		}
@@ -2463,7 +2464,7 @@ type combinedPhasesKept struct {
 	at    []int
 }
 
-var combinedPhasesPool grid.Pool[combinedPhasesKept]
+var combinedPhasesPool gridgen.Pool[combinedPhasesKept]
 
 // combinedPhases runs combined for a block: the code between two barriers runs for one thread after the other.
 //
@@ -2514,7 +2515,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					v = x[i]
 				}
 				values[rank] = half.ToFloat16(v)
-//line waits_kernels.go:2518
+//line waits_kernels.go:2519
 				vs[tx] = v
 			}
 		}
@@ -2540,7 +2541,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				_ = v
 //line kernels.go:291
 				values2[rank] = complex(v, -2*v)
-//line waits_kernels.go:2544
+//line waits_kernels.go:2545
 			}
 		}
 	}
@@ -2576,7 +2577,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:272
 					values3[rank] = 1
 				}
-//line waits_kernels.go:2580
+//line waits_kernels.go:2581
 				aboves[tx] = above
 			}
 		}
@@ -2604,7 +2605,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					mine = 0
 				}
 				values4[rank] = mine
-//line waits_kernels.go:2608
+//line waits_kernels.go:2609
 				mines[tx] = mine
 			}
 		}
@@ -2629,7 +2630,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:276
 				sum_ := values4[rank]
 				values4[rank] = mine
-//line waits_kernels.go:2633
+//line waits_kernels.go:2634
 				sum_s[tx] = sum_
 			}
 		}
@@ -2666,7 +2667,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:294
 					values5[rank] = 1 << (rank & 31)
 				}
-//line waits_kernels.go:2670
+//line waits_kernels.go:2671
 				ats[tx] = at
 			}
 		}
@@ -2703,7 +2704,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				if tx == 0 {
 					halves[int(b.Index[0])], sums[int(b.Index[0])] = h, sum
 				}
-//line waits_kernels.go:2707
+//line waits_kernels.go:2708
 			}
 		}
 	}

@@ -7,7 +7,7 @@ package waits
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -43,9 +43,9 @@ func init() {
 func sumsPhase1Lanes(firstX int, d float32, x []float32, vs []float32, v_s []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, 0, len(vs))
-	from, to = grid.Within(from, to, 0, len(v_s))
+	from, to = gridgen.Within(from, to, firstX, len(x))
+	from, to = gridgen.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, 0, len(v_s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
 		return false
 	}
@@ -78,8 +78,8 @@ func sumsPhase1Lanes(firstX int, d float32, x []float32, vs []float32, v_s []flo
 func sumsPhase2Lanes(s []float32, v_s []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(v_s))
-	from, to = grid.Within(from, to, 0, len(s))
+	from, to = gridgen.Within(from, to, 0, len(v_s))
+	from, to = gridgen.Within(from, to, 0, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -100,8 +100,8 @@ func sumsPhase2Lanes(s []float32, v_s []float32, count int) bool {
 func sumsPhase3Lanes(d_ int, s []float32, count int) bool {
 	end := min(count, d_)
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(s))
-	from, to = grid.Within(from, to, d_, len(s))
+	from, to = gridgen.Within(from, to, 0, len(s))
+	from, to = gridgen.Within(from, to, d_, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -123,9 +123,9 @@ func sumsPhase3Lanes(d_ int, s []float32, count int) bool {
 func sumsPhase4Lanes(s []float32, vs []float32, totals []float32, v__s []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(vs))
-	from, to = grid.Within(from, to, 0, len(totals))
-	from, to = grid.Within(from, to, 0, len(v__s))
+	from, to = gridgen.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, 0, len(totals))
+	from, to = gridgen.Within(from, to, 0, len(v__s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || len(s) <= 0 {
 		return false
 	}
@@ -152,8 +152,8 @@ func sumsPhase4Lanes(s []float32, vs []float32, totals []float32, v__s []float32
 func sumsPhase5Lanes(s []float32, v__s []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(v__s))
-	from, to = grid.Within(from, to, 0, len(s))
+	from, to = gridgen.Within(from, to, 0, len(v__s))
+	from, to = gridgen.Within(from, to, 0, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -174,8 +174,8 @@ func sumsPhase5Lanes(s []float32, v__s []float32, count int) bool {
 func sumsPhase6Lanes(d__ int, s []float32, count int) bool {
 	end := min(count, d__)
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(s))
-	from, to = grid.Within(from, to, d__, len(s))
+	from, to = gridgen.Within(from, to, 0, len(s))
+	from, to = gridgen.Within(from, to, d__, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -197,9 +197,9 @@ func sumsPhase6Lanes(d__ int, s []float32, count int) bool {
 func sortsPhase1Lanes(firstX int, k []uint32, x []uint32, swaps_s []int32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, 0, len(k))
-	from, to = grid.Within(from, to, 0, len(swaps_s))
+	from, to = gridgen.Within(from, to, firstX, len(x))
+	from, to = gridgen.Within(from, to, 0, len(k))
+	from, to = gridgen.Within(from, to, 0, len(swaps_s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -222,10 +222,10 @@ func sortsPhase1Lanes(firstX int, k []uint32, x []uint32, swaps_s []int32, count
 func sortsPhase2Lanes(firstX int, swaps []int32, y []uint32, k []uint32, swaps_s []int32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(swaps_s))
-	from, to = grid.Within(from, to, firstX, len(swaps))
-	from, to = grid.Within(from, to, 0, len(k))
-	from, to = grid.Within(from, to, firstX, len(y))
+	from, to = gridgen.Within(from, to, 0, len(swaps_s))
+	from, to = gridgen.Within(from, to, firstX, len(swaps))
+	from, to = gridgen.Within(from, to, 0, len(k))
+	from, to = gridgen.Within(from, to, firstX, len(y))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -252,9 +252,9 @@ func sortsPhase2Lanes(firstX int, swaps []int32, y []uint32, k []uint32, swaps_s
 func turnsPhase1Lanes(firstX int, x []float32, vs []float32, ns []int32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, 0, len(vs))
-	from, to = grid.Within(from, to, 0, len(ns))
+	from, to = gridgen.Within(from, to, firstX, len(x))
+	from, to = gridgen.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, 0, len(ns))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -279,7 +279,7 @@ func turnsPhase1Lanes(firstX int, x []float32, vs []float32, ns []int32, count i
 func turnsPhase2Lanes(r int, vs []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, 0, len(vs))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -302,10 +302,10 @@ func turnsPhase2Lanes(r int, vs []float32, count int) bool {
 func turnsPhase3Lanes(firstX int, y []float32, passed []int32, vs []float32, ns []int32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(vs))
-	from, to = grid.Within(from, to, 0, len(ns))
-	from, to = grid.Within(from, to, firstX, len(y))
-	from, to = grid.Within(from, to, firstX, len(passed))
+	from, to = gridgen.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, 0, len(ns))
+	from, to = gridgen.Within(from, to, firstX, len(y))
+	from, to = gridgen.Within(from, to, firstX, len(passed))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -335,8 +335,8 @@ func turnsPhase3Lanes(firstX int, y []float32, passed []int32, vs []float32, ns 
 func choosesPhase1Lanes(firstX int, x []float32, vs []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, firstX, len(x))
+	from, to = gridgen.Within(from, to, 0, len(vs))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -357,8 +357,8 @@ func choosesPhase1Lanes(firstX int, x []float32, vs []float32, count int) bool {
 func choosesPhase2Lanes(vs []float32, v_s []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(vs))
-	from, to = grid.Within(from, to, 0, len(v_s))
+	from, to = gridgen.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, 0, len(v_s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -379,8 +379,8 @@ func choosesPhase2Lanes(vs []float32, v_s []float32, count int) bool {
 func choosesPhase3Lanes(s []float32, v_s []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(v_s))
-	from, to = grid.Within(from, to, 0, len(s))
+	from, to = gridgen.Within(from, to, 0, len(v_s))
+	from, to = gridgen.Within(from, to, 0, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -401,8 +401,8 @@ func choosesPhase3Lanes(s []float32, v_s []float32, count int) bool {
 func choosesPhase4Lanes(d_ int, s []float32, count int) bool {
 	end := min(count, d_)
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(s))
-	from, to = grid.Within(from, to, d_, len(s))
+	from, to = gridgen.Within(from, to, 0, len(s))
+	from, to = gridgen.Within(from, to, d_, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -424,7 +424,7 @@ func choosesPhase4Lanes(d_ int, s []float32, count int) bool {
 func choosesPhase5Lanes(s []float32, vs []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, 0, len(vs))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || len(s) <= 0 {
 		return false
 	}
@@ -447,8 +447,8 @@ func choosesPhase5Lanes(s []float32, vs []float32, count int) bool {
 func choosesPhase6Lanes(s []float32, vs []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(vs))
-	from, to = grid.Within(from, to, 0, len(s))
+	from, to = gridgen.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, 0, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -469,7 +469,7 @@ func choosesPhase6Lanes(s []float32, vs []float32, count int) bool {
 func choosesPhase7Lanes(vs []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, 0, len(vs))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -492,8 +492,8 @@ func choosesPhase7Lanes(vs []float32, count int) bool {
 func choosesPhase8Lanes(s []float32, vs []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(vs))
-	from, to = grid.Within(from, to, 0, len(s))
+	from, to = gridgen.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, 0, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -514,7 +514,7 @@ func choosesPhase8Lanes(s []float32, vs []float32, count int) bool {
 func choosesPhase9Lanes(s []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(s))
+	from, to = gridgen.Within(from, to, 0, len(s))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}
@@ -533,8 +533,8 @@ func choosesPhase9Lanes(s []float32, count int) bool {
 func choosesPhase10Lanes(firstX int, y []float32, vs []float32, count int) bool {
 	end := count
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(vs))
-	from, to = grid.Within(from, to, firstX, len(y))
+	from, to = gridgen.Within(from, to, 0, len(vs))
+	from, to = gridgen.Within(from, to, firstX, len(y))
 	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return false
 	}

@@ -4,10 +4,10 @@
 
 package waits
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("719f58c8f5b66834", map[string]kernel.Code{
+	kernels.Compiled("719f58c8f5b66834", map[string]gridgen.Code{
 		"chooses": {Words: `
 Lf8BEQIBEQLjKRECCw4D5CkBDwsFCOu+jcMG797NqwZzDzJXYWgQBggRAQEBBQ0aVEcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUN
 AyMYSAUNBCMgSAUNBSMoSAUNBiMwRwMNAkcEEAYERwMRAkgFEQAjAEcEHQQPBR4CSAUeBQ8BJwQPBSgCSAUoBFUbBCgAF0cEMgsbRwRXCxhHBGgLGkcDjgEq

@@ -24,7 +24,7 @@ type Names struct {
 	Closed func(*ir.Value) bool
 }
 
-// Named returns the text for [Names.Name] in a function that has the parameters of the kernel, and a grid.Row with a name.
+// Named returns the text for [Names.Name] in a function that has the parameters of the kernel, and a gridgen.Row with a name.
 func Named(v *ir.Value, row string) string {
 	switch v.Op {
 	case ir.Argument:

@@ -13,7 +13,7 @@ import (
 
 // Bound is an upper bound: a sum of products of arguments of the launch. The values of the map are the factors of the products. The key of a product lists the
 // positions of its arguments in the launch, as in "1 4"; the key "" is the constant. An argument may be divided by the step of a loop. The step is then an
-// argument or the number of threads of the grid: see kernel.Written.Rounds. A negative argument counts as a very large one.
+// argument or the number of threads of the grid: see gridgen.Written.Rounds. A negative argument counts as a very large one.
 type Bound map[string]int64
 
 // MostSteps is the largest factor in a bound. A larger factor is as good as no bound.

@@ -176,7 +176,7 @@ func (w *roundCounter) note(c counting) {
 }
 
 // stride returns the divisor of a product, such as "/-5", if a loop steps by the number of threads of the grid in a dimension, or by one argument. See
-// kernel.Written.Rounds for the numbers.
+// gridgen.Written.Rounds for the numbers.
 func (w *roundCounter) stride(c counting) string {
 	if c.op != ir.Add || c.by == nil {
 		return ""

@@ -25,7 +25,7 @@ type Atom struct {
 
 	Type Range // the range of the atom's type, if nothing else is known
 
-	Op      string // of an operation's result: the method of grid.Interval
+	Op      string // of an operation's result: the method of gridgen.Interval
 	Args    []Sum
 	Numbers []int64   // arguments of the method that are constants; they follow Args
 	Where   [][]Known // if Op is "Or": for each of Args, the conditions under which it was the value

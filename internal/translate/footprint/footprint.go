@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// Footprint is what a kernel touches, as the generated file says it: see kernel.Footprint.
+// Footprint is what a kernel touches, as the generated file says it: see gridgen.Footprint.
 type Footprint struct {
 	Cut [3]bool // the dimensions in which the grid can be cut
 	Why string  // why it cannot be cut
@@ -24,7 +24,7 @@ func Of(p *ir.Program, f *ir.Function, effects map[*ir.Function]*facts.Effects) 
 	return t
 }
 
-// Literal returns the Go text of the kernel.Footprint in the generated file. The parameter name is the name of the Go function that Func writes.
+// Literal returns the Go text of the gridgen.Footprint in the generated file. The parameter name is the name of the Go function that Func writes.
 func (t *Footprint) Literal(name string) string {
 	parts := []string{}
 	if t.Cut != [3]bool{} {
@@ -33,10 +33,10 @@ func (t *Footprint) Literal(name string) string {
 	if t.Why != "" {
 		parts = append(parts, fmt.Sprintf("Why: %q", t.Why))
 	}
-	return "kernel.Footprint{" + strings.Join(append(parts, "Of: "+name), ", ") + "}"
+	return "gridgen.Footprint{" + strings.Join(append(parts, "Of: "+name), ", ") + "}"
 }
 
-// touch is a field of kernel.Touch.
+// touch is a field of gridgen.Touch.
 type touch struct {
 	field string
 	value *node
@@ -54,14 +54,14 @@ func (t *Footprint) Func(name string) string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "// %s is the Footprint.Of of %s.\nfunc %[1]s(box kernel.Box, v []int64, touch []kernel.Touch) {\n", name, t.w.Kernel.Name)
+	fmt.Fprintf(&b, "// %s is the Footprint.Of of %s.\nfunc %[1]s(box gridgen.Box, v []int64, touch []gridgen.Touch) {\n", name, t.w.Kernel.Name)
 	b.WriteString(e.lines(roots))
 	for i, fields := range all {
 		var parts []string
 		for _, x := range fields {
 			parts = append(parts, x.field+": "+e.text(x.value))
 		}
-		fmt.Fprintf(&b, "\ttouch[%d] = kernel.Touch{%s}\n", i, strings.Join(parts, ", "))
+		fmt.Fprintf(&b, "\ttouch[%d] = gridgen.Touch{%s}\n", i, strings.Join(parts, ", "))
 	}
 	b.WriteString("}\n")
 	return b.String()
@@ -149,7 +149,7 @@ func sameKnown(a, b []facts.Known) bool {
 	return slices.EqualFunc(a, b, func(x, y facts.Known) bool { return x.Same(&y) })
 }
 
-// unbounded reports whether an interval is grid.Anything, perhaps limited from below, and so has no upper bound.
+// unbounded reports whether an interval is gridgen.Anything, perhaps limited from below, and so has no upper bound.
 func unbounded(n *node) bool {
 	for n.method == "When" || n.method == "Add" || n.method == "From" || n.method == "Above" {
 		n = n.args[0]
@@ -186,7 +186,7 @@ func (f *filling) node(e *intervals, span *node) *node {
 	if e.work > mostWork { // beyond that, the method bounded may have left out conditions
 		return nil
 	}
-	return e.known(&node{text: "grid.Filled", args: args})
+	return e.known(&node{text: "gridgen.Filled", args: args})
 }
 
 // whole returns writes that may fill all that a kernel writes of a slice. It returns nil if there are no such writes, or if the kernel reads the slice.

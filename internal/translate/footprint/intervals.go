@@ -23,12 +23,12 @@ type intervals struct {
 }
 
 func newIntervals(w *facts.Reach) *intervals {
-	return &intervals{w: w, nodes: map[string]*node{}, taken: map[string]bool{"box": true, "v": true, "touch": true, "grid": true, "kernel": true}}
+	return &intervals{w: w, nodes: map[string]*node{}, taken: map[string]bool{"box": true, "v": true, "touch": true, "gridgen": true, "kernel": true}}
 }
 
 // node is a part of the text: a call of a method on the first of args, a call of a function, or a leaf.
 type node struct {
-	method string // the method of grid.Interval
+	method string // the method of gridgen.Interval
 	text   string // the text of a leaf, or the name of a function
 	args   []*node
 	given  bool // a leaf that is computed from the box or from what a launch passes
@@ -78,17 +78,17 @@ func (e *intervals) known(n *node) *node {
 	return n
 }
 
-const anything = "grid.Anything()"
+const anything = "gridgen.Anything()"
 
 func (e *intervals) anything() *node { return e.leaf(anything) }
 
 func (e *intervals) number(n int64) *node { return e.leaf(strconv.FormatInt(n, 10)) }
 
 // only returns the interval of one number.
-func (e *intervals) only(n int64) *node { return e.leaf(fmt.Sprintf("grid.Only(%d)", n)) }
+func (e *intervals) only(n int64) *node { return e.leaf(fmt.Sprintf("gridgen.Only(%d)", n)) }
 
 // deepest limits how deep the operations of an interval are nested. mostWork limits how many operations are tried for one access. Beyond these limits the
-// interval is grid.Anything, or conditions are left out.
+// interval is gridgen.Anything, or conditions are left out.
 const (
 	deepest  = 60
 	mostWork = 2000
@@ -173,17 +173,17 @@ func (e *intervals) atom(a *facts.Atom, known []facts.Known) *node {
 	var n *node
 	switch a.Kind {
 	case facts.IsPlace:
-		n = e.given(a.Name, fmt.Sprintf("grid.Places(box, %d)", a.Dim))
+		n = e.given(a.Name, fmt.Sprintf("gridgen.Places(box, %d)", a.Dim))
 	case facts.IsLocal:
-		n = e.given(a.Name, fmt.Sprintf("grid.Locals(box, %d)", a.Dim))
+		n = e.given(a.Name, fmt.Sprintf("gridgen.Locals(box, %d)", a.Dim))
 	case facts.IsBlock:
-		n = e.given(a.Name, fmt.Sprintf("grid.Blocks(box, %d)", a.Dim))
+		n = e.given(a.Name, fmt.Sprintf("gridgen.Blocks(box, %d)", a.Dim))
 	case facts.IsSize:
-		n = e.given(a.Name, fmt.Sprintf("grid.Sizes(box, %d)", a.Dim))
+		n = e.given(a.Name, fmt.Sprintf("gridgen.Sizes(box, %d)", a.Dim))
 	case facts.IsBlocks:
-		n = e.given(a.Name, fmt.Sprintf("grid.Counts(box, %d)", a.Dim))
+		n = e.given(a.Name, fmt.Sprintf("gridgen.Counts(box, %d)", a.Dim))
 	case facts.IsArgument:
-		n = e.given(a.Name, fmt.Sprintf("grid.Only(v[%d])", a.Wire))
+		n = e.given(a.Name, fmt.Sprintf("gridgen.Only(v[%d])", a.Wire))
 	case facts.IsRound:
 		from := e.of(a.From, known)
 		if a.Up {
@@ -197,7 +197,7 @@ func (e *intervals) atom(a *facts.Atom, known []facts.Known) *node {
 		if a.Type.Least == math.MinInt64 {
 			n = e.anything()
 		} else {
-			n = e.leaf(fmt.Sprintf("grid.Between(%d, %d)", a.Type.Least, a.Type.Most))
+			n = e.leaf(fmt.Sprintf("gridgen.Between(%d, %d)", a.Type.Least, a.Type.Most))
 		}
 	}
 	return e.bounded(n, a.Sum(), known)
@@ -289,7 +289,7 @@ func (e *intervals) within(p facts.Sum, known []facts.Known) *node {
 }
 
 // anyThread returns an interval that is empty only if there are no threads.
-func (e *intervals) anyThread() *node { return e.given("", "grid.Places(box, 0)") }
+func (e *intervals) anyThread() *node { return e.given("", "gridgen.Places(box, 0)") }
 
 // when returns the node n, which is the interval of p, with further conditions: those in the parameter some. The result is an empty interval if no thread meets
 // these.

@@ -130,9 +130,9 @@ func (o *over) end(v *ir.Value) end {
 	case v.Op == ir.Len:
 		return end{text: "kernel.Len(" + name + ")"}
 	case v.Op == ir.Rows:
-		return end{text: "kernel.RowsOf(" + name + ")"}
+		return end{text: "gridgen.RowsOf(" + name + ")"}
 	case v.Op == ir.Cols:
-		return end{text: "kernel.ColsOf(" + name + ")"}
+		return end{text: "gridgen.ColsOf(" + name + ")"}
 	case v.Op == ir.Convert && v.Type.Integer() && v.Args[0].Type.Integer():
 		return o.end(v.Args[0])
 	case (v.Op == ir.Min || v.Op == ir.Max) && v.Type.Integer() && o.least:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-var dims = [...]string{"", "Y", "Z"} // fields of grid.Row
+var dims = [...]string{"", "Y", "Z"} // fields of gridgen.Row
 
 // clear is the line at the end of a function: scalar code on floats may follow.
 const clear = "lanes.ClearUpper()\n"
@@ -33,7 +33,7 @@ func (w *frame) function() *Vectors {
 	var text string
 	lines := w.needed()
 	name := func() string { return "\x00" } // until the text is known, which may be refused
-	typ := fmt.Sprintf("func(grid.Row%s) grid.Row", kinds)
+	typ := fmt.Sprintf("func(gridgen.Row%s) gridgen.Row", kinds)
 	switch first := strings.TrimPrefix(params, ", "); {
 	case w.Part == nil:
 		text = w.ofRow(name(), params, args, lines)
@@ -61,7 +61,7 @@ func (w *frame) limited(end string) string {
 func (w *frame) narrowed() string {
 	var b strings.Builder
 	for _, v := range w.views {
-		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", w.from, w.to, v.offset, v.slice)
+		fmt.Fprintf(&b, "%[1]s, %[2]s = gridgen.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", w.from, w.to, v.offset, v.slice)
 	}
 	for _, v := range w.spread {
 		fmt.Fprintf(&b, "%[1]s, %[2]s = lanes.Within(%[1]s, %[2]s, %[3]d, %[4]s, len(%[5]s))\n", w.from, w.to, v.index.step, v.index.text, v.slice)
@@ -72,7 +72,7 @@ func (w *frame) narrowed() string {
 // ofRow returns the text of a kernel's function.
 func (w *frame) ofRow(name, params, args string, lines []line) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "// %s runs the front threads of a row as vectors, and returns the rest of the row.\nfunc %[1]s(%[2]s grid.Row%[3]s) grid.Row {\n", name, w.row, params)
+	fmt.Fprintf(&b, "// %s runs the front threads of a row as vectors, and returns the rest of the row.\nfunc %[1]s(%[2]s gridgen.Row%[3]s) gridgen.Row {\n", name, w.row, params)
 	for _, l := range w.limits {
 		if l.Dim > 0 {
 			fmt.Fprintf(&b, "if %s.%s >= %s {\nreturn %[1]s\n}\n", w.row, dims[l.Dim], w.shared.Text(l.At))

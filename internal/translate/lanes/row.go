@@ -91,7 +91,7 @@ func (w *rowFacts) within(v *ir.Value) (truth, ok bool) {
 		w.leaveIf(fmt.Sprintf("%s == %s", a.text, b.text))
 		return op == ir.Ne, true
 	case a.step == 1 && equality:
-		w.leaveOut(fmt.Sprintf("%[1]s, %[2]s = grid.Without(%[1]s, %[2]s, %[3]s)\n", w.from, w.to, w.shared.Text(far)))
+		w.leaveOut(fmt.Sprintf("%[1]s, %[2]s = gridgen.Without(%[1]s, %[2]s, %[3]s)\n", w.from, w.to, w.shared.Text(far)))
 		return op == ir.Ne, true
 	case a.step == 1 && near && max(plus, -plus) < 1<<20: // the place, and a number
 		return w.atEnd(op, far)
@@ -135,7 +135,7 @@ func (w *rowFacts) leaveOut(line string) {
 
 // leaveOutside leaves out threads for which an index is not below a length.
 func (w *rowFacts) leaveOutside(a index, length string) {
-	w.leaveOut(fmt.Sprintf("%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, %[4]s)\n", w.from, w.to, a.text, length))
+	w.leaveOut(fmt.Sprintf("%[1]s, %[2]s = gridgen.Within(%[1]s, %[2]s, %[3]s, %[4]s)\n", w.from, w.to, a.text, length))
 }
 
 // leaveIf leaves the row to the loop under a condition.

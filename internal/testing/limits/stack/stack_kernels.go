@@ -8,14 +8,15 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "stack", Go: kernel.Functions{
-	"large": kernel.Bounded([]uint32{40136}, func(blk *kernel.Block) {
+	"large": gridgen.Bounded([]uint32{40136}, func(blk *kernel.Block) {
 		x := kernel.Slice[int32](blk, 0)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				largeRow(row, x)
 			}
 			return
@@ -26,8 +27,8 @@ var kernels = kernel.New(kernel.Source{Name: "stack", Go: kernel.Functions{
 	}),
 	"huge": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[int32](blk, 0)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				hugeRow(row, x)
 			}
 			return
@@ -36,11 +37,11 @@ var kernels = kernel.New(kernel.Source{Name: "stack", Go: kernel.Functions{
 			huge(t, x)
 		}
 	}),
-}, Indexes: []string{"stack.go:18", "stack.go:20", "stack.go:22", "stack.go:24", "stack.go:37", "stack.go:39"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"stack.go:18", "stack.go:20", "stack.go:22", "stack.go:24", "stack.go:37", "stack.go:39"}, Kernels: map[string]gridgen.Written{
 	"large": {Code: "k_large", Params: []string{"x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{1}}, Private: 16384,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: largeFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: largeFootprint}},
 	"huge": {Code: "k_huge", Params: []string{"x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "stack.go:36", Private: 8388608,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: hugeFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: hugeFootprint}},
 }, Format: 3, Sources: []string{
 	"./ int32,len stack",
 	"stack.go huge 2fcf11ab9bb88f47",
@@ -135,21 +136,21 @@ func HugeOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vecto
 }
 
 // largeFootprint is the Footprint.Of of large.
-func largeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func largeFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Places(box, 0).Below(gridgen.Only(v[1])).Span(v[1])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // hugeFootprint is the Footprint.Of of huge.
-func hugeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func hugeFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Places(box, 0).Below(gridgen.Only(v[1])).Span(v[1])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // largeRow runs large for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func largeRow(r grid.Row, x []int32) {
+func largeRow(r gridgen.Row, x []int32) {
 	end := min(r.End, len(x))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
@@ -167,14 +168,14 @@ threads:
 			s += a[(k*7919+int32(i)*31)&4095]
 		}
 		x[i] = s
-//line stack_kernels.go:171
+//line stack_kernels.go:172
 	}
 }
 
 // hugeRow runs huge for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func hugeRow(r grid.Row, x []int32) {
+func hugeRow(r gridgen.Row, x []int32) {
 	end := min(r.End, len(x))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
@@ -188,6 +189,6 @@ threads:
 			a[k] = k ^ int32(i)
 		}
 		x[i] = a[x[i]+7]
-//line stack_kernels.go:192
+//line stack_kernels.go:193
 	}
 }

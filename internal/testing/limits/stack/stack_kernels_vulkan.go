@@ -4,10 +4,10 @@
 
 package stack
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("33e8e86e90a146b7", map[string]kernel.Code{
+	kernels.Compiled("33e8e86e90a146b7", map[string]gridgen.Code{
 		"huge": {Words: `
 KEERAgERAuMpEQILDgPkKQEPCAUI676hqwfnygEPHSEQBggRAQEBBQQJFUtHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEcDDQJHBBAGBEcDEQJI
 BREAIwBHBB0LGkcEIQsbFQQBIAAyBAECATIEAQMEBZQCBAEXBAUBAzMGBQYCAwQTAgchAwoHIAQL5SkBFQQMQAAeBA0LDCAEDgkNOwQODwkdAxABHgMRECAE

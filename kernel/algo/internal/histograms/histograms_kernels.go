@@ -8,14 +8,15 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
-	"zero": kernel.Bounded([]uint32{17}, func(blk *kernel.Block) {
+	"zero": gridgen.Bounded([]uint32{17}, func(blk *kernel.Block) {
 		counts := kernel.Slice[uint32](blk, 0)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if zeroVectors != nil {
 					if row = zeroVectors(row, counts); row.First() >= row.End {
 						continue
@@ -32,7 +33,7 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 	"uint8s": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint8](blk, 0)
 		counts := kernel.Slice[uint32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			uint8sPhases(blk, x, counts)
 			return
 		}
@@ -41,7 +42,7 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 	"int32s": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[int32](blk, 0)
 		counts := kernel.Slice[uint32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			int32sPhases(blk, x, counts)
 			return
 		}
@@ -50,21 +51,21 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 	"uint32s": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		counts := kernel.Slice[uint32](blk, 2)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			uint32sPhases(blk, x, counts)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { uint32s(t, x, counts) })
 	}),
-}, Indexes: []string{"kernels.go:17", "kernels.go:70", "kernels.go:72", "kernels.go:78", "kernels.go:28", "kernels.go:32", "kernels.go:43", "kernels.go:47", "kernels.go:58", "kernels.go:62"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:17", "kernels.go:70", "kernels.go:72", "kernels.go:78", "kernels.go:28", "kernels.go:32", "kernels.go:43", "kernels.go:47", "kernels.go:58", "kernels.go:62"}, Kernels: map[string]gridgen.Written{
 	"zero": {Code: "k_zero", Params: []string{"counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: zeroFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: zeroFootprint}},
 	"uint8s": {Code: "k_uint8s", Params: []string{"x", "len(x)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: uint8sFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: uint8sFootprint}},
 	"int32s": {Code: "k_int32s", Params: []string{"x", "len(x)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: int32sFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: int32sFootprint}},
 	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: uint32sFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: uint32sFootprint}},
 }, Format: 3, Sources: []string{
 	"./ int,int32,len,min,uint32,uint8 histograms",
 	"kernels.go add 44be733032b34706",
@@ -276,61 +277,61 @@ func Uint32sOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Ve
 }
 
 // zeroFootprint is the Footprint.Of of zero.
-func zeroFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func zeroFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[1])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // uint8sFootprint is the Footprint.Of of uint8s.
-func uint8sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
-	at := grid.Blocks(box, 0).Times(grid.Only(8192))
-	at1 := at.Add(8192).Min(grid.Only(v[1]))
-	i := me.Plus(at).Steps(grid.Only(256), at1).Below(at1)
+func uint8sFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	me := gridgen.Locals(box, 0)
+	at := gridgen.Blocks(box, 0).Times(gridgen.Only(8192))
+	at1 := at.Add(8192).Min(gridgen.Only(v[1]))
+	i := me.Plus(at).Steps(gridgen.Only(256), at1).Below(at1)
 	at2 := at1.Above(i)
-	at3 := grid.Only(1024).Min(grid.Only(v[3]))
-	span := grid.Between(0, 255).When(i).When(at2).
-		Or(me.Steps(grid.Only(256), at3).Below(at3).When(grid.Between(0, 4294967295).Above(grid.Only(0)))).Span(v[3])
-	touch[0] = kernel.Touch{Read: i.When(at2).Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+	at3 := gridgen.Only(1024).Min(gridgen.Only(v[3]))
+	span := gridgen.Between(0, 255).When(i).When(at2).
+		Or(me.Steps(gridgen.Only(256), at3).Below(at3).When(gridgen.Between(0, 4294967295).Above(gridgen.Only(0)))).Span(v[3])
+	touch[0] = gridgen.Touch{Read: i.When(at2).Span(v[1])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // int32sFootprint is the Footprint.Of of int32s.
-func int32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
-	at := grid.Blocks(box, 0).Times(grid.Only(8192))
-	at1 := at.Add(8192).Min(grid.Only(v[1]))
-	i := me.Plus(at).Steps(grid.Only(256), at1).Below(at1)
+func int32sFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	me := gridgen.Locals(box, 0)
+	at := gridgen.Blocks(box, 0).Times(gridgen.Only(8192))
+	at1 := at.Add(8192).Min(gridgen.Only(v[1]))
+	i := me.Plus(at).Steps(gridgen.Only(256), at1).Below(at1)
 	at2 := at1.Above(i)
-	at3 := grid.Only(1024).Min(grid.Only(v[3]))
-	span := grid.Between(-2147483648, 2147483647).When(i).When(at2).
-		Or(me.Steps(grid.Only(256), at3).Below(at3).When(grid.Between(0, 4294967295).Above(grid.Only(0)))).Span(v[3])
-	touch[0] = kernel.Touch{Read: i.When(at2).Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+	at3 := gridgen.Only(1024).Min(gridgen.Only(v[3]))
+	span := gridgen.Between(-2147483648, 2147483647).When(i).When(at2).
+		Or(me.Steps(gridgen.Only(256), at3).Below(at3).When(gridgen.Between(0, 4294967295).Above(gridgen.Only(0)))).Span(v[3])
+	touch[0] = gridgen.Touch{Read: i.When(at2).Span(v[1])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // uint32sFootprint is the Footprint.Of of uint32s.
-func uint32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
-	at := grid.Blocks(box, 0).Times(grid.Only(8192))
-	at1 := at.Add(8192).Min(grid.Only(v[1]))
-	i := me.Plus(at).Steps(grid.Only(256), at1).Below(at1)
+func uint32sFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	me := gridgen.Locals(box, 0)
+	at := gridgen.Blocks(box, 0).Times(gridgen.Only(8192))
+	at1 := at.Add(8192).Min(gridgen.Only(v[1]))
+	i := me.Plus(at).Steps(gridgen.Only(256), at1).Below(at1)
 	at2 := at1.Above(i)
-	at3 := grid.Only(1024).Min(grid.Only(v[3]))
-	span := grid.Between(0, 4294967295).When(i).When(at2).
-		Or(me.Steps(grid.Only(256), at3).Below(at3).When(grid.Between(0, 4294967295).Above(grid.Only(0)))).Span(v[3])
-	touch[0] = kernel.Touch{Read: i.When(at2).Span(v[1])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
+	at3 := gridgen.Only(1024).Min(gridgen.Only(v[3]))
+	span := gridgen.Between(0, 4294967295).When(i).When(at2).
+		Or(me.Steps(gridgen.Only(256), at3).Below(at3).When(gridgen.Between(0, 4294967295).Above(gridgen.Only(0)))).Span(v[3])
+	touch[0] = gridgen.Touch{Read: i.When(at2).Span(v[1])}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 
 // zeroRow runs zero for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func zeroRow(r grid.Row, counts grid.Out[uint32]) {
+func zeroRow(r gridgen.Row, counts grid.Out[uint32]) {
 	end := min(r.End, len(counts))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(counts))
+	from, to = gridgen.Within(from, to, 0, len(counts))
 	if from >= to {
 		from = end // none
 	}
@@ -345,9 +346,9 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					_ = x
 //line kernels.go:16
 					if i := x; true || i < len(counts) {
-						counts0[grid.At(at, i)] = 0
+						counts0[gridgen.At(at, i)] = 0
 					}
-//line histograms_kernels.go:351
+//line histograms_kernels.go:352
 				}
 				{
 					at := at + 1
@@ -355,9 +356,9 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					_ = x
 //line kernels.go:16
 					if i := x; true || i < len(counts) {
-						counts0[grid.At(at, i)] = 0
+						counts0[gridgen.At(at, i)] = 0
 					}
-//line histograms_kernels.go:361
+//line histograms_kernels.go:362
 				}
 			}
 			if at < count {
@@ -365,9 +366,9 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 				_ = x
 //line kernels.go:16
 				if i := x; true || i < len(counts) {
-					counts0[grid.At(at, i)] = 0
+					counts0[gridgen.At(at, i)] = 0
 				}
-//line histograms_kernels.go:371
+//line histograms_kernels.go:372
 			}
 			x = to - 1
 			continue
@@ -376,7 +377,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 		if i := x; i < len(counts) {
 			counts[i] = 0
 		}
-//line histograms_kernels.go:380
+//line histograms_kernels.go:381
 	}
 }
 
@@ -397,7 +398,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:401
+//line histograms_kernels.go:402
 			}
 		}
 	}
@@ -410,7 +411,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:414
+//line histograms_kernels.go:415
 			}
 		}
 	}
@@ -433,7 +434,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:437
+//line histograms_kernels.go:438
 			}
 		}
 	}
@@ -446,7 +447,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:450
+//line histograms_kernels.go:451
 			}
 		}
 	}
@@ -469,7 +470,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:473
+//line histograms_kernels.go:474
 			}
 		}
 	}
@@ -482,7 +483,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:486
+//line histograms_kernels.go:487
 			}
 		}
 	}
@@ -490,5 +491,5 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in histograms_kernels_simd.go.
 var (
-	zeroVectors func(grid.Row, grid.Out[uint32]) grid.Row
+	zeroVectors func(gridgen.Row, grid.Out[uint32]) gridgen.Row
 )

@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,9 +19,9 @@ func init() {
 }
 
 // zeroLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func zeroLanes(r grid.Row, counts grid.Out[uint32]) grid.Row {
+func zeroLanes(r gridgen.Row, counts grid.Out[uint32]) gridgen.Row {
 	from, to := r.First(), min(r.End, len(counts))
-	from, to = grid.Within(from, to, 0, len(counts))
+	from, to = gridgen.Within(from, to, 0, len(counts))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -35,7 +36,7 @@ func zeroLanes(r grid.Row, counts grid.Out[uint32]) grid.Row {
 		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:17
 			lanes.Store(c0, &counts0[at])
-//line histograms_kernels_simd.go:39
+//line histograms_kernels_simd.go:40
 		}
 		if at == count_2 {
 			break

@@ -4,10 +4,10 @@
 
 package histograms
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("213441f16b1de223", map[string]kernel.Code{
+	kernels.Compiled("213441f16b1de223", map[string]gridgen.Code{
 		"int32s": {Words: `
 LagBEQIBEQLjKRECCw4D5CkBDwsFCOu+pfMG9ObImQcADydOVWQQBggRAQEBBQ0aQkcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUN
 AyMYRwMNAkcEEAYERwMRAkgFEQAjAEcEHAQPBR0CSAUdBDQhBB0AF0cEJwsbRwRVCxpHBGQLGBUEASAAMgQBAgEyBAEDBAWWAQQBFwQFAQMzBgUGAgMEEwIH

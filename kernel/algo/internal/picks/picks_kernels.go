@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -19,7 +20,7 @@ var kernels = kernel.New(kernel.Source{Name: "picks", Go: kernel.Functions{
 		starts := kernel.Slice[int64](blk, 5)
 		kept := kernel.Slice[uint32](blk, 7)
 		ends := kernel.Slice[int64](blk, 9)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			gatherPhases(blk, words, x, keep, starts, kept, ends)
 			return
 		}
@@ -34,7 +35,7 @@ var kernels = kernel.New(kernel.Source{Name: "picks", Go: kernel.Functions{
 		ranks := kernel.Slice[uint64](blk, 6)
 		places := kernel.Slice[uint64](blk, 8)
 		counts := kernel.Slice[uint32](blk, 10)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			digitPhases(blk, o, step, steps, shift, x, ranks, places, counts)
 			return
 		}
@@ -46,8 +47,8 @@ var kernels = kernel.New(kernel.Source{Name: "picks", Go: kernel.Functions{
 		counts := kernel.Slice[uint32](blk, 2)
 		less := kernel.Slice[uint32](blk, 4)
 		known := kernel.Slice[uint64](blk, 6)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				chooseRow(row, k, step, counts, less, known)
 			}
 			return
@@ -56,7 +57,7 @@ var kernels = kernel.New(kernel.Source{Name: "picks", Go: kernel.Functions{
 			choose(t, k, step, counts, less, known)
 		}
 	}),
-	"mark": kernel.Bounded([]uint32{89}, func(blk *kernel.Block) {
+	"mark": gridgen.Bounded([]uint32{89}, func(blk *kernel.Block) {
 		o := kernel.Number[Order](blk, 0)
 		steps := int(kernel.Number[int64](blk, 1))
 		all := int(kernel.Number[int64](blk, 2))
@@ -64,8 +65,8 @@ var kernels = kernel.New(kernel.Source{Name: "picks", Go: kernel.Functions{
 		ranks := kernel.Slice[uint64](blk, 5)
 		places := kernel.Slice[uint64](blk, 7)
 		keep := kernel.Slice[bool](blk, 9)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				markRow(row, o, steps, all, x, ranks, places, keep)
 			}
 			return
@@ -81,8 +82,8 @@ var kernels = kernel.New(kernel.Source{Name: "picks", Go: kernel.Functions{
 		ranks := kernel.Slice[uint64](blk, 5)
 		values := kernel.Slice[uint32](blk, 7)
 		indexes := kernel.Slice[int64](blk, 9)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				fetchRow(row, o, x, places, ranks, values, indexes)
 			}
 			return
@@ -91,17 +92,17 @@ var kernels = kernel.New(kernel.Source{Name: "picks", Go: kernel.Functions{
 			fetch(t, o, x, places, ranks, values, indexes)
 		}
 	}),
-}, Indexes: []string{"kernels.go:24", "kernels.go:28", "kernels.go:31", "kernels.go:34", "kernels.go:37", "kernels.go:41", "kernels.go:43", "kernels.go:60", "kernels.go:62", "kernels.go:87", "kernels.go:92", "kernels.go:95", "kernels.go:99", "kernels.go:100", "kernels.go:108", "kernels.go:110", "kernels.go:112", "kernels.go:113", "kernels.go:114", "kernels.go:124", "kernels.go:133", "kernels.go:135", "kernels.go:138", "kernels.go:140"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:24", "kernels.go:28", "kernels.go:31", "kernels.go:34", "kernels.go:37", "kernels.go:41", "kernels.go:43", "kernels.go:60", "kernels.go:62", "kernels.go:87", "kernels.go:92", "kernels.go:95", "kernels.go:99", "kernels.go:100", "kernels.go:108", "kernels.go:110", "kernels.go:112", "kernels.go:113", "kernels.go:114", "kernels.go:124", "kernels.go:133", "kernels.go:135", "kernels.go:138", "kernels.go:140"}, Kernels: map[string]gridgen.Written{
 	"gather": {Code: "k_gather", Params: []string{"words", "x", "len(x)", "keep", "len(keep)", "starts", "len(starts)", "kept", "len(kept)", "ends", "len(ends)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}, {10}}, Rounds: [][]int{{1048576}, {1048576, 0}}, RoundsAt: "kernels.go:28", Threads: 1024,
-		Footprint: kernel.Footprint{Why: "kernels.go:43: the index of kept does not follow t.Global(0)", Of: gatherFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:43: the index of kept does not follow t.Global(0)", Of: gatherFootprint}},
 	"digit": {Code: "k_digit", Params: []string{"o", "step", "steps", "shift", "x", "len(x)", "ranks", "len(ranks)", "places", "len(places)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}, {2}, {5}, {7}, {9}, {11}},
-		Footprint: kernel.Footprint{Why: "kernels.go:100: threads change elements of counts together, by an atomic function", Of: digitFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:100: threads change elements of counts together, by an atomic function", Of: digitFootprint}},
 	"choose": {Code: "k_choose", Params: []string{"k", "step", "counts", "len(counts)", "less", "len(less)", "known", "len(known)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:109",
-		Footprint: kernel.Footprint{Why: "kernels.go:108: the index of less does not follow t.Global(0)", Of: chooseFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:108: the index of less does not follow t.Global(0)", Of: chooseFootprint}},
 	"mark": {Code: "k_mark", Params: []string{"o", "steps", "all", "x", "len(x)", "ranks", "len(ranks)", "places", "len(places)", "keep", "len(keep)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: markFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: markFootprint}},
 	"fetch": {Code: "k_fetch", Params: []string{"o", "x", "len(x)", "places", "len(places)", "ranks", "len(ranks)", "values", "len(values)", "indexes", "len(indexes)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}, {10}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:139",
-		Footprint: kernel.Footprint{Why: "kernels.go:140: the index of values is not t.Global(0) times a number that is the same for all threads, and a rest", Of: fetchFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:140: the index of values is not t.Global(0) times a number that is the same for all threads, and a rest", Of: fetchFootprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,int,int32,int64,len,min,uint32,uint64 picks",
 	"kernels.go Order 773e13593ba92791",
@@ -430,92 +431,92 @@ func FetchOn(ctx context.Context, on kernel.Target, over hal.Grid, o Order, x ke
 }
 
 // gatherFootprint is the Footprint.Of of gather.
-func gatherFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	words := grid.Only(v[0])
-	at := grid.Locals(box, 0)
-	at1 := grid.Blocks(box, 0)
-	at2 := grid.Only(v[4])
-	begin := at.Times(grid.Only(8)).Plus(at1.Times(grid.Only(2048))).Min(at2)
-	i := begin.Steps(grid.Only(1), begin.Add(8).Min(at2))
-	at3 := grid.Only(v[10])
-	at4 := at3.Minus(grid.Between(1, 2147483647))
-	touch[0] = kernel.Touch{Read: words.Times(i).Plus(grid.Only(0).Steps(grid.Only(1), words)).When(grid.Anything()).When(grid.Only(v[2]).Above(grid.Only(0))).Span(v[2])}
-	touch[1] = kernel.Touch{Read: i.
-		Or(i.When(grid.Anything())).Span(v[4])}
-	touch[2] = kernel.Touch{Read: at1.When(grid.Only(v[6]).Above(grid.Only(0))).Span(v[6])}
-	touch[3] = kernel.Touch{Write: grid.Anything().When(grid.Places(box, 0)).Span(v[8])}
-	touch[4] = kernel.Touch{Write: at3.Plus(at1.Plus(at4).From(grid.Only(0)).Minus(at4).And(at1)).Minus(grid.Between(1, 2147483647)).When(at.And(grid.Only(255))).Span(v[10])}
+func gatherFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	words := gridgen.Only(v[0])
+	at := gridgen.Locals(box, 0)
+	at1 := gridgen.Blocks(box, 0)
+	at2 := gridgen.Only(v[4])
+	begin := at.Times(gridgen.Only(8)).Plus(at1.Times(gridgen.Only(2048))).Min(at2)
+	i := begin.Steps(gridgen.Only(1), begin.Add(8).Min(at2))
+	at3 := gridgen.Only(v[10])
+	at4 := at3.Minus(gridgen.Between(1, 2147483647))
+	touch[0] = gridgen.Touch{Read: words.Times(i).Plus(gridgen.Only(0).Steps(gridgen.Only(1), words)).When(gridgen.Anything()).When(gridgen.Only(v[2]).Above(gridgen.Only(0))).Span(v[2])}
+	touch[1] = gridgen.Touch{Read: i.
+		Or(i.When(gridgen.Anything())).Span(v[4])}
+	touch[2] = gridgen.Touch{Read: at1.When(gridgen.Only(v[6]).Above(gridgen.Only(0))).Span(v[6])}
+	touch[3] = gridgen.Touch{Write: gridgen.Anything().When(gridgen.Places(box, 0)).Span(v[8])}
+	touch[4] = gridgen.Touch{Write: at3.Plus(at1.Plus(at4).From(gridgen.Only(0)).Minus(at4).And(at1)).Minus(gridgen.Between(1, 2147483647)).When(at.And(gridgen.Only(255))).Span(v[10])}
 }
 
 // digitFootprint is the Footprint.Of of digit.
-func digitFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
-	at := grid.Blocks(box, 0).Times(grid.Only(2048))
-	at1 := at.Add(2048).Min(grid.Only(v[5]).Over(grid.Between(-2147483648, 2147483647)))
-	i := me.Plus(at).Steps(grid.Only(256), at1).Below(at1)
+func digitFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	me := gridgen.Locals(box, 0)
+	at := gridgen.Blocks(box, 0).Times(gridgen.Only(2048))
+	at1 := at.Add(2048).Min(gridgen.Only(v[5]).Over(gridgen.Between(-2147483648, 2147483647)))
+	i := me.Plus(at).Steps(gridgen.Only(256), at1).Below(at1)
 	at2 := at1.Above(i)
-	at3 := i.Times(grid.Only(2))
-	at4 := grid.Between(-2147483648, 2147483647).And(grid.Only(2))
-	step := grid.Only(v[1])
-	steps := grid.Only(v[2])
+	at3 := i.Times(gridgen.Only(2))
+	at4 := gridgen.Between(-2147483648, 2147483647).And(gridgen.Only(2))
+	step := gridgen.Only(v[1])
+	steps := gridgen.Only(v[2])
 	step1 := step.From(steps)
-	span := step.Times(grid.Only(256)).Plus(me).When(grid.Between(0, 4294967295).Above(grid.Only(0))).Span(v[11])
-	touch[0] = kernel.Touch{Read: i.Times(grid.Between(-2147483648, 2147483647)).When(at2).
-		Or(at3.Plus(grid.Between(-2147483648, 2147483647)).When(at2).When(at4)).
-		Or(at3.Minus(grid.Between(-2147483648, 2147483647)).Add(1).When(at2).When(at4)).Span(v[5])}
-	touch[1] = kernel.Touch{Read: step.Min(steps).When(i).When(at2).Span(v[7])}
-	touch[2] = kernel.Touch{Read: step1.When(i).When(at2).When(steps.UpTo(step1)).Span(v[9])}
-	touch[3] = kernel.Touch{Read: span, Write: span}
+	span := step.Times(gridgen.Only(256)).Plus(me).When(gridgen.Between(0, 4294967295).Above(gridgen.Only(0))).Span(v[11])
+	touch[0] = gridgen.Touch{Read: i.Times(gridgen.Between(-2147483648, 2147483647)).When(at2).
+		Or(at3.Plus(gridgen.Between(-2147483648, 2147483647)).When(at2).When(at4)).
+		Or(at3.Minus(gridgen.Between(-2147483648, 2147483647)).Add(1).When(at2).When(at4)).Span(v[5])}
+	touch[1] = gridgen.Touch{Read: step.Min(steps).When(i).When(at2).Span(v[7])}
+	touch[2] = gridgen.Touch{Read: step1.When(i).When(at2).When(steps.UpTo(step1)).Span(v[9])}
+	touch[3] = gridgen.Touch{Read: span, Write: span}
 }
 
 // chooseFootprint is the Footprint.Of of choose.
-func chooseFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	step := grid.Only(v[1])
-	at := step.Times(grid.Only(256))
-	me := grid.Places(box, 0)
-	k := grid.Only(v[0])
-	at1 := grid.Between(0, 4294967295).Below(k)
-	at2 := at1.Plus(grid.Between(0, 4294967295)).Fits(0, 4294967295).From(k)
+func chooseFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	step := gridgen.Only(v[1])
+	at := step.Times(gridgen.Only(256))
+	me := gridgen.Places(box, 0)
+	k := gridgen.Only(v[0])
+	at1 := gridgen.Between(0, 4294967295).Below(k)
+	at2 := at1.Plus(gridgen.Between(0, 4294967295)).Fits(0, 4294967295).From(k)
 	at3 := step.Add(1).When(at1).When(at2).When(me)
-	touch[0] = kernel.Touch{Read: at.Plus(grid.Only(0).Steps(grid.Only(1), me)).
+	touch[0] = gridgen.Touch{Read: at.Plus(gridgen.Only(0).Steps(gridgen.Only(1), me)).
 		Or(at.Plus(me).When(at1)).Span(v[3])}
-	touch[1] = kernel.Touch{Read: step.When(me).Span(v[5]), Write: at3.Span(v[5])}
-	touch[2] = kernel.Touch{Read: step.When(at1).When(at2).When(me).Span(v[7]), Write: at3.Span(v[7])}
+	touch[1] = gridgen.Touch{Read: step.When(me).Span(v[5]), Write: at3.Span(v[5])}
+	touch[2] = gridgen.Touch{Read: step.When(at1).When(at2).When(me).Span(v[7]), Write: at3.Span(v[7])}
 }
 
 // markFootprint is the Footprint.Of of mark.
-func markFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[10]))
-	at := i.Times(grid.Only(2))
-	at1 := grid.Between(-2147483648, 2147483647).And(grid.Only(2))
+func markFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[10]))
+	at := i.Times(gridgen.Only(2))
+	at1 := gridgen.Between(-2147483648, 2147483647).And(gridgen.Only(2))
 	span := i.Span(v[10])
-	touch[0] = kernel.Touch{Read: i.Times(grid.Between(-2147483648, 2147483647)).
-		Or(at.Plus(grid.Between(-2147483648, 2147483647)).When(at1)).
-		Or(at.Minus(grid.Between(-2147483648, 2147483647)).Add(1).When(at1)).Span(v[4])}
-	touch[1] = kernel.Touch{Read: grid.Only(v[1]).When(i).Span(v[6])}
-	touch[2] = kernel.Touch{Read: grid.Only(v[2]).When(i).Span(v[8])}
-	touch[3] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.Times(gridgen.Between(-2147483648, 2147483647)).
+		Or(at.Plus(gridgen.Between(-2147483648, 2147483647)).When(at1)).
+		Or(at.Minus(gridgen.Between(-2147483648, 2147483647)).Add(1).When(at1)).Span(v[4])}
+	touch[1] = gridgen.Touch{Read: gridgen.Only(v[1]).When(i).Span(v[6])}
+	touch[2] = gridgen.Touch{Read: gridgen.Only(v[2]).When(i).Span(v[8])}
+	touch[3] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // fetchFootprint is the Footprint.Of of fetch.
-func fetchFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Between(0, 4294967295).Times(grid.Between(-2147483648, 2147483647))
-	j := grid.Places(box, 0).Below(grid.Only(v[4]))
-	j1 := j.Below(grid.Only(v[6]))
-	at1 := grid.Between(0, 4294967295).Times(grid.Only(2))
-	at2 := grid.Between(-2147483648, 2147483647).And(grid.Only(2))
-	w := grid.Only(0).Steps(grid.Only(1), grid.Between(-2147483648, 2147483647))
-	j2 := j.Below(grid.Only(v[10]))
+func fetchFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Between(0, 4294967295).Times(gridgen.Between(-2147483648, 2147483647))
+	j := gridgen.Places(box, 0).Below(gridgen.Only(v[4]))
+	j1 := j.Below(gridgen.Only(v[6]))
+	at1 := gridgen.Between(0, 4294967295).Times(gridgen.Only(2))
+	at2 := gridgen.Between(-2147483648, 2147483647).And(gridgen.Only(2))
+	w := gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Between(-2147483648, 2147483647))
+	j2 := j.Below(gridgen.Only(v[10]))
 	span := j1.Span(v[6])
 	span1 := j2.Span(v[10])
-	touch[0] = kernel.Touch{Read: at.When(j1).
-		Or(at1.Plus(grid.Between(-2147483648, 2147483647)).When(j1).When(at2)).
-		Or(at1.Minus(grid.Between(-2147483648, 2147483647)).Add(1).When(j1).When(at2)).
+	touch[0] = gridgen.Touch{Read: at.When(j1).
+		Or(at1.Plus(gridgen.Between(-2147483648, 2147483647)).When(j1).When(at2)).
+		Or(at1.Minus(gridgen.Between(-2147483648, 2147483647)).Add(1).When(j1).When(at2)).
 		Or(at.Plus(w).When(j2)).Span(v[2])}
-	touch[1] = kernel.Touch{Read: j.Span(v[4])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, j1)}
-	touch[3] = kernel.Touch{Write: j2.Times(grid.Between(-2147483648, 2147483647)).Plus(w).Span(v[8])}
-	touch[4] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, j2)}
+	touch[1] = gridgen.Touch{Read: j.Span(v[4])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, j1)}
+	touch[3] = gridgen.Touch{Write: j2.Times(gridgen.Between(-2147483648, 2147483647)).Plus(w).Span(v[8])}
+	touch[4] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, j2)}
 }
 
 // gatherPhasesKept holds what the threads of a block of gather keep for later phases, a slice for each variable.
@@ -523,7 +524,7 @@ type gatherPhasesKept struct {
 	n []uint32
 }
 
-var gatherPhasesPool grid.Pool[gatherPhasesKept]
+var gatherPhasesPool gridgen.Pool[gatherPhasesKept]
 
 // gatherPhases runs gather for a block: the code between two barriers runs for one thread after the other.
 //
@@ -556,7 +557,7 @@ func gatherPhases(b *kernel.Block, words int, x []uint32, keep []bool, starts []
 					}
 				}
 				values[rank2] = n
-//line picks_kernels.go:560
+//line picks_kernels.go:561
 				ns[tx] = n
 			}
 		}
@@ -608,7 +609,7 @@ func gatherPhases(b *kernel.Block, words int, x []uint32, keep []bool, starts []
 						at++
 					}
 				}
-//line picks_kernels.go:612
+//line picks_kernels.go:613
 			}
 		}
 	}
@@ -641,7 +642,7 @@ func digitPhases(b *kernel.Block, o Order, step int, steps int, shift uint32, x 
 						grid.AtomicAdd(&own[v>>shift&(threads-1)], 1)
 					}
 				}
-//line picks_kernels.go:645
+//line picks_kernels.go:646
 			}
 		}
 	}
@@ -654,7 +655,7 @@ func digitPhases(b *kernel.Block, o Order, step int, steps int, shift uint32, x 
 				if own[me] > 0 {
 					grid.AtomicAdd(&counts[step*threads+me], own[me])
 				}
-//line picks_kernels.go:658
+//line picks_kernels.go:659
 			}
 		}
 	}
@@ -663,7 +664,7 @@ func digitPhases(b *kernel.Block, o Order, step int, steps int, shift uint32, x 
 // chooseRow runs choose for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func chooseRow(r grid.Row, k uint32, step int, counts []uint32, less []uint32, known []uint64) {
+func chooseRow(r gridgen.Row, k uint32, step int, counts []uint32, less []uint32, known []uint64) {
 	for x := r.First(); x < r.End; x++ {
 //line kernels.go:108
 		me, n := x, less[step]
@@ -674,17 +675,17 @@ func chooseRow(r grid.Row, k uint32, step int, counts []uint32, less []uint32, k
 			known[step+1] = known[step]<<bits | uint64(me)
 			less[step+1] = n
 		}
-//line picks_kernels.go:678
+//line picks_kernels.go:679
 	}
 }
 
 // markRow runs mark for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func markRow(r_ grid.Row, o Order, steps int, all int, x []uint32, ranks []uint64, places []uint64, keep grid.Out[bool]) {
+func markRow(r_ gridgen.Row, o Order, steps int, all int, x []uint32, ranks []uint64, places []uint64, keep grid.Out[bool]) {
 	end := min(r_.End, len(keep))
 	from, to := r_.First(), end
-	from, to = grid.Within(from, to, 0, len(keep))
+	from, to = gridgen.Within(from, to, 0, len(keep))
 	if from >= to {
 		from = end // none
 	}
@@ -698,9 +699,9 @@ func markRow(r_ grid.Row, o Order, steps int, all int, x []uint32, ranks []uint6
 //line kernels.go:122
 				if i := x_; true || i < len(keep) {
 					r := rank(o, x, i)
-					keep0[grid.At(at, i)] = r < ranks[steps] || r == ranks[steps] && uint64(i) <= places[all]
+					keep0[gridgen.At(at, i)] = r < ranks[steps] || r == ranks[steps] && uint64(i) <= places[all]
 				}
-//line picks_kernels.go:704
+//line picks_kernels.go:705
 			}
 			x_ = to - 1
 			continue
@@ -710,14 +711,14 @@ func markRow(r_ grid.Row, o Order, steps int, all int, x []uint32, ranks []uint6
 			r := rank(o, x, i)
 			keep[i] = r < ranks[steps] || r == ranks[steps] && uint64(i) <= places[all]
 		}
-//line picks_kernels.go:714
+//line picks_kernels.go:715
 	}
 }
 
 // fetchRow runs fetch for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func fetchRow(r grid.Row, o Order, x []uint32, places []uint32, ranks grid.Out[uint64], values grid.Out[uint32], indexes grid.Out[int64]) {
+func fetchRow(r gridgen.Row, o Order, x []uint32, places []uint32, ranks grid.Out[uint64], values grid.Out[uint32], indexes grid.Out[int64]) {
 	end := min(r.End, len(places))
 	for x_ := r.First(); x_ < end; x_++ {
 //line kernels.go:132
@@ -733,6 +734,6 @@ func fetchRow(r grid.Row, o Order, x []uint32, places []uint32, ranks grid.Out[u
 				}
 			}
 		}
-//line picks_kernels.go:737
+//line picks_kernels.go:738
 	}
 }

@@ -4,10 +4,10 @@
 
 package picks
 
-import "github.com/go-halyard/halyard/kernel"
+import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("108de5278c7a4d95", map[string]kernel.Code{
+	kernels.Compiled("108de5278c7a4d95", map[string]gridgen.Code{
 		"choose": {Words: `
 Km4RAgERAuMpEQILDgPkKQEPCQUI676Nwwbv3s2rBgAPLjIQBggRAQEBBQ0YY0cEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUNAyMY
 SAUNBCMgSAUNBSMoSAUNBiMwSAUNByM4RwMNAkcEEAYERwMRAkgFEQAjAEcEIwYIRwMkAkgFJAUPFi4LGkcEMgsbFQQBIAAyBAECATIEAQMEBSYEARcEBQED

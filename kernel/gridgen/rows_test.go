@@ -1,4 +1,4 @@
-package grid_test
+package gridgen_test
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // The rows of a block have its threads, in the same order.
@@ -24,7 +25,7 @@ func TestRowsHaveTheThreads(t *testing.T) {
 		for th := range grid.Threads(b) {
 			want = append(want, [3]int{th.Global(0), th.Global(1), th.Global(2)})
 		}
-		for r := range grid.Rows(b) {
+		for r := range gridgen.Rows(b) {
 			assert.LessOrEqual(t, r.End-r.First(), 4096, "long rows come in parts")
 			for x := r.First(); x < r.End; x++ {
 				got = append(got, [3]int{x, r.Y, r.Z})
@@ -34,7 +35,7 @@ func TestRowsHaveTheThreads(t *testing.T) {
 		assert.Len(t, got, int(b.Size[0]*b.Size[1]*b.Size[2]))
 	}
 	n := 0
-	for range grid.Rows(&kernel.Block{Size: [3]uint32{1, 9, 1}}) {
+	for range gridgen.Rows(&kernel.Block{Size: [3]uint32{1, 9, 1}}) {
 		if n++; n == 2 {
 			break
 		}
@@ -43,7 +44,7 @@ func TestRowsHaveTheThreads(t *testing.T) {
 }
 
 func TestCovered(t *testing.T) {
-	assert.Equal(t, testing.CoverMode() != "", grid.Covered())
+	assert.Equal(t, testing.CoverMode() != "", gridgen.Covered())
 }
 
 // Places within are those whose index is one of the slice, whatever the offset; places without are the larger part beside a place.
@@ -58,7 +59,7 @@ func TestPlacesWithin(t *testing.T) {
 							want = append(want, place)
 						}
 					}
-					first, last := grid.Within(from, to, offset, n)
+					first, last := gridgen.Within(from, to, offset, n)
 					for place := first; place < last; place++ {
 						got = append(got, place)
 					}
@@ -66,7 +67,7 @@ func TestPlacesWithin(t *testing.T) {
 				}
 			}
 			for place := -2; place < 9; place++ {
-				first, last := grid.Without(from, to, place)
+				first, last := gridgen.Without(from, to, place)
 				if place < from || place >= to {
 					assert.Equal(t, [2]int{from, to}, [2]int{first, last})
 					continue
@@ -78,5 +79,5 @@ func TestPlacesWithin(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, 5, grid.At(5, 7))
+	assert.Equal(t, 5, gridgen.At(5, 7))
 }

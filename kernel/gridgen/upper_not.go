@@ -1,5 +1,5 @@
 //go:build !go1.27 || !goexperiment.simd || !amd64
 
-package grid
+package gridgen
 
 func clearUpper() {}

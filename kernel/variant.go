@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
+// A kernel has other translations for some launches: those of this file, and that for parts of grids (parts.go). Each is compiled when it is needed first.
+//
 // On CUDA, HIP and Vulkan, kernels that the command "halyard kernels" translated keep indexes and counters in 32 bits, for launches of at most
 // Written.Most. For larger ones the text is compiled once more, with integers of 64 bits. There is no text for devices of Vulkan, so these
 // launches are refused there.
@@ -26,8 +29,14 @@ func (k *Kernel) within(ctx context.Context, dev *hal.Device, grid hal.Grid, arg
 	if err == nil {
 		err = cmp.Or(d.covers(grid), d.holds(args))
 	}
-	if err != nil || d.most == 0 || d.fits(grid, args) {
-		return k.watched(ctx, dev, d, err, grid, args)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.most != 0 && !d.fits(grid, args):
+	case d.rounds != 0 && d.mayExceed(grid, args):
+		return k.variant(&k.watches, &k.p.watches, func(src *Source) { src.watched = true }).device(ctx, dev)
+	default:
+		return d, nil
 	}
 	if d.alone {
 		e := d.refuse("launch", "%s; its code for Vulkan, with integers of 32 bits, takes %d at most. Launch it on parts of the buffers, or on a "+
@@ -95,4 +104,84 @@ func (d *onDevice) exceeds(grid hal.Grid, args []Arg) string {
 	i := d.wrong(grid)
 	blocks, block, _ := layer.Resolve(d.kernel, grid)
 	return fmt.Sprintf("the grid has %d blocks of %d threads in dimension %d", blocks[i], block[i], i)
+}
+
+// variant returns the same program with a source that change has changed.
+func (p *Program) variant(at *atomic.Pointer[Program], change func(*Source)) *Program {
+	if made := at.Load(); made != nil {
+		return made
+	}
+	src := p.src
+	src.Images = nil // they have no such kernels
+	change(&src)
+	q := New(src)
+	q.vulkan = p.vulkan
+	at.CompareAndSwap(nil, q)
+	return at.Load()
+}
+
+// variant returns the same kernel of a program with a source that change has changed.
+func (k *Kernel) variant(at *atomic.Pointer[Kernel], of *atomic.Pointer[Program], change func(*Source)) *Kernel {
+	if made := at.Load(); made != nil {
+		return made
+	}
+	q := k.p.variant(of, change).Kernel(k.name)
+	if q.types = k.types; q.types == nil && q.p.src.parts {
+		q.types = q.p.src.types(k.name)
+	}
+	at.CompareAndSwap(nil, q)
+	return at.Load()
+}
+
+// Some drivers end the loops of a thread after some number of rounds, and say nothing: see driver.Compute.LoopRounds. On their devices a
+// launch whose loops are not known to take fewer runs another translation of the kernel, which reports at its end whether that has
+// happened. The launch waits for it, and fails with the line of the loop; what it wrote is lost.
+
+// roundsMacro makes the translation of a Go kernel report whether the device has ended its loops.
+const roundsMacro = "#define HALYARD_ROUNDS 1\n"
+
+// mayExceed reports whether the loops of a thread may take more rounds than the device runs. A negative number may be a large one.
+func (d *onDevice) mayExceed(grid hal.Grid, args []Arg) bool {
+	sum, most := int64(0), int64(d.rounds)
+	for _, product := range d.in.Rounds {
+		n, v := int64(product[0]), int64(1)
+		for i, at := range product[1:] {
+			by, ok := int64(1), true
+			if i+2 < len(product) && product[i+2] < 0 {
+				by, ok = d.stride(-1-product[i+2], grid, args)
+			}
+			if at < 0 {
+				continue
+			}
+			if v = integer(args, at); !ok || v < 0 || by <= 0 {
+				return true
+			}
+			v = (v + by - 1) / by
+			if v > 0 && n > most/v {
+				return true
+			}
+			n *= v
+		}
+		if sum += n; sum > most {
+			return true
+		}
+	}
+	return false
+}
+
+// stride returns what a loop steps by: see Written.Rounds.
+func (d *onDevice) stride(code int, grid hal.Grid, args []Arg) (by int64, ok bool) {
+	if code >= 3 {
+		return integer(args, code-3), true
+	}
+	blocks, block, err := layer.Resolve(d.kernel, grid)
+	return int64(blocks[code]) * int64(block[code]), err == nil
+}
+
+// integer returns an argument, -1 if it is no number: then the launch is refused.
+func integer(args []Arg, at int) int64 {
+	if at >= len(args) || args[at].buffer {
+		return -1
+	}
+	return layer.Integer(args[at].arg, true)
 }

@@ -1,15 +1,14 @@
-package grid
+package gridgen
 
 import (
 	"math"
 	"math/bits"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/kernel"
 )
 
-// Interval is a range of integers, or none. Files that "halyard kernels" writes compute with intervals which elements the threads of a box
-// use: see [kernel.Footprint]. The result of an operation has every result that the operation on numbers of the intervals can have. What
+// Interval is a range of integers, or none. Generated files compute with intervals which elements the threads of a box
+// use: see [Footprint]. The result of an operation has every result that the operation on numbers of the intervals can have. What
 // may leave int64 can be any number, because sums and products of Go wrap around.
 type Interval struct {
 	lo, hi int64 // none if lo > hi
@@ -40,7 +39,7 @@ func Between(lo, hi int64) Interval { return Interval{lo, hi, true} }
 func Anything() Interval { return anything }
 
 // Places returns what t.Global(dim) is for the threads of a box, none if the box has no threads.
-func Places(box kernel.Box, dim int) Interval {
+func Places(box Box, dim int) Interval {
 	for d := range box.Lo {
 		if box.Lo[d] >= box.Hi[d] {
 			return none
@@ -50,7 +49,7 @@ func Places(box kernel.Box, dim int) Interval {
 }
 
 // Blocks returns what t.Block(dim) is for the threads of a box.
-func Blocks(box kernel.Box, dim int) Interval {
+func Blocks(box Box, dim int) Interval {
 	a, n := Places(box, dim), int64(box.Block[dim])
 	if a.empty() || n < 1 {
 		return Interval{0, a.hi, true}.When(a)
@@ -59,7 +58,7 @@ func Blocks(box kernel.Box, dim int) Interval {
 }
 
 // Locals returns what t.Local(dim) is for the threads of a box.
-func Locals(box kernel.Box, dim int) Interval {
+func Locals(box Box, dim int) Interval {
 	a, n := Places(box, dim), int64(box.Block[dim])
 	if a.empty() || n < 1 {
 		return Interval{0, a.hi, true}.When(a)
@@ -68,7 +67,7 @@ func Locals(box kernel.Box, dim int) Interval {
 }
 
 // Sizes returns what t.Size(dim) is for the threads of a box.
-func Sizes(box kernel.Box, dim int) Interval {
+func Sizes(box Box, dim int) Interval {
 	if n := int64(box.Block[dim]); n > 0 {
 		return one(n)
 	}
@@ -76,7 +75,7 @@ func Sizes(box kernel.Box, dim int) Interval {
 }
 
 // Counts returns what t.Blocks(dim) is for the threads of a box.
-func Counts(box kernel.Box, dim int) Interval {
+func Counts(box Box, dim int) Interval {
 	if n := int64(box.Blocks[dim]); n > 0 {
 		return one(n)
 	}

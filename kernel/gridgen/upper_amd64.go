@@ -1,6 +1,6 @@
 //go:build go1.27 && goexperiment.simd
 
-package grid
+package gridgen
 
 import "simd/archsimd"
 

@@ -1,17 +1,18 @@
-package grid
+package gridgen
 
 import (
 	"iter"
 	"math"
-	"runtime/debug"
+	rtdebug "runtime/debug"
 
-	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/debug"
 )
 
-// Row is the threads of a block that differ only in their place along the first dimension. Files that "halyard kernels" writes run a row as
+// Row is the threads of a block that differ only in their place along the first dimension. A row runs as
 // one plain loop, from First() up to but not including End:
 //
-//	for r := range grid.Rows(b) {
+//	for r := range gridgen.Rows(b) {
 //		end := min(r.End, len(y))
 //		for i := r.First(); i < end; i++ {
 //			y[i] += a * x[i]
@@ -60,21 +61,21 @@ func Without(from, to, place int) (int, int) {
 }
 
 // At returns at. Its second argument only shows the index that the kernel has. Where a kernel has x[i-1], a generated file has
-// x2[grid.At(at, i-1)]: x2 is a part of x, and x2[at] is x[i-1].
+// x2[gridgen.At(at, i-1)]: x2 is a part of x, and x2[at] is x[i-1].
 func At(at, _ int) int { return at }
 
 // long is how many threads a row has at most, because of [clearUpper].
 const long = 1 << 12
 
-// Rows returns an iterator over the rows of a block, one after the other; a long one comes in parts. Like [Threads] it is for kernels without
-// [Thread.Barrier] and [Shared].
-func Rows(b *kernel.Block) iter.Seq[Row] {
+// Rows returns an iterator over the rows of a block, one after the other; a long one comes in parts. It is for kernels without barriers and
+// shared memory.
+func Rows(b *hal.Block) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		var r Row
-		for z, endZ := starts(b, 2), ends(b, 2); z < endZ; z++ {
-			for y, endY := starts(b, 1), ends(b, 1); y < endY; y++ {
+		for z, endZ := Starts(b, 2), Ends(b, 2); z < endZ; z++ {
+			for y, endY := Starts(b, 1), Ends(b, 1); y < endY; y++ {
 				r.Y, r.Z = y, z
-				for x, end := starts(b, 0), ends(b, 0); x < end; x += long {
+				for x, end := Starts(b, 0), Ends(b, 0); x < end; x += long {
 					r.first, r.End = x, min(x+long, end)
 					clearUpper()
 					if !yield(r) {
@@ -88,7 +89,7 @@ func Rows(b *kernel.Block) iter.Seq[Row] {
 
 // covered says whether the program was built to count which statements run.
 var covered = func() bool {
-	info, ok := debug.ReadBuildInfo()
+	info, ok := rtdebug.ReadBuildInfo()
 	if !ok {
 		return false
 	}
@@ -100,6 +101,14 @@ var covered = func() bool {
 	return false
 }()
 
-// Covered reports whether the program was built to count which statements run, as by go test -cover. Files that "halyard kernels" writes
-// then call a kernel's function for each thread, so that the statements of the kernel itself are counted.
-func Covered() bool { return covered || kernel.Printing() }
+// Covered reports whether the program was built to count which statements run, as by go test -cover. Generated files then call a kernel's function for each thread, so that the statements of the kernel itself are counted.
+func Covered() bool { return covered || debug.Printing }
+
+// Starts returns the place of a block's first thread in the grid, along one dimension. No place reaches math.MaxInt>>1, so the mask changes
+// nothing; it tells the compiler that places are not negative.
+func Starts(b *hal.Block, dim int) int {
+	return int(uint64(b.Index[dim])*uint64(b.Size[dim])) & (math.MaxInt >> 1)
+}
+
+// Ends returns the place after a block's last thread.
+func Ends(b *hal.Block, dim int) int { return Starts(b, dim) + int(b.Size[dim]) }

@@ -1,4 +1,4 @@
-package grid
+package gridgen
 
 import (
 	"math"
@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/kernel"
 )
 
 // An operation on intervals has the results of Go's operation on all their numbers, also where that wraps around.
@@ -97,7 +96,7 @@ func TestProductsThatWrapAround(t *testing.T) {
 
 // Spans are within the slice, and those of no threads are empty.
 func TestSpansOfIntervals(t *testing.T) {
-	box := kernel.Box{Lo: [3]int{4, 0, 0}, Hi: [3]int{12, 1, 1}, Block: [3]int{4, 1, 1}}
+	box := Box{Lo: [3]int{4, 0, 0}, Hi: [3]int{12, 1, 1}, Block: [3]int{4, 1, 1}}
 	i := Places(box, 0)
 	assert.Equal(t, buffer.Range{Lo: 4, Hi: 12}, i.Span(100))
 	assert.Equal(t, buffer.Range{Lo: 4, Hi: 6}, i.Span(6))
@@ -122,7 +121,7 @@ func TestSpansOfIntervals(t *testing.T) {
 
 // Elements that are counted fill a span, unless more numbers may be in the intervals than there are.
 func TestFilledSpans(t *testing.T) {
-	i := Places(kernel.Box{Hi: [3]int{5, 1, 1}}, 0)
+	i := Places(Box{Hi: [3]int{5, 1, 1}}, 0)
 	assert.True(t, Filled(buffer.Range{Hi: 5}, 1, i))
 	assert.True(t, Filled(buffer.Range{Lo: 10, Hi: 20}, 2, i))
 	assert.True(t, Filled(buffer.Range{Hi: 25}, 1, i, i))
@@ -137,12 +136,12 @@ func TestFilledSpans(t *testing.T) {
 
 // Footprints do not allocate.
 func TestFootprintsDoNotAllocate(t *testing.T) {
-	touch := make([]kernel.Touch, 1)
+	touch := make([]Touch, 1)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		box, n := kernel.Box{Hi: [3]int{64, 64, 1}}, Only(64)
+		box, n := Box{Hi: [3]int{64, 64, 1}}, Only(64)
 		i, j := Places(box, 1).Below(n), Places(box, 0).Below(n)
 		s := i.Times(n).Plus(j).Span(64 * 64)
-		touch[0] = kernel.Touch{Write: s, Whole: Filled(s, 1, i, j)}
+		touch[0] = Touch{Write: s, Whole: Filled(s, 1, i, j)}
 	}))
 	assert.True(t, touch[0].Whole)
 }
