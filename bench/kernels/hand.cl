@@ -31,7 +31,7 @@ kernel void matmul(int rows, int cols, int inner, global const float *restrict a
 		bt[y][x] = col < cols && k + y < inner ? b[(k + y) * cols + col] : 0;
 		barrier(CLK_LOCAL_MEM_FENCE);
 		for (int i = 0; i < TILE; i++)
-			sum += at[y][i] * bt[i][x];
+			sum = fma(at[y][i], bt[i][x], sum);
 		barrier(CLK_LOCAL_MEM_FENCE);
 	}
 	if (row < rows && col < cols)

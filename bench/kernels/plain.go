@@ -28,7 +28,7 @@ func product(n int, a, b []float32) []float32 {
 	for row := range n {
 		for col := range n {
 			for k := range n {
-				out[row*n+col] += float32(a[row*n+k] * b[k*n+col])
+				out[row*n+col] = grid.FMA(a[row*n+k], b[k*n+col], out[row*n+col])
 			}
 		}
 	}

@@ -12,73 +12,94 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
-	"matmul": kernel.Bounded(grid.Steps(54, 0, 0, 423), func(blk *kernel.Block) {
-		rows := kernel.Number[int32](blk, 0)
-		cols := kernel.Number[int32](blk, 1)
-		inner := kernel.Number[int32](blk, 2)
-		a := kernel.Slice[float32](blk, 3)
-		b := kernel.Slice[float32](blk, 5)
-		c := kernel.Slice[float32](blk, 7)
+	"matmul": kernel.Go(func(blk *kernel.Block) {
+		a := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
+		b := grid.MatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
+		c := grid.OutMatrixOf(kernel.Slice[float32](blk, 6), int(kernel.Number[int64](blk, 7)), int(kernel.Number[int64](blk, 8)))
 		if grid.InPhases() {
-			matmulPhases(blk, rows, cols, inner, a, b, c)
+			matmulPhases(blk, a, b, c)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, rows, cols, inner, a, b, c) })
+		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, a, b, c) })
 	}),
-}, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
-	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{2049}, {18, 2}}, RoundsAt: "matmul.go:20",
+}, Indexes: []string{"matmul.go:20", "matmul.go:21", "matmul.go:23", "matmul.go:27"}, Kernels: map[string]kernel.Written{
+	"matmul": {Code: "k_matmul", Params: []string{"a", "a.Rows()", "a.Cols()", "b", "b.Rows()", "b.Cols()", "c", "c.Rows()", "c.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}, {7, 8}}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{2049}, {1048576, 2}}, RoundsAt: "matmul.go:19",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
 }, Format: 3, Sources: []string{
-	"./ float32,int,int32 matmul",
-	"matmul.go matmul 7c6205407eb4744c",
+	"./ float32 matmul",
+	"matmul.go matmul 3d52fc6e59f97e6f",
 	"matmul.go tile a9c0f56587d65210",
 }, Portable: `typedef struct { f32 a[16]; } T_16_f32;
 typedef struct { T_16_f32 a[16]; } T_16_16_f32;
 
-KERNEL void k_matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_c, i64 h_c_n GO_FAULTS) {
+KERNEL void k_matmul(const GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m, const GLOBAL f32 *h_b, i64 h_b_n, i64 h_b_m, GLOBAL f32 *h_c, i64 h_c_n, i64 h_c_m GO_FAULTS) {
 	LOCAL T_16_16_f32 h_at;
 	LOCAL T_16_16_f32 h_bt;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(1) < 16 || THREADS(0) < 16) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 16 >= THREADS(1) || v_i / 1 % 16 >= THREADS(0)) h_at.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
-			}
+		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_at.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
 		}
-		if (THREADS(1) < 16 || THREADS(0) < 16) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 16 >= THREADS(1) || v_i / 1 % 16 >= THREADS(0)) h_bt.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
-			}
+		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_bt.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
 		}
+		BARRIER();
 	}
+	GO_INT h_tileRow = (GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1);
+	GO_INT h_tileRows = (GO_INT)(u64)(u32)THREADS(1) * (GO_INT)(u64)(u32)THREADS(2);
 	GO_INT h_x = (GO_INT)THREAD(0);
 	GO_INT h_y = (GO_INT)THREAD(1);
 	GO_INT h_col = (GO_INT)INDEX(0);
 	GO_INT h_row = (GO_INT)INDEX(1);
-	GO_INT h_m = (GO_INT)h_rows;
-	GO_INT h_n = (GO_INT)h_cols;
-	GO_INT h_depth = (GO_INT)h_inner;
 	f32 h_sum = 0.0f;
-	GO_ORDERED for (i64 h_k = 0; h_k < h_depth; h_k = (i64)((u64)h_k + 16)) {
-		GO_ONCE(h_at.a[GO_AT(h_y, 16, 0)].a[GO_AT(h_x, 16, 0)]) = 0.0f;
-		if (h_row < h_m && (i64)((u64)((GO_INT)h_k) + (u64)h_x) < h_depth) {
-			GO_ONCE(h_at.a[GO_AT(h_y, 16, 1)].a[GO_AT(h_x, 16, 1)]) = h_a[GO_AT((GO_INT)((GO_UINT)h_row * (GO_UINT)h_depth + (GO_UINT)((GO_INT)h_k) + (GO_UINT)h_x), h_a_n, 1)];
-		}
-		GO_ONCE(h_bt.a[GO_AT(h_y, 16, 2)].a[GO_AT(h_x, 16, 2)]) = 0.0f;
-		if (h_col < h_n && (i64)((u64)((GO_INT)h_k) + (u64)h_y) < h_depth) {
-			GO_ONCE(h_bt.a[GO_AT(h_y, 16, 3)].a[GO_AT(h_x, 16, 3)]) = h_b[GO_AT((GO_INT)(((GO_UINT)((GO_INT)h_k) + (GO_UINT)h_y) * (GO_UINT)h_n + (GO_UINT)h_col), h_b_n, 3)];
-		}
+	GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_a_m; h_k += 16) {
 		BARRIER();
+		i64 h_top = (i64)(BLOCK(1) * 16);
+		if (1) {
+			GO_INT h_i2 = h_tileRow + 0;
+			if (GO_EACH) {
+				GO_ORDERED for (; h_i2 < 16; h_i2 = h_i2 + h_tileRows) {
+					GO_INT h_j = (GO_INT)THREAD(0) + 0;
+					if (GO_EACH) {
+						GO_ORDERED for (; h_j < 16; h_j = h_j + (GO_INT)THREADS(0)) {
+							f32 h_v = 0.0f;
+							if ((i64)((u64)h_top + (u64)h_i2) >= 0 && (i64)((u64)h_top + (u64)h_i2) < (GO_INT)h_a_n && h_k + h_j >= 0 && h_k + h_j < (GO_INT)h_a_m) {
+								h_v = h_a[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_i2), h_k + h_j, h_a_n, h_a_m, 0)];
+							}
+							GO_ONCE(h_at.a[GO_AT(h_i2, 16, 0)].a[GO_AT(h_j, 16, 0)]) = h_v;
+						}
+					}
+				}
+			}
+		}
+		i64 h_left2 = (i64)(BLOCK(0) * 16);
+		if (1) {
+			GO_INT h_i3 = h_tileRow + 0;
+			if (GO_EACH) {
+				GO_ORDERED for (; h_i3 < 16; h_i3 = h_i3 + h_tileRows) {
+					GO_INT h_j2 = (GO_INT)THREAD(0) + 0;
+					if (GO_EACH) {
+						GO_ORDERED for (; h_j2 < 16; h_j2 = h_j2 + (GO_INT)THREADS(0)) {
+							f32 h_v2 = 0.0f;
+							if (h_k + h_i3 >= 0 && h_k + h_i3 < (GO_INT)h_b_n && (i64)((u64)h_left2 + (u64)h_j2) >= 0 && (i64)((u64)h_left2 + (u64)h_j2) < (GO_INT)h_b_m) {
+								h_v2 = h_b[GO_CELL_OF(h_k + h_i3, (GO_INT)((GO_UINT)h_left2 + (GO_UINT)h_j2), h_b_n, h_b_m, 1)];
+							}
+							GO_ONCE(h_bt.a[GO_AT(h_i3, 16, 1)].a[GO_AT(h_j2, 16, 1)]) = h_v2;
+						}
+					}
+				}
+			}
+			BARRIER();
+		}
 		GO_ORDERED for (GO_INT h_i = 0; h_i < 16; h_i++) {
-			h_sum = h_sum + GO_ONCE(h_at.a[GO_AT(h_y, 16, 4)].a[GO_AT(h_i, 16, 4)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 16, 4)].a[GO_AT(h_x, 16, 4)]);
+			h_sum = FMA(GO_ONCE(h_at.a[GO_AT(h_y, 16, 2)].a[GO_AT(h_i, 16, 2)]), GO_ONCE(h_bt.a[GO_AT(h_i, 16, 2)].a[GO_AT(h_x, 16, 2)]), h_sum);
 		}
-		BARRIER();
 	}
-	if (h_row < h_m && h_col < h_n) {
-		h_c[GO_AT((GO_INT)((GO_UINT)h_row * (GO_UINT)h_n + (GO_UINT)h_col), h_c_n, 5)] = h_sum;
+	if (h_row < (GO_INT)h_c_n && h_col < (GO_INT)h_c_m) {
+		h_c[GO_CELL_OF(h_row, h_col, h_c_n, h_c_m, 3)] = h_sum;
 	}
 	GO_LOOPED
 }
@@ -89,29 +110,32 @@ var (
 )
 
 // Matmul launches matmul on a queue, on the grid of q.Over or q.Grid.
-func Matmul(q kernel.Queue, rows int32, cols int32, inner int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) {
+func Matmul(q kernel.Queue, a kernel.Matrix[float32], b kernel.Matrix[float32], c kernel.Matrix[float32]) {
 	if ctx, _, over, ok := q.Launching("matmul", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MatmulOn(ctx, q.On(), over, rows, cols, inner, a, b, c)
+		err = MatmulOn(ctx, q.On(), over, a, b, c)
 	}
 }
 
 // MatmulOn launches matmul on a stream, a Split or a Step.
-func MatmulOn(ctx context.Context, on kernel.Target, over hal.Grid, rows int32, cols int32, inner int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) error {
-	return matmulKernel.Launch(ctx, on, over, kernel.Value(rows), kernel.Value(cols), kernel.Value(inner), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
+func MatmulOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Matrix[float32], b kernel.Matrix[float32], c kernel.Matrix[float32]) error {
+	return matmulKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))), kernel.In(kernel.Elements(b)), kernel.Value(int64(kernel.RowsOf(b))), kernel.Value(int64(kernel.ColsOf(b))), kernel.Out(kernel.Elements(c)), kernel.Value(int64(kernel.RowsOf(c))), kernel.Value(int64(kernel.ColsOf(c))))
 }
 
 // matmulFootprint is the Footprint.Of of matmul.
 func matmulFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	inner := grid.Only(v[2])
-	k := grid.Only(0).Steps(grid.Only(16), inner)
-	row := grid.Places(box, 1).Below(grid.Only(v[0]))
-	cols := grid.Only(v[1])
-	col := grid.Places(box, 0).Below(cols)
-	span := cols.Times(row).Plus(col).Span(v[8])
-	touch[0] = kernel.Touch{Read: grid.Locals(box, 0).Plus(k).Below(inner).Plus(inner.Times(row)).Span(v[4])}
-	touch[1] = kernel.Touch{Read: grid.Locals(box, 1).Plus(k).Below(inner).Times(cols).Plus(col).Span(v[6])}
+	at := grid.Only(v[2])
+	at1 := grid.Sizes(box, 1)
+	i2 := grid.Locals(box, 2).Times(at1).Plus(grid.Locals(box, 1)).Steps(at1.Times(grid.Sizes(box, 2)), grid.Only(16))
+	k := grid.Only(0).Steps(grid.Only(16), at)
+	j := grid.Locals(box, 0).Steps(grid.Sizes(box, 0), grid.Only(16))
+	at2 := grid.Only(v[8])
+	row := grid.Places(box, 1).Below(grid.Only(v[7]))
+	col := grid.Places(box, 0).Below(at2)
+	span := at2.Times(row).Plus(col).Span(v[7] * v[8])
+	touch[0] = kernel.Touch{Read: grid.Blocks(box, 1).Times(grid.Only(16)).Plus(i2).From(grid.Only(0)).Below(grid.Only(v[1])).Times(at).Plus(k).Plus(j).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Read: k.Plus(i2).From(grid.Only(0)).Below(grid.Only(v[4])).Times(grid.Only(v[5])).Plus(grid.Blocks(box, 0).Times(grid.Only(16))).Plus(j).Span(v[4] * v[5])}
 	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, row, col)}
 }
 
@@ -125,7 +149,7 @@ var matmulPhasesPool grid.Pool[matmulPhasesKept]
 // matmulPhases runs matmul for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []float32, b []float32, c grid.Out[float32]) {
+func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float32], c grid.OutMatrix[float32]) {
 	firstX := int(b_.Index[0]) * int(b_.Size[0])
 	firstY := int(b_.Index[1]) * int(b_.Size[1])
 	var at_ [16][16]float32
@@ -138,8 +162,8 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 	if len(kept.sum) < threads_ {
 		kept.sum = make([]float32, threads_)
 	}
-	m, n, depth := int(rows), int(cols), int(inner)
-	_, _, _ = m, n, depth
+	tileRows := int(b_.Size[1]) * int(b_.Size[2])
+	_ = tileRows
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
@@ -147,80 +171,66 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 			if matmulPhase1Vectors == nil || !matmulPhase1Vectors(sums, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
-//line matmul.go:19
+//line matmul.go:18
 					sum := float32(0)
-//line matmul_kernels.go:153
+//line matmul_kernels.go:177
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line matmul.go:20
-	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:161
+//line matmul.go:19
+	for k := 0; k < a.Cols(); k += tile {
+//line matmul_kernels.go:185
+		top := int(int(b_.Index[1]) * tile)
+		_ = top
+		left := int(k)
+		_ = left
+		grid.LoadTileOf(at[:], a, top, left, 0)
+		top2 := int(k)
+		_ = top2
+		left2 := int(int(b_.Index[0]) * tile)
+		_ = left2
+		grid.LoadTileOf(bt[:], b, top2, left2, 0)
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count_ := int(b_.Size[0])
-				if matmulPhase2Vectors == nil || !matmulPhase2Vectors(ty, firstX, firstY, grid.Lent(at[:]), m, k, depth, a, grid.Lent(bt[:]), n, b, count_) {
+				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+				if matmulPhase2Vectors == nil || !matmulPhase2Vectors(ty, grid.Lent(at[:]), grid.Lent(bt[:]), sums, count_) {
 					for tx := range count_ {
-						_, _, _ = tx, ty, tz
-						x := tx
-						y := ty
-						col := (firstX + tx)
-						row := (firstY + ty)
-//line matmul.go:21
-						at[y][x] = 0
-						if row < m && k+x < depth {
-							at[y][x] = a[row*depth+k+x]
-						}
-						bt[y][x] = 0
-						if col < n && k+y < depth {
-							bt[y][x] = b[(k+y)*n+col]
-						}
-//line matmul_kernels.go:181
-					}
-				}
-			}
-		}
-		for tz := range int(b_.Size[2]) {
-			for ty := range int(b_.Size[1]) {
-				count__ := int(b_.Size[0])
-				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
-				if matmulPhase3Vectors == nil || !matmulPhase3Vectors(ty, grid.Lent(at[:]), grid.Lent(bt[:]), sums, count__) {
-					for tx := range count__ {
 						_, _, _ = tx, ty, tz
 						x := tx
 						y := ty
 						sum := sums[tx]
 						_ = sum
-//line matmul.go:30
-						for i := 0; i < tile; i++ {
-							sum += float32(at[y][i] * bt[i][x])
+//line matmul.go:22
+						for i := range tile {
+							sum = grid.FMA(at[y][i], bt[i][x], sum)
 						}
-//line matmul_kernels.go:201
+//line matmul_kernels.go:211
 						sums[tx] = sum
 					}
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:208
+//line matmul_kernels.go:218
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			count___ := min(int(b_.Size[0]), max((n)-firstX, 0))
-			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if matmulPhase4Vectors == nil || !matmulPhase4Vectors(firstX, ty, firstY, m, n, c, sums, count___) {
-				for tx := range count___ {
+			count__ := min(int(b_.Size[0]), max((c.Cols())-firstX, 0))
+			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+			if matmulPhase3Vectors == nil || !matmulPhase3Vectors(firstX, ty, firstY, c, sums, count__) {
+				for tx := range count__ {
 					_, _, _ = tx, ty, tz
 					col := (firstX + tx)
 					row := (firstY + ty)
 					sum := sums[tx]
 					_ = sum
-//line matmul.go:35
-					if row < m && col < n {
-						c[row*n+col] = sum
+//line matmul.go:26
+					if row < c.Rows() && col < c.Cols() {
+						c.Set(row, col, sum)
 					}
-//line matmul_kernels.go:224
+//line matmul_kernels.go:234
 				}
 			}
 		}
@@ -231,7 +241,6 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in matmul_kernels_simd.go.
 var (
 	matmulPhase1Vectors func([]float32, int) bool
-	matmulPhase2Vectors func(int, int, int, [][16]float32, int, int, int, []float32, [][16]float32, int, []float32, int) bool
-	matmulPhase3Vectors func(int, [][16]float32, [][16]float32, []float32, int) bool
-	matmulPhase4Vectors func(int, int, int, int, int, grid.Out[float32], []float32, int) bool
+	matmulPhase2Vectors func(int, [][16]float32, [][16]float32, []float32, int) bool
+	matmulPhase3Vectors func(int, int, int, grid.OutMatrix[float32], []float32, int) bool
 )
