@@ -2,7 +2,7 @@
 // alone their elements are used. Go's sums and products are rounded one by one, so that they must not be fused here either.
 #pragma OPENCL FP_CONTRACT OFF
 
-#define TILE 16
+#define TILE 32
 #define BLOCK 64
 
 kernel void saxpy(int n, float a, global const float *restrict x, global float *restrict y) {

@@ -1,6 +1,9 @@
 package main
 
-import "github.com/go-halyard/halyard/examples/gokernels/mandelbrot"
+import (
+	"github.com/go-halyard/halyard/examples/gokernels/mandelbrot"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
 
 // What the kernels compute, in plain Go. Conversions keep Go from fusing a product with a sum.
 

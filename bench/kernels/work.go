@@ -36,7 +36,7 @@ func launch(ctx context.Context, s *hal.Stream, name string, over hal.Grid, args
 }
 
 const (
-	tile     = 16 // the edge of a block of the examples' matmul
+	tile     = 32 // the edge of a block of the examples' matmul
 	block    = 64 // threads of a block of the examples' cg that adds numbers up
 	edge     = 32 // of the blocks of a grid in two dimensions: edge threads by lines
 	lines    = 8

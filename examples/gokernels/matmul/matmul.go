@@ -5,7 +5,7 @@ package matmul
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-const tile = 16 // the edge of a block
+const tile = 32 // the edge of a block
 
 // matmul computes c = a*b, where each element of c is a chain of grid.FMA: each product is added and rounded once, from the left to the
 // right of a. Blocks are of tile×tile threads.

@@ -23,28 +23,28 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, a, b, c) })
 	}),
 }, Indexes: []string{"matmul.go:20", "matmul.go:21", "matmul.go:23", "matmul.go:27"}, Kernels: map[string]kernel.Written{
-	"matmul": {Code: "k_matmul", Params: []string{"a", "a.Rows()", "a.Cols()", "b", "b.Rows()", "b.Cols()", "c", "c.Rows()", "c.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}, {7, 8}}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{2049}, {1048576, 2}}, RoundsAt: "matmul.go:19",
+	"matmul": {Code: "k_matmul", Params: []string{"a", "a.Rows()", "a.Cols()", "b", "b.Rows()", "b.Cols()", "c", "c.Rows()", "c.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}, {7, 8}}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{8193}, {2212, 2}}, RoundsAt: "matmul.go:19",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32 matmul",
 	"matmul.go matmul 3d52fc6e59f97e6f",
-	"matmul.go tile a9c0f56587d65210",
-}, Portable: `typedef struct { f32 a[16]; } T_16_f32;
-typedef struct { T_16_f32 a[16]; } T_16_16_f32;
+	"matmul.go tile 7a190d74d30d4afe",
+}, Portable: `typedef struct { f32 a[32]; } T_32_f32;
+typedef struct { T_32_f32 a[32]; } T_32_32_f32;
 
 KERNEL void k_matmul(const GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m, const GLOBAL f32 *h_b, i64 h_b_n, i64 h_b_m, GLOBAL f32 *h_c, i64 h_c_n, i64 h_c_m GO_FAULTS) {
-	LOCAL T_16_16_f32 h_at;
-	LOCAL T_16_16_f32 h_bt;
+	LOCAL T_32_32_f32 h_at;
+	LOCAL T_32_32_f32 h_bt;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+		for (u64 v_i = v_me; v_i < 1024; v_i += v_all) {
 			f32 v_zero = (f32)0;
-			h_at.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
+			h_at.a[v_i / 32].a[v_i / 1 % 32] = v_zero;
 		}
-		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+		for (u64 v_i = v_me; v_i < 1024; v_i += v_all) {
 			f32 v_zero = (f32)0;
-			h_bt.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
+			h_bt.a[v_i / 32].a[v_i / 1 % 32] = v_zero;
 		}
 		BARRIER();
 	}
@@ -55,47 +55,65 @@ KERNEL void k_matmul(const GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m, const GLOBAL f
 	GO_INT h_col = (GO_INT)INDEX(0);
 	GO_INT h_row = (GO_INT)INDEX(1);
 	f32 h_sum = 0.0f;
-	GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_a_m; h_k += 16) {
+	GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_a_m; h_k += 32) {
 		BARRIER();
-		i64 h_top = (i64)(BLOCK(1) * 16);
+		i64 h_top = (i64)(BLOCK(1) * 32);
 		if (1) {
-			GO_INT h_i2 = h_tileRow + 0;
-			if (GO_EACH) {
-				GO_ORDERED for (; h_i2 < 16; h_i2 = h_i2 + h_tileRows) {
-					GO_INT h_j = (GO_INT)THREAD(0) + 0;
-					if (GO_EACH) {
-						GO_ORDERED for (; h_j < 16; h_j = h_j + (GO_INT)THREADS(0)) {
-							f32 h_v = 0.0f;
-							if ((i64)((u64)h_top + (u64)h_i2) >= 0 && (i64)((u64)h_top + (u64)h_i2) < (GO_INT)h_a_n && h_k + h_j >= 0 && h_k + h_j < (GO_INT)h_a_m) {
-								h_v = h_a[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_i2), h_k + h_j, h_a_n, h_a_m, 0)];
+			if (h_tileRows == 32 && (GO_INT)THREADS(0) == 32) {
+				GO_INT h_j = (GO_INT)THREAD(0);
+				f32 h_v = 0.0f;
+				if ((u64)(i64)((u64)h_top + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_a_n && (GO_UINT)(h_k + h_j) < (GO_UINT)(GO_INT)h_a_m) {
+					h_v = h_a[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_tileRow), h_k + h_j, h_a_n, h_a_m, 0)];
+				}
+				GO_ONCE(h_at.a[GO_AT(h_tileRow, 32, 0)].a[GO_AT(h_j, 32, 0)]) = h_v;
+			} else {
+				GO_INT h_n = 0;
+				GO_ORDERED for (; h_n < 32; h_n = h_n + h_tileRows) {
+					GO_INT h_k2 = 0;
+					GO_ORDERED for (; h_k2 < 32; h_k2 = h_k2 + (GO_INT)THREADS(0)) {
+						GO_INT h_i2 = h_n + h_tileRow;
+						GO_INT h_j_1 = h_k2 + (GO_INT)THREAD(0);
+						if (h_i2 < 32 && h_j_1 < 32) {
+							f32 h_v_1 = 0.0f;
+							if ((u64)(i64)((u64)h_top + (u64)h_i2) < (GO_UINT)(GO_INT)h_a_n && (GO_UINT)(h_k + h_j_1) < (GO_UINT)(GO_INT)h_a_m) {
+								h_v_1 = h_a[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_i2), h_k + h_j_1, h_a_n, h_a_m, 0)];
 							}
-							GO_ONCE(h_at.a[GO_AT(h_i2, 16, 0)].a[GO_AT(h_j, 16, 0)]) = h_v;
+							GO_ONCE(h_at.a[GO_AT(h_i2, 32, 0)].a[GO_AT(h_j_1, 32, 0)]) = h_v_1;
 						}
 					}
 				}
 			}
 		}
-		i64 h_left2 = (i64)(BLOCK(0) * 16);
+		i64 h_left2 = (i64)(BLOCK(0) * 32);
 		if (1) {
-			GO_INT h_i3 = h_tileRow + 0;
-			if (GO_EACH) {
-				GO_ORDERED for (; h_i3 < 16; h_i3 = h_i3 + h_tileRows) {
-					GO_INT h_j2 = (GO_INT)THREAD(0) + 0;
-					if (GO_EACH) {
-						GO_ORDERED for (; h_j2 < 16; h_j2 = h_j2 + (GO_INT)THREADS(0)) {
-							f32 h_v2 = 0.0f;
-							if (h_k + h_i3 >= 0 && h_k + h_i3 < (GO_INT)h_b_n && (i64)((u64)h_left2 + (u64)h_j2) >= 0 && (i64)((u64)h_left2 + (u64)h_j2) < (GO_INT)h_b_m) {
-								h_v2 = h_b[GO_CELL_OF(h_k + h_i3, (GO_INT)((GO_UINT)h_left2 + (GO_UINT)h_j2), h_b_n, h_b_m, 1)];
+			if (h_tileRows == 32 && (GO_INT)THREADS(0) == 32) {
+				GO_INT h_j2 = (GO_INT)THREAD(0);
+				f32 h_v2 = 0.0f;
+				if ((u64)(i64)((u64)h_k + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_b_n && (u64)(i64)((u64)h_left2 + (u64)h_j2) < (GO_UINT)(GO_INT)h_b_m) {
+					h_v2 = h_b[GO_CELL_OF((GO_INT)((GO_UINT)h_k + (GO_UINT)h_tileRow), (GO_INT)((GO_UINT)h_left2 + (GO_UINT)h_j2), h_b_n, h_b_m, 1)];
+				}
+				GO_ONCE(h_bt.a[GO_AT(h_tileRow, 32, 1)].a[GO_AT(h_j2, 32, 1)]) = h_v2;
+			} else {
+				GO_INT h_n2 = 0;
+				GO_ORDERED for (; h_n2 < 32; h_n2 = h_n2 + h_tileRows) {
+					GO_INT h_k3 = 0;
+					GO_ORDERED for (; h_k3 < 32; h_k3 = h_k3 + (GO_INT)THREADS(0)) {
+						GO_INT h_i3 = h_n2 + h_tileRow;
+						GO_INT h_j2_1 = h_k3 + (GO_INT)THREAD(0);
+						if (h_i3 < 32 && h_j2_1 < 32) {
+							f32 h_v2_1 = 0.0f;
+							if ((u64)(i64)((u64)h_k + (u64)h_i3) < (GO_UINT)(GO_INT)h_b_n && (u64)(i64)((u64)h_left2 + (u64)h_j2_1) < (GO_UINT)(GO_INT)h_b_m) {
+								h_v2_1 = h_b[GO_CELL_OF((GO_INT)((GO_UINT)h_k + (GO_UINT)h_i3), (GO_INT)((GO_UINT)h_left2 + (GO_UINT)h_j2_1), h_b_n, h_b_m, 1)];
 							}
-							GO_ONCE(h_bt.a[GO_AT(h_i3, 16, 1)].a[GO_AT(h_j2, 16, 1)]) = h_v2;
+							GO_ONCE(h_bt.a[GO_AT(h_i3, 32, 1)].a[GO_AT(h_j2_1, 32, 1)]) = h_v2_1;
 						}
 					}
 				}
 			}
 			BARRIER();
 		}
-		GO_ORDERED for (GO_INT h_i = 0; h_i < 16; h_i++) {
-			h_sum = FMA(GO_ONCE(h_at.a[GO_AT(h_y, 16, 2)].a[GO_AT(h_i, 16, 2)]), GO_ONCE(h_bt.a[GO_AT(h_i, 16, 2)].a[GO_AT(h_x, 16, 2)]), h_sum);
+		GO_ORDERED for (GO_INT h_i = 0; h_i < 32; h_i++) {
+			h_sum = FMA(GO_ONCE(h_at.a[GO_AT(h_y, 32, 2)].a[GO_AT(h_i, 32, 2)]), GO_ONCE(h_bt.a[GO_AT(h_i, 32, 2)].a[GO_AT(h_x, 32, 2)]), h_sum);
 		}
 	}
 	if (h_row < (GO_INT)h_c_n && h_col < (GO_INT)h_c_m) {
@@ -127,15 +145,27 @@ func MatmulOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Mat
 func matmulFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Only(v[2])
 	at1 := grid.Sizes(box, 1)
-	i2 := grid.Locals(box, 2).Times(at1).Plus(grid.Locals(box, 1)).Steps(at1.Times(grid.Sizes(box, 2)), grid.Only(16))
-	k := grid.Only(0).Steps(grid.Only(16), at)
-	j := grid.Locals(box, 0).Steps(grid.Sizes(box, 0), grid.Only(16))
-	at2 := grid.Only(v[8])
+	at2 := grid.Locals(box, 2).Times(at1).Plus(grid.Locals(box, 1))
+	at3 := at2.Plus(grid.Blocks(box, 1).Times(grid.Only(32)))
+	at4 := grid.Only(v[1])
+	x := grid.Locals(box, 0)
+	k := grid.Only(0).Steps(grid.Only(32), at)
+	at5 := grid.Sizes(box, 0)
+	at6 := at5.And(grid.Only(32))
+	n := grid.Only(0).Steps(at1.Times(grid.Sizes(box, 2)), grid.Only(32))
+	k2 := grid.Only(0).Steps(at5, grid.Only(32))
+	at7 := grid.Only(v[5])
+	at8 := at2.Plus(k)
+	at9 := grid.Only(v[4])
+	at10 := grid.Blocks(box, 0).Times(grid.Only(32))
+	at11 := grid.Only(v[8])
 	row := grid.Places(box, 1).Below(grid.Only(v[7]))
-	col := grid.Places(box, 0).Below(at2)
-	span := at2.Times(row).Plus(col).Span(v[7] * v[8])
-	touch[0] = kernel.Touch{Read: grid.Blocks(box, 1).Times(grid.Only(16)).Plus(i2).From(grid.Only(0)).Below(grid.Only(v[1])).Times(at).Plus(k).Plus(j).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Read: k.Plus(i2).From(grid.Only(0)).Below(grid.Only(v[4])).Times(grid.Only(v[5])).Plus(grid.Blocks(box, 0).Times(grid.Only(16))).Plus(j).Span(v[4] * v[5])}
+	col := grid.Places(box, 0).Below(at11)
+	span := at11.Times(row).Plus(col).Span(v[7] * v[8])
+	touch[0] = kernel.Touch{Read: at3.From(grid.Only(0)).Below(at4).Times(at).Plus(x).Plus(k).When(at6).
+		Or(at3.Plus(n).From(grid.Only(0)).Below(at4).Times(at).Plus(x).Plus(k).Plus(k2)).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Read: at8.From(grid.Only(0)).Below(at9).Times(at7).Plus(x).Plus(at10).When(at6).
+		Or(at8.Plus(n).From(grid.Only(0)).Below(at9).Times(at7).Plus(x).Plus(at10).Plus(k2)).Span(v[4] * v[5])}
 	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, row, col)}
 }
 
@@ -152,9 +182,9 @@ var matmulPhasesPool grid.Pool[matmulPhasesKept]
 func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float32], c grid.OutMatrix[float32]) {
 	firstX := int(b_.Index[0]) * int(b_.Size[0])
 	firstY := int(b_.Index[1]) * int(b_.Size[1])
-	var at_ [16][16]float32
+	var at_ [32][32]float32
 	at := &at_
-	var bt_ [16][16]float32
+	var bt_ [32][32]float32
 	bt := &bt_
 	held := matmulPhasesPool.Take(1)
 	kept := &(*held)[0]
@@ -173,7 +203,7 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 					_, _, _ = tx, ty, tz
 //line matmul.go:18
 					sum := float32(0)
-//line matmul_kernels.go:177
+//line matmul_kernels.go:207
 					sums[tx] = sum
 				}
 			}
@@ -181,7 +211,7 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 	}
 //line matmul.go:19
 	for k := 0; k < a.Cols(); k += tile {
-//line matmul_kernels.go:185
+//line matmul_kernels.go:215
 		top := int(int(b_.Index[1]) * tile)
 		_ = top
 		left := int(k)
@@ -207,14 +237,14 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 						for i := range tile {
 							sum = grid.FMA(at[y][i], bt[i][x], sum)
 						}
-//line matmul_kernels.go:211
+//line matmul_kernels.go:241
 						sums[tx] = sum
 					}
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:218
+//line matmul_kernels.go:248
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((c.Cols())-firstX, 0))
@@ -230,7 +260,7 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 					if row < c.Rows() && col < c.Cols() {
 						c.Set(row, col, sum)
 					}
-//line matmul_kernels.go:234
+//line matmul_kernels.go:264
 				}
 			}
 		}
@@ -241,6 +271,6 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in matmul_kernels_simd.go.
 var (
 	matmulPhase1Vectors func([]float32, int) bool
-	matmulPhase2Vectors func(int, [][16]float32, [][16]float32, []float32, int) bool
+	matmulPhase2Vectors func(int, [][32]float32, [][32]float32, []float32, int) bool
 	matmulPhase3Vectors func(int, int, int, grid.OutMatrix[float32], []float32, int) bool
 )

@@ -39,12 +39,12 @@ func matmulPhase1Lanes(sums []float32, count int) bool {
 }
 
 // matmulPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func matmulPhase2Lanes(ty int, at [][16]float32, bt [][16]float32, sums []float32, count int) bool {
+func matmulPhase2Lanes(ty int, at [][32]float32, bt [][32]float32, sums []float32, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(sums))
-	from, to = grid.Within(from, to, 0, 16)
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || len(bt) < 16 {
+	from, to = grid.Within(from, to, 0, 32)
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || len(bt) < 32 {
 		return false
 	}
 	sums0 := sums[0:][:to]
@@ -53,7 +53,7 @@ func matmulPhase2Lanes(ty int, at [][16]float32, bt [][16]float32, sums []float3
 //line matmul.go:22
 		sum := lanes.Load[simd.Float32s](&sums0[at_2])
 //line matmul.go:22
-		for i := range 16 {
+		for i := range 32 {
 			sum = lanes.FMAFloat32s(simd.BroadcastFloat32s(at[ty][i]), lanes.Load[simd.Float32s](&bt[i][x]), sum)
 		}
 //line matmul.go:24

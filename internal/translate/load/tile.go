@@ -105,24 +105,33 @@ func (x *expander) tile(from *copied, c *ast.CallExpr) (text string, ok bool) {
 	switch name := from.typeName(elem); {
 	case f.Name() == "StoreTile":
 		first = last
-		copies = fmt.Sprintf("if %s >= 0 && %[1]s < %s.Rows() && %s >= 0 && %[3]s < %[2]s.Cols() { %[2]s.Set(%[1]s, %[3]s, %s) }", r, m, k, element)
+		copies = fmt.Sprintf("if uint(%s) < uint(%s.Rows()) && uint(%s) < uint(%[2]s.Cols()) { %[2]s.Set(%[1]s, %[3]s, %s) }", r, m, k, element)
 	case last == 1: // grid.EdgeClamp
 		copies = fmt.Sprintf("%s = %s.At(max(min(%s, %[2]s.Rows()-1), 0), max(min(%s, %[2]s.Cols()-1), 0))", element, m, r, k)
 	case last == 2: // grid.EdgeWrap
 		copies = fmt.Sprintf("%s = %s.At(((%s)%%%[2]s.Rows()+%[2]s.Rows())%%%[2]s.Rows(), ((%[4]s)%%%[2]s.Cols()+%[2]s.Cols())%%%[2]s.Cols())", element, m, r, k)
 	default:
 		v := x.another("v")
-		copies = fmt.Sprintf("var %s %s; if %s >= 0 && %[3]s < %[4]s.Rows() && %[5]s >= 0 && %[5]s < %[4]s.Cols() { %[1]s = %[4]s.At(%[3]s, %[5]s) }; %[6]s = %[1]s",
+		copies = fmt.Sprintf("var %s %s; if uint(%s) < uint(%s.Rows()) && uint(%s) < uint(%[4]s.Cols()) { %[1]s = %[4]s.At(%[3]s, %[5]s) }; %[6]s = %[1]s",
 			v, name, r, m, k, element)
 	}
 	end := ""
 	if first > 0 {
 		end = fmt.Sprint("-", first)
 	}
-	// The condition is true. A phase with it runs once for the block, and needs what it depends on.
-	text += fmt.Sprintf("; %s%s*/if %s == %[3]s && %[4]s == %[4]s { for %[5]s := %[6]s + %[7]d; %[5]s < len(%[8]s)%[9]s; %[5]s += %[10]s { "+
-		"for %[11]s := %[12]s.Local(0) + %[7]d; %[11]s < %[13]d; %[11]s += %[12]s.Size(0) { %[14]s } }",
-		hostMark, host, top, left, i, y, first, tile, end, ys, j, t, row.Len()-first, copies)
+	// The condition is true. A phase with it runs once for the block, and needs what it depends on. All threads run the loops alike, and there
+	// are none if the block has the shape of the tile, so that compilers make vectors of threads.
+	text += fmt.Sprintf("; %s%s*/if %s == %[3]s && %[4]s == %[4]s { ", hostMark, host, top, left)
+	if first == 0 {
+		text += fmt.Sprintf("if %s == len(%s) && %s.Size(0) == %d { %s, %s := %s, %[3]s.Local(0); %[8]s } else { ", ys, tile, t, row.Len(), i, j, y, copies)
+	}
+	n, k0 := x.another("n"), x.another("k")
+	text += fmt.Sprintf("for %s := %d; %[1]s < len(%[3]s)%[4]s; %[1]s += %[5]s { for %[6]s := %[2]d; %[6]s < %[7]d; %[6]s += %[8]s.Size(0) { "+
+		"if %[9]s, %[10]s := %[1]s+%[11]s, %[6]s+%[8]s.Local(0); %[9]s < len(%[3]s)%[4]s && %[10]s < %[7]d { %[12]s } } }",
+		n, first, tile, end, ys, k0, row.Len()-first, t, i, j, y, copies)
+	if first == 0 {
+		text += " }"
+	}
 	if !x.tiles.after || f.Name() == "StoreTile" {
 		text += barrier
 	}
