@@ -32,6 +32,7 @@ func init() {
 		choosesPhase8Vectors = choosesPhase8Lanes
 		choosesPhase9Vectors = choosesPhase9Lanes
 		choosesPhase10Vectors = choosesPhase10Lanes
+		multipliedPhase1Vectors = multipliedPhase1Lanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		sumsPhase4Vectors = sumsPhase4Lanes
@@ -68,7 +69,7 @@ func sumsPhase1Lanes(firstX int, d float32, x []float32, vs []float32, v_s []flo
 		lanes.Store(v, &vs1[at])
 //line kernels.go:42
 		lanes.Store(v_, &v_s2[at])
-//line waits_kernels_simd.go:72
+//line waits_kernels_simd.go:73
 	}
 	lanes.ClearUpper()
 	return true
@@ -90,7 +91,7 @@ func sumsPhase2Lanes(s []float32, v_s []float32, count int) bool {
 		v_ := lanes.Load[simd.Float32s](&v_s0[at])
 //line kernels.go:28
 		lanes.Store(v_, &s1[at])
-//line waits_kernels_simd.go:94
+//line waits_kernels_simd.go:95
 	}
 	lanes.ClearUpper()
 	return true
@@ -113,7 +114,7 @@ func sumsPhase3Lanes(d_ int, s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
-//line waits_kernels_simd.go:117
+//line waits_kernels_simd.go:118
 	}
 	lanes.ClearUpper()
 	return true
@@ -142,7 +143,7 @@ func sumsPhase4Lanes(s []float32, vs []float32, totals []float32, v__s []float32
 		lanes.Store(all1, &totals1[at])
 //line kernels.go:43
 		lanes.Store(v__, &v__s2[at])
-//line waits_kernels_simd.go:146
+//line waits_kernels_simd.go:147
 	}
 	lanes.ClearUpper()
 	return true
@@ -164,7 +165,7 @@ func sumsPhase5Lanes(s []float32, v__s []float32, count int) bool {
 		v__ := lanes.Load[simd.Float32s](&v__s0[at])
 //line kernels.go:28
 		lanes.Store(v__, &s1[at])
-//line waits_kernels_simd.go:168
+//line waits_kernels_simd.go:169
 	}
 	lanes.ClearUpper()
 	return true
@@ -187,7 +188,7 @@ func sumsPhase6Lanes(d__ int, s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
-//line waits_kernels_simd.go:191
+//line waits_kernels_simd.go:192
 	}
 	lanes.ClearUpper()
 	return true
@@ -212,7 +213,7 @@ func sortsPhase1Lanes(firstX int, k []uint32, x []uint32, swaps_s []int32, count
 		lanes.Store(lanes.Load[simd.Uint32s](&x0[at]), &k1[at])
 //line kernels.go:101
 		lanes.Store(c1, &swaps_s2[at])
-//line waits_kernels_simd.go:216
+//line waits_kernels_simd.go:217
 	}
 	lanes.ClearUpper()
 	return true
@@ -242,7 +243,7 @@ func sortsPhase2Lanes(firstX int, swaps []int32, y []uint32, k []uint32, swaps_s
 //line kernels.go:121
 		lanes.Store(swaps_, &swaps1[at])
 		lanes.Store(lanes.Load[simd.Uint32s](&k2[at]), &y3[at])
-//line waits_kernels_simd.go:246
+//line waits_kernels_simd.go:247
 	}
 	lanes.ClearUpper()
 	return true
@@ -269,7 +270,7 @@ func turnsPhase1Lanes(firstX int, x []float32, vs []float32, ns []int32, count i
 		lanes.Store(v, &vs1[at])
 //line kernels.go:142
 		lanes.Store(c1, &ns2[at])
-//line waits_kernels_simd.go:273
+//line waits_kernels_simd.go:274
 	}
 	lanes.ClearUpper()
 	return true
@@ -292,7 +293,7 @@ func turnsPhase2Lanes(r int, vs []float32, count int) bool {
 		v = v.Add(all0)
 //line kernels.go:146
 		lanes.Store(v, &vs0[at])
-//line waits_kernels_simd.go:296
+//line waits_kernels_simd.go:297
 	}
 	lanes.ClearUpper()
 	return true
@@ -325,7 +326,7 @@ func turnsPhase3Lanes(firstX int, y []float32, passed []int32, vs []float32, ns 
 		lanes.Store(v, &y2[at])
 //line kernels.go:148
 		lanes.Store(n, &passed3[at])
-//line waits_kernels_simd.go:329
+//line waits_kernels_simd.go:330
 	}
 	lanes.ClearUpper()
 	return true
@@ -347,7 +348,7 @@ func choosesPhase1Lanes(firstX int, x []float32, vs []float32, count int) bool {
 		v := lanes.Load[simd.Float32s](&x0[at])
 //line kernels.go:228
 		lanes.Store(v, &vs1[at])
-//line waits_kernels_simd.go:351
+//line waits_kernels_simd.go:352
 	}
 	lanes.ClearUpper()
 	return true
@@ -369,7 +370,7 @@ func choosesPhase2Lanes(vs []float32, v_s []float32, count int) bool {
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:231
 		lanes.Store(v, &v_s1[at])
-//line waits_kernels_simd.go:373
+//line waits_kernels_simd.go:374
 	}
 	lanes.ClearUpper()
 	return true
@@ -391,7 +392,7 @@ func choosesPhase3Lanes(s []float32, v_s []float32, count int) bool {
 		v_ := lanes.Load[simd.Float32s](&v_s0[at])
 //line kernels.go:28
 		lanes.Store(v_, &s1[at])
-//line waits_kernels_simd.go:395
+//line waits_kernels_simd.go:396
 	}
 	lanes.ClearUpper()
 	return true
@@ -414,7 +415,7 @@ func choosesPhase4Lanes(d_ int, s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
-//line waits_kernels_simd.go:418
+//line waits_kernels_simd.go:419
 	}
 	lanes.ClearUpper()
 	return true
@@ -437,7 +438,7 @@ func choosesPhase5Lanes(s []float32, vs []float32, count int) bool {
 		v = all0
 //line kernels.go:30
 		lanes.Store(v, &vs0[at])
-//line waits_kernels_simd.go:441
+//line waits_kernels_simd.go:442
 	}
 	lanes.ClearUpper()
 	return true
@@ -459,7 +460,7 @@ func choosesPhase6Lanes(s []float32, vs []float32, count int) bool {
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:234
 		lanes.Store(v, &s1[at])
-//line waits_kernels_simd.go:463
+//line waits_kernels_simd.go:464
 	}
 	lanes.ClearUpper()
 	return true
@@ -482,7 +483,7 @@ func choosesPhase7Lanes(vs []float32, count int) bool {
 		v = v.Mul(c0)
 //line kernels.go:239
 		lanes.Store(v, &vs0[at])
-//line waits_kernels_simd.go:486
+//line waits_kernels_simd.go:487
 	}
 	lanes.ClearUpper()
 	return true
@@ -504,7 +505,7 @@ func choosesPhase8Lanes(s []float32, vs []float32, count int) bool {
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:243
 		lanes.Store(v, &s1[at])
-//line waits_kernels_simd.go:508
+//line waits_kernels_simd.go:509
 	}
 	lanes.ClearUpper()
 	return true
@@ -523,7 +524,7 @@ func choosesPhase9Lanes(s []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:248
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(c0), &s0[at])
-//line waits_kernels_simd.go:527
+//line waits_kernels_simd.go:528
 	}
 	lanes.ClearUpper()
 	return true
@@ -545,7 +546,27 @@ func choosesPhase10Lanes(firstX int, y []float32, vs []float32, count int) bool 
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:264
 		lanes.Store(v, &y1[at])
-//line waits_kernels_simd.go:549
+//line waits_kernels_simd.go:550
+	}
+	lanes.ClearUpper()
+	return true
+}
+
+// multipliedPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func multipliedPhase1Lanes(ty int, ct [][8]float64, at [][8]float64, bt [][8]float64, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, 8)
+	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 || uint(ty) >= uint(len(at)) || len(bt) < 8 || uint(ty) >= uint(len(ct)) {
+		return false
+	}
+	for at_2 := 0; at_2 < to; at_2 += lanes.Lanes64().Len() {
+		x := at_2
+//line tiles.go:90
+		for i := range 8 {
+			lanes.Store(lanes.FMAFloat64s(simd.BroadcastFloat64s(at[ty][i]), lanes.Load[simd.Float64s](&bt[i][x]), lanes.Load[simd.Float64s](&ct[ty][x])), &ct[ty][x])
+		}
+//line waits_kernels_simd.go:570
 	}
 	lanes.ClearUpper()
 	return true

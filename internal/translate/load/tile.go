@@ -107,7 +107,7 @@ func (x *expander) tile(from *copied, c *ast.CallExpr) (text string, ok bool) {
 		first = last
 		copies = fmt.Sprintf("if uint(%s) < uint(%s.Rows()) && uint(%s) < uint(%[2]s.Cols()) { %[2]s.Set(%[1]s, %[3]s, %s) }", r, m, k, element)
 	case last == 1: // grid.EdgeClamp
-		copies = fmt.Sprintf("%s = %s.At(max(min(%s, %[2]s.Rows()-1), 0), max(min(%s, %[2]s.Cols()-1), 0))", element, m, r, k)
+		copies = fmt.Sprintf("%s = %s.At(max(min(%s, %[2]s.Rows()-1), 0), max(min(%[4]s, %[2]s.Cols()-1), 0))", element, m, r, k)
 	case last == 2: // grid.EdgeWrap
 		copies = fmt.Sprintf("%s = %s.At(((%s)%%%[2]s.Rows()+%[2]s.Rows())%%%[2]s.Rows(), ((%[4]s)%%%[2]s.Cols()+%[2]s.Cols())%%%[2]s.Cols())", element, m, r, k)
 	default:
