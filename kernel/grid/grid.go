@@ -19,7 +19,7 @@
 //	t.Global(0)    0   1   2   3   4   5   6   7   8   9   10  11
 //	i < len(y)     yes yes yes yes yes yes yes yes yes yes no  no
 //
-// Kernels use [Thread] and its methods, [Shared], [SharedSlice], [Println], the functions whose names begin with Atomic, [Out], [Matrix] and [OutMatrix]. The other
+// Kernels use [Thread] and its methods, [Shared], [SharedSlice], [LoadTile], [StoreTile], [FMA], [Println], the functions whose names begin with Atomic, [Out], [Matrix] and [OutMatrix]. The other
 // names are for files that "halyard kernels" writes.
 //
 // On the host a copy of the function runs, once for each thread of a grid. For devices `halyard kernels` translates it into C and SPIR-V, and writes a

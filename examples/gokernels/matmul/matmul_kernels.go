@@ -31,6 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 	"matmul.go tile 7a190d74d30d4afe",
 }, Portable: `typedef struct { f32 a[32]; } T_32_f32;
 typedef struct { T_32_f32 a[32]; } T_32_32_f32;
+FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 
 KERNEL void k_matmul(const GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m, const GLOBAL f32 *h_b, i64 h_b_n, i64 h_b_m, GLOBAL f32 *h_c, i64 h_c_n, i64 h_c_m GO_FAULTS) {
 	LOCAL T_32_32_f32 h_at;
@@ -58,7 +59,7 @@ KERNEL void k_matmul(const GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m, const GLOBAL f
 	GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_a_m; h_k += 32) {
 		BARRIER();
 		i64 h_top = (i64)(BLOCK(1) * 32);
-		if (1) {
+		if ((GO_INT)go_min_i64(h_top, h_k) <= h_top) {
 			if (h_tileRows == 32 && (GO_INT)THREADS(0) == 32) {
 				GO_INT h_j = (GO_INT)THREAD(0);
 				f32 h_v = 0.0f;
@@ -85,7 +86,7 @@ KERNEL void k_matmul(const GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m, const GLOBAL f
 			}
 		}
 		i64 h_left2 = (i64)(BLOCK(0) * 32);
-		if (1) {
+		if ((GO_INT)go_min_i64(h_k, h_left2) <= h_k) {
 			if (h_tileRows == 32 && (GO_INT)THREADS(0) == 32) {
 				GO_INT h_j2 = (GO_INT)THREAD(0);
 				f32 h_v2 = 0.0f;
@@ -146,26 +147,29 @@ func matmulFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Only(v[2])
 	at1 := grid.Sizes(box, 1)
 	at2 := grid.Locals(box, 2).Times(at1).Plus(grid.Locals(box, 1))
-	at3 := at2.Plus(grid.Blocks(box, 1).Times(grid.Only(32)))
-	at4 := grid.Only(v[1])
+	at3 := grid.Blocks(box, 1).Times(grid.Only(32))
+	at4 := at2.Plus(at3)
+	at5 := grid.Only(v[1])
 	x := grid.Locals(box, 0)
 	k := grid.Only(0).Steps(grid.Only(32), at)
-	at5 := grid.Sizes(box, 0)
-	at6 := at5.And(grid.Only(32))
+	at6 := at3.Min(k).UpTo(at3)
+	at7 := grid.Sizes(box, 0)
+	at8 := at7.And(grid.Only(32))
 	n := grid.Only(0).Steps(at1.Times(grid.Sizes(box, 2)), grid.Only(32))
-	k2 := grid.Only(0).Steps(at5, grid.Only(32))
-	at7 := grid.Only(v[5])
-	at8 := at2.Plus(k)
-	at9 := grid.Only(v[4])
-	at10 := grid.Blocks(box, 0).Times(grid.Only(32))
-	at11 := grid.Only(v[8])
+	k2 := grid.Only(0).Steps(at7, grid.Only(32))
+	at9 := grid.Only(v[5])
+	at10 := at2.Plus(k)
+	at11 := grid.Only(v[4])
+	at12 := grid.Blocks(box, 0).Times(grid.Only(32))
+	at13 := k.Min(at12).UpTo(k)
+	at14 := grid.Only(v[8])
 	row := grid.Places(box, 1).Below(grid.Only(v[7]))
-	col := grid.Places(box, 0).Below(at11)
-	span := at11.Times(row).Plus(col).Span(v[7] * v[8])
-	touch[0] = kernel.Touch{Read: at3.From(grid.Only(0)).Below(at4).Times(at).Plus(x).Plus(k).When(at6).
-		Or(at3.Plus(n).From(grid.Only(0)).Below(at4).Times(at).Plus(x).Plus(k).Plus(k2)).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Read: at8.From(grid.Only(0)).Below(at9).Times(at7).Plus(x).Plus(at10).When(at6).
-		Or(at8.Plus(n).From(grid.Only(0)).Below(at9).Times(at7).Plus(x).Plus(at10).Plus(k2)).Span(v[4] * v[5])}
+	col := grid.Places(box, 0).Below(at14)
+	span := at14.Times(row).Plus(col).Span(v[7] * v[8])
+	touch[0] = kernel.Touch{Read: at4.From(grid.Only(0)).Below(at5).Times(at).Plus(x).Plus(k).When(at6).When(at8).
+		Or(at4.Plus(n).From(grid.Only(0)).Below(at5).Times(at).Plus(x).Plus(k).Plus(k2).When(at6)).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Read: at10.From(grid.Only(0)).Below(at11).Times(at9).Plus(x).Plus(at12).When(at13).When(at8).
+		Or(at10.Plus(n).From(grid.Only(0)).Below(at11).Times(at9).Plus(x).Plus(at12).Plus(k2).When(at13)).Span(v[4] * v[5])}
 	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, row, col)}
 }
 
@@ -203,7 +207,7 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 					_, _, _ = tx, ty, tz
 //line matmul.go:18
 					sum := float32(0)
-//line matmul_kernels.go:207
+//line matmul_kernels.go:211
 					sums[tx] = sum
 				}
 			}
@@ -211,7 +215,7 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 	}
 //line matmul.go:19
 	for k := 0; k < a.Cols(); k += tile {
-//line matmul_kernels.go:215
+//line matmul_kernels.go:219
 		top := int(int(b_.Index[1]) * tile)
 		_ = top
 		left := int(k)
@@ -237,14 +241,14 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 						for i := range tile {
 							sum = grid.FMA(at[y][i], bt[i][x], sum)
 						}
-//line matmul_kernels.go:241
+//line matmul_kernels.go:245
 						sums[tx] = sum
 					}
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:248
+//line matmul_kernels.go:252
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((c.Cols())-firstX, 0))
@@ -260,7 +264,7 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 					if row < c.Rows() && col < c.Cols() {
 						c.Set(row, col, sum)
 					}
-//line matmul_kernels.go:264
+//line matmul_kernels.go:268
 				}
 			}
 		}

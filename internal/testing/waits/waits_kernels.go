@@ -1067,7 +1067,7 @@ KERNEL void k_zeroEdge(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLO
 	BARRIER();
 	i64 h_top = (i64)((u64)h_row - 6);
 	i64 h_left = (i64)((u64)h_col - 6);
-	if (1) {
+	if (go_min_i64(h_top, h_left) <= h_top) {
 		if (h_tileRows == 16 && (GO_INT)THREADS(0) == 20) {
 			GO_INT h_j = (GO_INT)THREAD(0);
 			f32 h_v = 0.0f;
@@ -1110,7 +1110,7 @@ KERNEL void k_zeroEdge(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLO
 	BARRIER();
 	i64 h_top2 = (i64)((u64)h_row - 1);
 	i64 h_left2 = (i64)((u64)h_col - 1);
-	if (1) {
+	if (go_min_i64(h_top2, h_left2) <= h_top2) {
 		GO_INT h_n2 = 1;
 		GO_ORDERED for (; h_n2 < 5; h_n2 = h_n2 + h_tileRows) {
 			GO_INT h_k2 = 1;
@@ -1152,7 +1152,7 @@ KERNEL void k_clampEdge(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GL
 	BARRIER();
 	i64 h_top = (i64)(4 * BLOCK(1) - 6);
 	i64 h_left = (i64)(8 * BLOCK(0) - 6);
-	if (1) {
+	if (go_min_i64(h_top, h_left) <= h_top) {
 		if (h_tileRows == 16 && (GO_INT)THREADS(0) == 20) {
 			GO_INT h_j = (GO_INT)THREAD(0);
 			GO_ONCE(h_s.a[GO_AT(h_tileRow, 16, 51)].a[GO_AT(h_j, 20, 51)]) = h_from[GO_CELL_OF(go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_top + (u64)h_tileRow), (GO_INT)h_from_n - 1), 0), go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_left + (u64)h_j), (GO_INT)h_from_m - 1), 0), h_from_n, h_from_m, 51)];
@@ -1187,7 +1187,7 @@ KERNEL void k_clampEdge(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GL
 	BARRIER();
 	i64 h_top2 = (i64)(4 * BLOCK(1) - 1);
 	i64 h_left2 = (i64)(8 * BLOCK(0) - 1);
-	if (1) {
+	if (go_min_i64(h_top2, h_left2) <= h_top2) {
 		GO_INT h_n2 = 1;
 		GO_ORDERED for (; h_n2 < 5; h_n2 = h_n2 + h_tileRows) {
 			GO_INT h_k2 = 1;
@@ -1229,7 +1229,7 @@ KERNEL void k_wrapEdge(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLO
 	BARRIER();
 	i64 h_top = (i64)(4 * BLOCK(1) - 6);
 	i64 h_left = (i64)(8 * BLOCK(0) - 6);
-	if (1) {
+	if (go_min_i64(h_top, h_left) <= h_top) {
 		if (h_tileRows == 16 && (GO_INT)THREADS(0) == 20) {
 			GO_INT h_j = (GO_INT)THREAD(0);
 			GO_ONCE(h_s.a[GO_AT(h_tileRow, 16, 53)].a[GO_AT(h_j, 20, 53)]) = h_from[GO_CELL_OF((GO_INT)go_rem_i64((i64)((u64)(GO_INT)go_rem_i64((i64)((u64)h_top + (u64)h_tileRow), GO_BY((GO_INT)h_from_n, 53)) + (u64)(GO_INT)h_from_n), GO_BY((GO_INT)h_from_n, 53)), (GO_INT)go_rem_i64((i64)((u64)(GO_INT)go_rem_i64((i64)((u64)h_left + (u64)h_j), GO_BY((GO_INT)h_from_m, 53)) + (u64)(GO_INT)h_from_m), GO_BY((GO_INT)h_from_m, 53)), h_from_n, h_from_m, 53)];
@@ -1264,7 +1264,7 @@ KERNEL void k_wrapEdge(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLO
 	BARRIER();
 	i64 h_top2 = (i64)(4 * BLOCK(1) - 1);
 	i64 h_left2 = (i64)(8 * BLOCK(0) - 1);
-	if (1) {
+	if (go_min_i64(h_top2, h_left2) <= h_top2) {
 		GO_INT h_n2 = 1;
 		GO_ORDERED for (; h_n2 < 5; h_n2 = h_n2 + h_tileRows) {
 			GO_INT h_k2 = 1;
@@ -1303,7 +1303,7 @@ KERNEL void k_turned_uint8(i64 h_rows, const GLOBAL u8 *h_from, i64 h_from_n, i6
 		BARRIER();
 		i64 h_top = h_row;
 		i64 h_left = (i64)(8 * BLOCK(0));
-		if (1) {
+		if (go_min_i64(h_top, h_left) <= h_top) {
 			if (h_tileRows == (GO_INT)h_s_len && (GO_INT)THREADS(0) == 8) {
 				GO_INT h_j = (GO_INT)THREAD(0);
 				u8 h_v = 0;
@@ -1361,7 +1361,7 @@ KERNEL void k_turned_int64(i64 h_rows, const GLOBAL i64 *h_from, i64 h_from_n, i
 		BARRIER();
 		i64 h_top = h_row;
 		i64 h_left = (i64)(8 * BLOCK(0));
-		if (1) {
+		if (go_min_i64(h_top, h_left) <= h_top) {
 			if (h_tileRows == (GO_INT)h_s_len && (GO_INT)THREADS(0) == 8) {
 				GO_INT h_j = (GO_INT)THREAD(0);
 				i64 h_v = 0;
@@ -1428,7 +1428,7 @@ KERNEL void k_multiplied(const GLOBAL f64 *h_a, i64 h_a_n, i64 h_a_m, const GLOB
 	BARRIER();
 	i64 h_top = (i64)(8 * BLOCK(1));
 	i64 h_left = (i64)(8 * BLOCK(0));
-	if (1) {
+	if (go_min_i64(h_top, h_left) <= h_top) {
 		if (h_tileRows == 8 && (GO_INT)THREADS(0) == 8) {
 			GO_INT h_j = (GO_INT)THREAD(0);
 			GO_ONCE(h_ct.a[GO_AT(h_tileRow, 8, 57)].a[GO_AT(h_j, 8, 57)]) = GO_ONCE(h_c[GO_CELL_OF(go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_top + (u64)h_tileRow), (GO_INT)h_c_n - 1), 0), go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_left + (u64)h_j), (GO_INT)h_c_m - 1), 0), h_c_n, h_c_m, 57)]);
@@ -1450,7 +1450,7 @@ KERNEL void k_multiplied(const GLOBAL f64 *h_a, i64 h_a_n, i64 h_a_m, const GLOB
 	GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_a_m; h_k += 8) {
 		BARRIER();
 		i64 h_top2 = (i64)(8 * BLOCK(1));
-		if (1) {
+		if ((GO_INT)go_min_i64(h_top2, h_k) <= h_top2) {
 			if (h_tileRows == 8 && (GO_INT)THREADS(0) == 8) {
 				GO_INT h_j2 = (GO_INT)THREAD(0);
 				f64 h_v = 0.0;
@@ -1477,7 +1477,7 @@ KERNEL void k_multiplied(const GLOBAL f64 *h_a, i64 h_a_n, i64 h_a_m, const GLOB
 			}
 		}
 		i64 h_left3 = (i64)(8 * BLOCK(0));
-		if (1) {
+		if ((GO_INT)go_min_i64(h_k, h_left3) <= h_k) {
 			if (h_tileRows == 8 && (GO_INT)THREADS(0) == 8) {
 				GO_INT h_j3 = (GO_INT)THREAD(0);
 				f64 h_v2 = 0.0;
@@ -1511,7 +1511,7 @@ KERNEL void k_multiplied(const GLOBAL f64 *h_a, i64 h_a_n, i64 h_a_m, const GLOB
 	BARRIER();
 	i64 h_top4 = (i64)(8 * BLOCK(1));
 	i64 h_left4 = (i64)(8 * BLOCK(0));
-	if (1) {
+	if (go_min_i64(h_top4, h_left4) <= h_top4) {
 		if (h_tileRows == 8 && (GO_INT)THREADS(0) == 8) {
 			GO_INT h_j4 = (GO_INT)THREAD(0);
 			if ((u64)(i64)((u64)h_top4 + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_c_n && (u64)(i64)((u64)h_left4 + (u64)h_j4) < (GO_UINT)(GO_INT)h_c_m) {
@@ -1831,17 +1831,21 @@ func combinedFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 func zeroEdgeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Only(v[2])
 	at1 := grid.Sizes(box, 1)
-	at2 := grid.Locals(box, 2).Times(at1).Plus(grid.Locals(box, 1)).Plus(grid.Blocks(box, 1).Times(grid.Only(4)))
-	at3 := grid.Only(v[1])
-	at4 := grid.Blocks(box, 0).Times(grid.Only(8))
+	at2 := grid.Blocks(box, 1).Times(grid.Only(4))
+	at3 := grid.Locals(box, 2).Times(at1).Plus(grid.Locals(box, 1)).Plus(at2)
+	at4 := grid.Only(v[1])
+	at5 := grid.Blocks(box, 0).Times(grid.Only(8))
 	j := grid.Locals(box, 0)
-	at5 := at.Times(grid.Only(6))
-	at6 := grid.Sizes(box, 0)
-	at7 := at1.Times(grid.Sizes(box, 2))
-	at8 := grid.Only(v[5])
-	touch[0] = kernel.Touch{Read: at2.Add(-6).From(grid.Only(0)).Add(6).Add(-6).Below(at3).Add(6).Times(at).Plus(at4).Plus(j).Minus(at5).Add(-6).When(at6.And(grid.Only(20))).
-		Or(at2.Plus(grid.Only(0).Steps(at7, grid.Only(16))).Add(-6).From(grid.Only(0)).Add(6).Add(-6).Below(at3).Add(6).Times(at).Plus(at4).Plus(j).Plus(grid.Only(0).Steps(at6, grid.Only(20))).Minus(at5).Add(-6)).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Write: at2.Plus(grid.Only(1).Steps(at7, grid.Only(5))).Add(-1).From(grid.Only(0)).Add(1).Add(-1).Below(grid.Only(v[4])).Add(1).Times(at8).Plus(at4).Plus(j).Plus(grid.Only(1).Steps(at6, grid.Only(9))).Minus(at8).Add(-1).Span(v[4] * v[5])}
+	at6 := at.Times(grid.Only(6))
+	at7 := at2.Add(-6)
+	at8 := at7.Min(at5.Add(-6)).UpTo(at7)
+	at9 := grid.Sizes(box, 0)
+	at10 := at1.Times(grid.Sizes(box, 2))
+	at11 := grid.Only(v[5])
+	at12 := at2.Add(-1)
+	touch[0] = kernel.Touch{Read: at3.Add(-6).From(grid.Only(0)).Add(6).Add(-6).Below(at4).Add(6).Times(at).Plus(at5).Plus(j).Minus(at6).Add(-6).When(at8).When(at9.And(grid.Only(20))).
+		Or(at3.Plus(grid.Only(0).Steps(at10, grid.Only(16))).Add(-6).From(grid.Only(0)).Add(6).Add(-6).Below(at4).Add(6).Times(at).Plus(at5).Plus(j).Plus(grid.Only(0).Steps(at9, grid.Only(20))).Minus(at6).Add(-6).When(at8)).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Write: at3.Plus(grid.Only(1).Steps(at10, grid.Only(5))).Add(-1).From(grid.Only(0)).Add(1).Add(-1).Below(grid.Only(v[4])).Add(1).Times(at11).Plus(at5).Plus(j).Plus(grid.Only(1).Steps(at9, grid.Only(9))).Minus(at11).Add(-1).When(at12.Min(at5.Add(-1)).UpTo(at12)).Span(v[4] * v[5])}
 }
 
 // clampEdgeFootprint is the Footprint.Of of clampEdge.
@@ -1856,12 +1860,15 @@ func clampEdgeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at7 := grid.Blocks(box, 0).Times(grid.Only(8))
 	j := grid.Locals(box, 0)
 	at8 := at.Add(-1)
-	at9 := grid.Sizes(box, 0)
-	at10 := at1.Times(grid.Sizes(box, 2))
-	at11 := grid.Only(v[5])
-	touch[0] = kernel.Touch{Read: at.Times(at4.Add(-6).Min(at6).Max(grid.Only(0)).Below(at5)).Plus(at7.Plus(j).Add(-6).Min(at8).Max(grid.Only(0)).Below(at)).When(at9.And(grid.Only(20))).
-		Or(at.Times(at2.Plus(grid.Only(0).Steps(at10, grid.Only(16))).Below(grid.Only(16)).Plus(at3).Add(-6).Min(at6).Max(grid.Only(0)).Below(at5)).Plus(j.Plus(grid.Only(0).Steps(at9, grid.Only(20))).Below(grid.Only(20)).Plus(at7).Add(-6).Min(at8).Max(grid.Only(0)).Below(at))).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Write: at4.Plus(grid.Only(1).Steps(at10, grid.Only(5))).Add(-1).From(grid.Only(0)).Add(1).Add(-1).Below(grid.Only(v[4])).Add(1).Times(at11).Plus(at7).Plus(j).Plus(grid.Only(1).Steps(at9, grid.Only(9))).Minus(at11).Add(-1).Span(v[4] * v[5])}
+	at9 := at3.Add(-6)
+	at10 := at9.Min(at7.Add(-6)).UpTo(at9)
+	at11 := grid.Sizes(box, 0)
+	at12 := at1.Times(grid.Sizes(box, 2))
+	at13 := grid.Only(v[5])
+	at14 := at3.Add(-1)
+	touch[0] = kernel.Touch{Read: at.Times(at4.Add(-6).Min(at6).Max(grid.Only(0)).Below(at5)).Plus(at7.Plus(j).Add(-6).Min(at8).Max(grid.Only(0)).Below(at)).When(at10).When(at11.And(grid.Only(20))).
+		Or(at.Times(at2.Plus(grid.Only(0).Steps(at12, grid.Only(16))).Below(grid.Only(16)).Plus(at3).Add(-6).Min(at6).Max(grid.Only(0)).Below(at5)).Plus(j.Plus(grid.Only(0).Steps(at11, grid.Only(20))).Below(grid.Only(20)).Plus(at7).Add(-6).Min(at8).Max(grid.Only(0)).Below(at)).When(at10)).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Write: at4.Plus(grid.Only(1).Steps(at12, grid.Only(5))).Add(-1).From(grid.Only(0)).Add(1).Add(-1).Below(grid.Only(v[4])).Add(1).Times(at13).Plus(at7).Plus(j).Plus(grid.Only(1).Steps(at11, grid.Only(9))).Minus(at13).Add(-1).When(at14.Min(at7.Add(-1)).UpTo(at14)).Span(v[4] * v[5])}
 }
 
 // wrapEdgeFootprint is the Footprint.Of of wrapEdge.
@@ -1874,12 +1881,15 @@ func wrapEdgeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at5 := at3.Plus(at4)
 	at6 := grid.Blocks(box, 0).Times(grid.Only(8))
 	j := grid.Locals(box, 0)
-	at7 := grid.Sizes(box, 0)
-	at8 := at2.Times(grid.Sizes(box, 2))
-	at9 := grid.Only(v[5])
-	touch[0] = kernel.Touch{Read: at.Times(at1.Plus(at5.Add(-6).Rest(at1)).Rest(at1).From(grid.Only(0)).Below(at1)).Plus(at.Plus(at6.Plus(j).Add(-6).Rest(at)).Rest(at).From(grid.Only(0)).Below(at)).When(at7.And(grid.Only(20))).
-		Or(at.Times(at1.Plus(at3.Plus(grid.Only(0).Steps(at8, grid.Only(16))).Below(grid.Only(16)).Plus(at4).Add(-6).Rest(at1)).Rest(at1).From(grid.Only(0)).Below(at1)).Plus(at.Plus(j.Plus(grid.Only(0).Steps(at7, grid.Only(20))).Below(grid.Only(20)).Plus(at6).Add(-6).Rest(at)).Rest(at).From(grid.Only(0)).Below(at))).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Write: at5.Plus(grid.Only(1).Steps(at8, grid.Only(5))).Add(-1).From(grid.Only(0)).Add(1).Add(-1).Below(grid.Only(v[4])).Add(1).Times(at9).Plus(at6).Plus(j).Plus(grid.Only(1).Steps(at7, grid.Only(9))).Minus(at9).Add(-1).Span(v[4] * v[5])}
+	at7 := at4.Add(-6)
+	at8 := at7.Min(at6.Add(-6)).UpTo(at7)
+	at9 := grid.Sizes(box, 0)
+	at10 := at2.Times(grid.Sizes(box, 2))
+	at11 := grid.Only(v[5])
+	at12 := at4.Add(-1)
+	touch[0] = kernel.Touch{Read: at.Times(at1.Plus(at5.Add(-6).Rest(at1)).Rest(at1).From(grid.Only(0)).Below(at1)).Plus(at.Plus(at6.Plus(j).Add(-6).Rest(at)).Rest(at).From(grid.Only(0)).Below(at)).When(at8).When(at9.And(grid.Only(20))).
+		Or(at.Times(at1.Plus(at3.Plus(grid.Only(0).Steps(at10, grid.Only(16))).Below(grid.Only(16)).Plus(at4).Add(-6).Rest(at1)).Rest(at1).From(grid.Only(0)).Below(at1)).Plus(at.Plus(j.Plus(grid.Only(0).Steps(at9, grid.Only(20))).Below(grid.Only(20)).Plus(at6).Add(-6).Rest(at)).Rest(at).From(grid.Only(0)).Below(at)).When(at8)).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Write: at5.Plus(grid.Only(1).Steps(at10, grid.Only(5))).Add(-1).From(grid.Only(0)).Add(1).Add(-1).Below(grid.Only(v[4])).Add(1).Times(at11).Plus(at6).Plus(j).Plus(grid.Only(1).Steps(at9, grid.Only(9))).Minus(at11).Add(-1).When(at12.Min(at6.Add(-1)).UpTo(at12)).Span(v[4] * v[5])}
 }
 
 // turned_uint8Footprint is the Footprint.Of of turned_uint8.
@@ -1891,11 +1901,12 @@ func turned_uint8Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at3 := grid.Locals(box, 2).Times(at1).Plus(grid.Locals(box, 1)).Plus(row)
 	at4 := grid.Blocks(box, 0).Times(grid.Only(8))
 	j := grid.Locals(box, 0)
+	at5 := row.Min(at4).UpTo(row)
 	s_len := grid.Only(v[7])
-	at5 := at1.Times(grid.Sizes(box, 2))
-	at6 := grid.Sizes(box, 0)
-	touch[0] = kernel.Touch{Read: at3.From(grid.Only(0)).Below(at2).Times(at).Plus(at4).Plus(j).When(s_len.And(at5)).When(at6.And(grid.Only(8))).
-		Or(at3.Plus(grid.Only(0).Steps(at5, s_len)).From(grid.Only(0)).Below(at2).Times(at).Plus(at4).Plus(j).Plus(grid.Only(0).Steps(at6, grid.Only(8)))).Span(v[2] * v[3])}
+	at6 := at1.Times(grid.Sizes(box, 2))
+	at7 := grid.Sizes(box, 0)
+	touch[0] = kernel.Touch{Read: at3.From(grid.Only(0)).Below(at2).Times(at).Plus(at4).Plus(j).When(at5).When(s_len.And(at6)).When(at7.And(grid.Only(8))).
+		Or(at3.Plus(grid.Only(0).Steps(at6, s_len)).From(grid.Only(0)).Below(at2).Times(at).Plus(at4).Plus(j).Plus(grid.Only(0).Steps(at7, grid.Only(8))).When(at5)).Span(v[2] * v[3])}
 	touch[1] = kernel.Touch{Write: at4.Plus(j.Below(grid.Only(8))).Below(grid.Only(v[5])).From(grid.Only(0)).Times(grid.Only(v[6])).Plus(row).Plus(grid.Only(0).Steps(grid.Only(1), s_len)).Span(v[5] * v[6])}
 }
 
@@ -1910,26 +1921,29 @@ func multipliedFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at6 := grid.Only(v[1])
 	j := grid.Locals(box, 0)
 	k := grid.Only(0).Steps(grid.Only(8), at)
-	at7 := grid.Sizes(box, 0)
-	at8 := at7.And(grid.Only(8))
+	at7 := at3.Min(k).UpTo(at3)
+	at8 := grid.Sizes(box, 0)
+	at9 := at8.And(grid.Only(8))
 	n2 := grid.Only(0).Steps(at1.Times(grid.Sizes(box, 2)), grid.Only(8))
-	at9 := at4.Plus(n2).From(grid.Only(0))
-	k3 := grid.Only(0).Steps(at7, grid.Only(8))
-	at10 := grid.Only(v[5])
-	at11 := at2.Plus(k)
-	at12 := grid.Only(v[4])
-	at13 := grid.Blocks(box, 0).Times(grid.Only(8))
-	at14 := grid.Only(v[8])
-	at15 := grid.Only(v[7])
-	at16 := at15.Add(-1)
-	at17 := at14.Add(-1)
-	touch[0] = kernel.Touch{Read: at5.Below(at6).Times(at).Plus(j).Plus(k).When(at8).
-		Or(at9.Below(at6).Times(at).Plus(j).Plus(k).Plus(k3)).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Read: at11.From(grid.Only(0)).Below(at12).Times(at10).Plus(at13).Plus(j).When(at8).
-		Or(at11.Plus(n2).From(grid.Only(0)).Below(at12).Times(at10).Plus(at13).Plus(j).Plus(k3)).Span(v[4] * v[5])}
-	touch[2] = kernel.Touch{Read: at14.Times(at4.Min(at16).Max(grid.Only(0)).Below(at15)).Plus(at13.Plus(j).Min(at17).Max(grid.Only(0)).Below(at14)).When(at8).
-		Or(at14.Times(at2.Plus(n2).Below(grid.Only(8)).Plus(at3).Min(at16).Max(grid.Only(0)).Below(at15)).Plus(j.Plus(k3).Below(grid.Only(8)).Plus(at13).Min(at17).Max(grid.Only(0)).Below(at14))).Span(v[7] * v[8]), Write: at5.Below(at15).Times(at14).Plus(at13).Plus(j).When(at8).
-		Or(at9.Below(at15).Times(at14).Plus(at13).Plus(j).Plus(k3)).Span(v[7] * v[8])}
+	at10 := at4.Plus(n2).From(grid.Only(0))
+	k3 := grid.Only(0).Steps(at8, grid.Only(8))
+	at11 := grid.Only(v[5])
+	at12 := at2.Plus(k)
+	at13 := grid.Only(v[4])
+	at14 := grid.Blocks(box, 0).Times(grid.Only(8))
+	at15 := k.Min(at14).UpTo(k)
+	at16 := grid.Only(v[8])
+	at17 := grid.Only(v[7])
+	at18 := at17.Add(-1)
+	at19 := at16.Add(-1)
+	at20 := at3.Min(at14).UpTo(at3)
+	touch[0] = kernel.Touch{Read: at5.Below(at6).Times(at).Plus(j).Plus(k).When(at7).When(at9).
+		Or(at10.Below(at6).Times(at).Plus(j).Plus(k).Plus(k3).When(at7)).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Read: at12.From(grid.Only(0)).Below(at13).Times(at11).Plus(at14).Plus(j).When(at15).When(at9).
+		Or(at12.Plus(n2).From(grid.Only(0)).Below(at13).Times(at11).Plus(at14).Plus(j).Plus(k3).When(at15)).Span(v[4] * v[5])}
+	touch[2] = kernel.Touch{Read: at16.Times(at4.Min(at18).Max(grid.Only(0)).Below(at17)).Plus(at14.Plus(j).Min(at19).Max(grid.Only(0)).Below(at16)).When(at20).When(at9).
+		Or(at16.Times(at2.Plus(n2).Below(grid.Only(8)).Plus(at3).Min(at18).Max(grid.Only(0)).Below(at17)).Plus(j.Plus(k3).Below(grid.Only(8)).Plus(at14).Min(at19).Max(grid.Only(0)).Below(at16)).When(at20)).Span(v[7] * v[8]), Write: at5.Below(at17).Times(at16).Plus(at14).Plus(j).When(at20).When(at9).
+		Or(at10.Below(at17).Times(at16).Plus(at14).Plus(j).Plus(k3).When(at20)).Span(v[7] * v[8])}
 }
 
 // sumsPhasesKept holds what the threads of a block of sums keep for later phases, a slice for each variable.
@@ -1982,7 +1996,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:42
 					v_ := v + d
-//line waits_kernels.go:1986
+//line waits_kernels.go:2000
 					vs[tx] = v
 					v_s[tx] = v_
 				}
@@ -2000,14 +2014,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v_
 //line kernels.go:28
 					s[tx] = v_
-//line waits_kernels.go:2004
+//line waits_kernels.go:2018
 				}
 			}
 		}
 	}
 //line kernels.go:16
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:2011
+//line waits_kernels.go:2025
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -2018,13 +2032,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:19
 							s[tx] += s[tx+d_]
 						}
-//line waits_kernels.go:2022
+//line waits_kernels.go:2036
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2028
+//line waits_kernels.go:2042
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -2041,7 +2055,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:43
 					v__ := v * v
-//line waits_kernels.go:2045
+//line waits_kernels.go:2059
 					totals[tx] = total
 					v__s[tx] = v__
 				}
@@ -2059,14 +2073,14 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 					_ = v__
 //line kernels.go:28
 					s[tx] = v__
-//line waits_kernels.go:2063
+//line waits_kernels.go:2077
 				}
 			}
 		}
 	}
 //line kernels.go:16
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:2070
+//line waits_kernels.go:2084
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
@@ -2077,13 +2091,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:19
 							s[tx] += s[tx+d__]
 						}
-//line waits_kernels.go:2081
+//line waits_kernels.go:2095
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2087
+//line waits_kernels.go:2101
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -2097,7 +2111,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:2101
+//line waits_kernels.go:2115
 			}
 		}
 	}
@@ -2160,7 +2174,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 				_, _, _ = tx, ty, tz
 //line kernels.go:74
 				first, last := T(0), T(0)
-//line waits_kernels.go:2164
+//line waits_kernels.go:2178
 				firsts[tx] = first
 				lasts[tx] = last
 			}
@@ -2168,7 +2182,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 	}
 //line kernels.go:75
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:2172
+//line waits_kernels.go:2186
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -2190,7 +2204,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all_ T
 //line kernels.go:52
 					s[me_] = v_
-//line waits_kernels.go:2194
+//line waits_kernels.go:2208
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -2198,7 +2212,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:54
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:2202
+//line waits_kernels.go:2216
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -2211,7 +2225,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:2215
+//line waits_kernels.go:2229
 						befores[tx] = before
 					}
 				}
@@ -2227,12 +2241,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before
 //line kernels.go:60
 						s[me_] += before
-//line waits_kernels.go:2231
+//line waits_kernels.go:2245
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2236
+//line waits_kernels.go:2250
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -2247,7 +2261,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all_
 //line kernels.go:63
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:2251
+//line waits_kernels.go:2265
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -2285,7 +2299,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					var all__ T
 //line kernels.go:52
 					s[me__] = v__
-//line waits_kernels.go:2289
+//line waits_kernels.go:2303
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
@@ -2294,7 +2308,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 		}
 //line kernels.go:54
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:2298
+//line waits_kernels.go:2312
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -2307,7 +2321,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:2311
+//line waits_kernels.go:2325
 						before_s[tx] = before_
 					}
 				}
@@ -2323,12 +2337,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 						_ = before_
 //line kernels.go:60
 						s[me__] += before_
-//line waits_kernels.go:2327
+//line waits_kernels.go:2341
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2332
+//line waits_kernels.go:2346
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -2343,7 +2357,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:63
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:2347
+//line waits_kernels.go:2361
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -2365,13 +2379,13 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *grid.Pool[scan
 					_ = all__
 //line kernels.go:80
 					_, last = upTo_, all__
-//line waits_kernels.go:2369
+//line waits_kernels.go:2383
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2375
+//line waits_kernels.go:2389
 	scansPhasesPool.Give(held)
 }
 
@@ -2412,7 +2426,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 
 //line kernels.go:121
 					var swaps_ int32
-//line waits_kernels.go:2416
+//line waits_kernels.go:2430
 					swaps_s[tx] = swaps_
 				}
 			}
@@ -2420,10 +2434,10 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 	}
 //line kernels.go:102
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:2424
+//line waits_kernels.go:2438
 //line kernels.go:103
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:2427
+//line waits_kernels.go:2441
 			size_ := size
 			_ = size_
 			d_ := d
@@ -2436,7 +2450,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_, _, _ = tx, ty, tz
 //line kernels.go:91
 						swaps__ := false
-//line waits_kernels.go:2440
+//line waits_kernels.go:2454
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -2465,16 +2479,16 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						if swapped_ {
 							swaps_++
 						}
-//line waits_kernels.go:2469
+//line waits_kernels.go:2483
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2476
+//line waits_kernels.go:2490
 	}
-//line waits_kernels.go:2478
+//line waits_kernels.go:2492
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -2488,7 +2502,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 //line kernels.go:121
 					swaps[at] = swaps_
 					y[at] = k[tx]
-//line waits_kernels.go:2492
+//line waits_kernels.go:2506
 				}
 			}
 		}
@@ -2538,7 +2552,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_, _, _ = tx, ty, tz
 //line kernels.go:142
 					v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:2542
+//line waits_kernels.go:2556
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -2547,7 +2561,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 	}
 //line kernels.go:143
 	for r := range 3 {
-//line waits_kernels.go:2551
+//line waits_kernels.go:2565
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -2564,7 +2578,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by_ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:2568
+//line waits_kernels.go:2582
 					by_s[tx] = by_
 				}
 			}
@@ -2586,7 +2600,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by_)%width]
 					(n) += int32(by_)
-//line waits_kernels.go:2590
+//line waits_kernels.go:2604
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -2608,7 +2622,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by__ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:2612
+//line waits_kernels.go:2626
 					by__s[tx] = by__
 				}
 			}
@@ -2630,7 +2644,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by__)%width]
 					(n) += int32(by__)
-//line waits_kernels.go:2634
+//line waits_kernels.go:2648
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -2647,14 +2661,14 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						_ = v
 //line kernels.go:146
 						v += float32(r)
-//line waits_kernels.go:2651
+//line waits_kernels.go:2665
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2658
+//line waits_kernels.go:2672
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -2669,7 +2683,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = n
 //line kernels.go:148
 					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:2673
+//line waits_kernels.go:2687
 				}
 			}
 		}
@@ -2760,7 +2774,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list := [2]T{v / 2, v / 4}
 //line kernels.go:168
 				copied := [2][2]T{1: list}
-//line waits_kernels.go:2764
+//line waits_kernels.go:2778
 				vs[tx] = v
 				copieds[tx] = copied
 			}
@@ -2787,7 +2801,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list_ := b_.v
 //line kernels.go:168
 				copied_ := [2]T{1: list_}
-//line waits_kernels.go:2791
+//line waits_kernels.go:2805
 				a_s[tx] = a_
 				copied_s[tx] = copied_
 			}
@@ -2821,7 +2835,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list___ := [2]uint32{v_ / 2, v_ / 4}
 //line kernels.go:168
 				copied__ := [2][2]uint32{1: list___}
-//line waits_kernels.go:2825
+//line waits_kernels.go:2839
 				as[tx] = a
 				v_s[tx] = v_
 				copied__s[tx] = copied__
@@ -2849,7 +2863,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				list____ := b__.v
 //line kernels.go:168
 				copied___ := [2]uint32{1: list____}
-//line waits_kernels.go:2853
+//line waits_kernels.go:2867
 				a__s[tx] = a__
 				copied___s[tx] = copied___
 			}
@@ -2882,7 +2896,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 //line kernels.go:158
 				sums_ := [2]float32{p_[1], p_.both()}
 				s[tx] = sums_[0]
-//line waits_kernels.go:2886
+//line waits_kernels.go:2900
 				sums_s[tx] = sums_
 			}
 		}
@@ -2898,7 +2912,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 				_ = sums_
 //line kernels.go:161
 				next := [2]float32{s[(tx+1)%width], sums_[1]}
-//line waits_kernels.go:2902
+//line waits_kernels.go:2916
 				nexts[tx] = next
 			}
 		}
@@ -2920,7 +2934,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 
 //line kernels.go:213
 				v__ := p.both()
-//line waits_kernels.go:2924
+//line waits_kernels.go:2938
 				ps[tx] = p
 				v__s[tx] = v__
 			}
@@ -2944,7 +2958,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *grid.Pool[t
 //line kernels.go:215
 				results[0] = p.both()
 				results.add(f.number())
-//line waits_kernels.go:2948
+//line waits_kernels.go:2962
 			}
 		}
 	}
@@ -2988,7 +3002,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_, _, _ = tx, ty, tz
 //line kernels.go:228
 					_, v := tx, x[(firstX+tx)]
-//line waits_kernels.go:2992
+//line waits_kernels.go:3006
 					vs[tx] = v
 				}
 			}
@@ -2998,7 +3012,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 	_ = kind
 //line kernels.go:230
 	if kind > 2 {
-//line waits_kernels.go:3002
+//line waits_kernels.go:3016
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -3011,7 +3025,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:231
 						v_ := v
-//line waits_kernels.go:3015
+//line waits_kernels.go:3029
 						v_s[tx] = v_
 					}
 				}
@@ -3028,14 +3042,14 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v_
 //line kernels.go:28
 						s[tx] = v_
-//line waits_kernels.go:3032
+//line waits_kernels.go:3046
 					}
 				}
 			}
 		}
 //line kernels.go:16
 		for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:3039
+//line waits_kernels.go:3053
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count____ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -3046,13 +3060,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 //line kernels.go:19
 								s[tx] += s[tx+d_]
 							}
-//line waits_kernels.go:3050
+//line waits_kernels.go:3064
 						}
 					}
 				}
 			}
 		}
-//line waits_kernels.go:3056
+//line waits_kernels.go:3070
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -3064,17 +3078,17 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:231
 						v = s[0]
-//line waits_kernels.go:3068
+//line waits_kernels.go:3082
 						vs[tx] = v
 					}
 				}
 			}
 		}
 	} else {
-//line waits_kernels.go:3075
+//line waits_kernels.go:3089
 //line kernels.go:233
 		if by := int(kind); kind > 0 && most != 3 {
-//line waits_kernels.go:3078
+//line waits_kernels.go:3092
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count______ := int(b.Size[0])
@@ -3087,7 +3101,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 							_ = v
 //line kernels.go:234
 							s[me] = v
-//line waits_kernels.go:3091
+//line waits_kernels.go:3105
 						}
 					}
 				}
@@ -3103,13 +3117,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:236
 						v += s[(me+by)%width]
-//line waits_kernels.go:3107
+//line waits_kernels.go:3121
 						vs[tx] = v
 					}
 				}
 			}
 		} else {
-//line waits_kernels.go:3113
+//line waits_kernels.go:3127
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count________ := int(b.Size[0])
@@ -3121,19 +3135,19 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 							_ = v
 //line kernels.go:239
 							v *= 2
-//line waits_kernels.go:3125
+//line waits_kernels.go:3139
 							vs[tx] = v
 						}
 					}
 				}
 			}
 		}
-//line waits_kernels.go:3132
+//line waits_kernels.go:3146
 	}
-//line waits_kernels.go:3134
+//line waits_kernels.go:3148
 //line kernels.go:242
 	for k := 0; k < rounds(count, int(b.Index[0])); k++ {
-//line waits_kernels.go:3137
+//line waits_kernels.go:3151
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -3146,7 +3160,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:243
 						s[me] = v
-//line waits_kernels.go:3150
+//line waits_kernels.go:3164
 					}
 				}
 			}
@@ -3160,14 +3174,14 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					me := tx
 //line kernels.go:245
 					next := s[(me+1)%width]
-//line waits_kernels.go:3164
+//line waits_kernels.go:3178
 					nexts[tx] = next
 				}
 			}
 		}
 //line kernels.go:246
 		if k%2 == 1 {
-//line waits_kernels.go:3171
+//line waits_kernels.go:3185
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___________ := int(b.Size[0])
@@ -3177,7 +3191,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 							me := tx
 //line kernels.go:248
 							s[me] += 1
-//line waits_kernels.go:3181
+//line waits_kernels.go:3195
 						}
 					}
 				}
@@ -3193,13 +3207,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = next
 //line kernels.go:250
 						next += s[me/2]
-//line waits_kernels.go:3197
+//line waits_kernels.go:3211
 						nexts[tx] = next
 					}
 				}
 			}
 		}
-//line waits_kernels.go:3203
+//line waits_kernels.go:3217
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____________ := int(b.Size[0])
@@ -3226,13 +3240,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						v = next - v
 					}
 				next_:
-//line waits_kernels.go:3230
+//line waits_kernels.go:3244
 					vs[tx] = v
 				}
 			}
 		}
 	}
-//line waits_kernels.go:3236
+//line waits_kernels.go:3250
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______________ := int(b.Size[0])
@@ -3244,7 +3258,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_ = v
 //line kernels.go:264
 					y[(firstX + tx)] = v
-//line waits_kernels.go:3248
+//line waits_kernels.go:3262
 				}
 			}
 		}
@@ -3312,7 +3326,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					v = x[i]
 				}
 				values[rank] = half.ToFloat16(v)
-//line waits_kernels.go:3316
+//line waits_kernels.go:3330
 				vs[tx] = v
 			}
 		}
@@ -3338,7 +3352,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				_ = v
 //line kernels.go:291
 				values2[rank] = complex(v, -2*v)
-//line waits_kernels.go:3342
+//line waits_kernels.go:3356
 			}
 		}
 	}
@@ -3374,7 +3388,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:272
 					values3[rank] = 1
 				}
-//line waits_kernels.go:3378
+//line waits_kernels.go:3392
 				aboves[tx] = above
 			}
 		}
@@ -3402,7 +3416,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					mine = 0
 				}
 				values4[rank] = mine
-//line waits_kernels.go:3406
+//line waits_kernels.go:3420
 				mines[tx] = mine
 			}
 		}
@@ -3427,7 +3441,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:276
 				sum_ := values4[rank]
 				values4[rank] = mine
-//line waits_kernels.go:3431
+//line waits_kernels.go:3445
 				sum_s[tx] = sum_
 			}
 		}
@@ -3464,7 +3478,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:294
 					values5[rank] = 1 << (rank & 31)
 				}
-//line waits_kernels.go:3468
+//line waits_kernels.go:3482
 				ats[tx] = at
 			}
 		}
@@ -3501,7 +3515,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				if tx == 0 {
 					halves[int(b.Index[0])], sums[int(b.Index[0])] = h, sum
 				}
-//line waits_kernels.go:3505
+//line waits_kernels.go:3519
 			}
 		}
 	}
@@ -3535,7 +3549,7 @@ func zeroEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3539
+//line waits_kernels.go:3553
 			}
 		}
 	}
@@ -3571,7 +3585,7 @@ func clampEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatr
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3575
+//line waits_kernels.go:3589
 			}
 		}
 	}
@@ -3607,7 +3621,7 @@ func wrapEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3611
+//line waits_kernels.go:3625
 			}
 		}
 	}
@@ -3628,7 +3642,7 @@ func turnedPhases[T uint8 | int64](b *kernel.Block, rows int, from grid.Matrix[T
 	_ = s
 //line tiles.go:69
 	for row := 0; row < from.Rows(); row += rows {
-//line waits_kernels.go:3632
+//line waits_kernels.go:3646
 		top := int(row)
 		_ = top
 		left := int(wide * int(b.Index[0]))
@@ -3644,12 +3658,12 @@ func turnedPhases[T uint8 | int64](b *kernel.Block, rows int, from grid.Matrix[T
 							to.Set(x, y, s[i][tx])
 						}
 					}
-//line waits_kernels.go:3648
+//line waits_kernels.go:3662
 				}
 			}
 		}
 	}
-//line waits_kernels.go:3653
+//line waits_kernels.go:3667
 }
 
 // multipliedPhases runs multiplied for a block: the code between two barriers runs for one thread after the other.
@@ -3671,7 +3685,7 @@ func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float64], b grid.Matrix[fl
 	grid.LoadTileOf(ct[:], c, top, left, 1)
 //line tiles.go:87
 	for k := 0; k < a.Cols(); k += wide {
-//line waits_kernels.go:3675
+//line waits_kernels.go:3689
 		top2 := int(wide * int(b_.Index[1]))
 		_ = top2
 		left2 := int(k)
@@ -3692,13 +3706,13 @@ func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float64], b grid.Matrix[fl
 						for i := range wide {
 							ct[ty][tx] = grid.FMA(at[ty][i], bt[i][tx], ct[ty][tx])
 						}
-//line waits_kernels.go:3696
+//line waits_kernels.go:3710
 					}
 				}
 			}
 		}
 	}
-//line waits_kernels.go:3702
+//line waits_kernels.go:3716
 	top4 := int(wide * int(b_.Index[1]))
 	_ = top4
 	left4 := int(wide * int(b_.Index[0]))

@@ -121,7 +121,7 @@ func (x *expander) tile(from *copied, c *ast.CallExpr) (text string, ok bool) {
 	}
 	// The condition is true. A phase with it runs once for the block, and needs what it depends on. All threads run the loops alike, and there
 	// are none if the block has the shape of the tile, so that compilers make vectors of threads.
-	text += fmt.Sprintf("; %s%s*/if %s == %[3]s && %[4]s == %[4]s { ", hostMark, host, top, left)
+	text += fmt.Sprintf("; %s%s*/if %smin(%s, %s) <= %[4]s { ", hostMark, host, at, top, left)
 	if first == 0 {
 		text += fmt.Sprintf("if %s == len(%s) && %s.Size(0) == %d { %s, %s := %s, %[3]s.Local(0); %[8]s } else { ", ys, tile, t, row.Len(), i, j, y, copies)
 	}

@@ -12,15 +12,23 @@ func fma32(x, y, z float32) float32 { return float32(math.FMA(float64(x), float6
 // fuses reports whether fma32 rounds once.
 func fuses() bool { return fma32(1.000244140625, 1.000244140625, -1.00048828125) > 0 }
 
-// FMA32 is grid.FMA for float32. If the driver's operation rounds more than once, integers of 64 bits compute it: the product and z have
-// bit 61 as their highest one. If a shift loses bits that are not 0, the lowest bit is set.
+// FMA32 is grid.FMA for float32.
 func FMA32(x, y, z float32) float32 {
 	if fuses() {
 		return fma32(x, y, z)
 	}
+	return slowFMA32(x, y, z)
+}
+
+// slowFMA32 is FMA32 where the driver's operation rounds more than once. The product and z are integers of 64 bits whose highest set bit is
+// bit 61. If a shift loses bits that are not 0, the lowest bit is set.
+func slowFMA32(x, y, z float32) float32 {
 	a, b, c := math.Float32bits(x)&0x7fffffff, math.Float32bits(y)&0x7fffffff, math.Float32bits(z)&0x7fffffff
-	if a-1 >= 0x7f7fffff || b-1 >= 0x7f7fffff || c == 0 { // 0, Inf or NaN, or only a product
+	if a-1 >= 0x7f7fffff || b-1 >= 0x7f7fffff { // 0, Inf or NaN
 		return float32(x*y) + z
+	}
+	if c == 0 {
+		return x * y
 	}
 	if c >= 0x7f800000 {
 		return z
