@@ -10,7 +10,9 @@ import (
 
 	"github.com/go-halyard/halyard/bench/vectors"
 	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/examples/gokernels/matmul"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // besideC returns the rows with kernels on one processor of the host beside the loops of c/loops.c, of which library is built.
@@ -38,6 +40,10 @@ func besideC(library string, n int) ([]contest, error) {
 			[][]float32{numbers(int(bodies), 3), numbers(int(bodies), 4), numbers(int(bodies), 5), mass, space, space, space},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
 				return vectors.AttractOn(ctx, s, hal.Over(int(bodies)), b[0], b[1], b[2], b[3], b[4], b[5], b[6])
+			}),
+		row(lib, "product", square(n), []unsafe.Pointer{unsafe.Pointer(&plate)}, [][]float32{numbers(n*n, 1), numbers(n*n, 2), make([]float32, n*n)},
+			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
+				return matmul.MatmulOn(ctx, s, hal.Over(n, n).Of(tile, tile), kernel.InRows(b[0], n), kernel.InRows(b[1], n), kernel.InRows(b[2], n))
 			}),
 	}, nil
 }

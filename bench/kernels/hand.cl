@@ -2,7 +2,7 @@
 // alone their elements are used. Go's sums and products are rounded one by one, so that they must not be fused here either.
 #pragma OPENCL FP_CONTRACT OFF
 
-#define TILE 16
+#define TILE 32
 #define BLOCK 64
 
 kernel void saxpy(int n, float a, global const float *restrict x, global float *restrict y) {
@@ -31,7 +31,7 @@ kernel void matmul(int rows, int cols, int inner, global const float *restrict a
 		bt[y][x] = col < cols && k + y < inner ? b[(k + y) * cols + col] : 0;
 		barrier(CLK_LOCAL_MEM_FENCE);
 		for (int i = 0; i < TILE; i++)
-			sum += at[y][i] * bt[i][x];
+			sum = fma(at[y][i], bt[i][x], sum);
 		barrier(CLK_LOCAL_MEM_FENCE);
 	}
 	if (row < rows && col < cols)

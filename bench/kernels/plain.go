@@ -1,6 +1,9 @@
 package main
 
-import "github.com/go-halyard/halyard/examples/gokernels/mandelbrot"
+import (
+	"github.com/go-halyard/halyard/examples/gokernels/mandelbrot"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
 
 // What the kernels compute, in plain Go. Conversions keep Go from fusing a product with a sum.
 
@@ -28,7 +31,7 @@ func product(n int, a, b []float32) []float32 {
 	for row := range n {
 		for col := range n {
 			for k := range n {
-				out[row*n+col] += float32(a[row*n+k] * b[k*n+col])
+				out[row*n+col] = grid.FMA(a[row*n+k], b[k*n+col], out[row*n+col])
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func launch(ctx context.Context, s *hal.Stream, name string, over hal.Grid, args
 }
 
 const (
-	tile     = 16 // the edge of a block of the examples' matmul
+	tile     = 32 // the edge of a block of the examples' matmul
 	block    = 64 // threads of a block of the examples' cg that adds numbers up
 	edge     = 32 // of the blocks of a grid in two dimensions: edge threads by lines
 	lines    = 8
@@ -78,7 +78,9 @@ func works(n int) []work {
 		{"tiled matrix product", square(m), [][]float32{u, v, make([]float32, m*m)}, [][]float32{u, v, product(m, u, v)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
 				tiles := hal.Over(m, m).Of(tile, tile)
-				return func() error { return matmul.MatmulOn(ctx, s, tiles, int32(m), int32(m), int32(m), b[0], b[1], b[2]) },
+				return func() error {
+						return matmul.MatmulOn(ctx, s, tiles, kernel.InRows(b[0], m), kernel.InRows(b[1], m), kernel.InRows(b[2], m))
+					},
 					launch(ctx, s, "matmul", tiles, m32, m32, m32, kernel.In(b[0]), kernel.In(b[1]), kernel.Out(b[2]))
 			}},
 		{"CG: matrix", square(n), [][]float32{x, y}, [][]float32{x, laplacian(n, x)},

@@ -71,3 +71,38 @@ func TestBlockOperationsAreOneLoopOnTheHost(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(made.Go), "Dims: 2, DimsAt: \"k.go:7\"")
 }
+
+// Tiles are refused that are no shared memory, whose elements are not those of the matrix, or whose place differs between threads.
+func TestTilesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ body, want string }{
+		{"grid.LoadTile(t, s[:], x, t.Local(0), 0, grid.EdgeZero)", "k.go:9:2: the row and the column of a tile must be the same for all threads of the block"},
+		{"grid.LoadTile(t, s[:], x, 0, 0, edge)", "k.go:9:34: grid.LoadTile takes a constant here"},
+		{"grid.StoreTile(t, s[:], x, 0, 0, -1)", "k.go:9:35: grid.StoreTile takes a constant here, of at least 0"},
+		{"var own [4][8]float32\n\tgrid.LoadTile(t, own[:], x, 0, 0, grid.EdgeZero)", "k.go:10:19: grid.LoadTile takes tile[:] of an array"},
+		{"grid.LoadTile(t, s[1:], x, 0, 0, grid.EdgeZero)", "k.go:9:19: grid.LoadTile takes tile[:] of an array"},
+		{"w := grid.Shared[[4][8]int32](t)\n\tgrid.LoadTile(t, w[:], x, 0, 0, grid.EdgeZero)", "k.go:10:19: grid.LoadTile takes a tile of arrays of float32"},
+		{"if t.Local(0) > 3 {\n\t\tgrid.LoadTile(t, s[:], x, 0, 0, grid.EdgeZero)\n\t}", "k.go:10:3: grid.LoadTile must be a statement of the kernel itself"},
+	} {
+		_, err := translated(t, blocksHead+"//halyard:kernel\nfunc k(t grid.Thread, x grid.Matrix[float32], edge grid.Edge) {\n\t"+
+			"s := grid.Shared[[4][8]float32](t)\n\t_ = s\n\t"+c.body+"\n}\n")
+		if assert.Error(t, err, c.body) {
+			assert.Contains(t, err.Error(), c.want, c.body)
+		}
+	}
+}
+
+// Tiles that are loaded one after the other have no barrier between them, and the host loads each at once.
+func TestTilesLoadedTogether(t *testing.T) {
+	t.Parallel()
+	const two = "grid.LoadTile(t, s[:], x, 0, 0, grid.EdgeClamp)\n\t%sgrid.LoadTile(t, r[:], x, 4, %s, grid.EdgeWrap)\n"
+	for between, n := range map[string]int{two: 3, strings.Replace(two, "%s", "t.Barrier()\n\t", 1): 6} {
+		src := strings.Replace(strings.Replace(between, "%sgrid", "grid", 1), "%s", "8", 1)
+		made, err := translated(t, blocksHead+"//halyard:kernel\nfunc k(t grid.Thread, x grid.Matrix[float32], y []float32) {\n\t"+
+			"s := grid.Shared[[4][8]float32](t)\n\tr := grid.Shared[[4][8]float32](t)\n\t"+src+"\ty[t.Global(0)] = s[1][t.Local(0)] + r[2][t.Local(0)]\n}\n")
+		require.NoError(t, err)
+		assert.Equal(t, n, strings.Count(made.C, "BARRIER()"), src) // one behind the zeros
+		assert.Contains(t, string(made.Go), "grid.LoadTileOf(s[:], x, top, left, 1)")
+		assert.Contains(t, string(made.Go), "grid.LoadTileOf(r[:], x, top2, left2, 2)")
+	}
+}

@@ -139,7 +139,7 @@ func TestModulesOfMath(t *testing.T) {
 				ir.F32: "float32(f[1])", ir.F64: "float64(f[0])", ir.C128: "complex(float64(f[0]), 1)"}[p.Kind]
 			args, types = append(args, kind), append(types, p.String())
 		}
-		call := fmt.Sprintf("%s(%s)", name, strings.Join(args, ", "))
+		call := fmt.Sprintf("%s(%s)", strings.Replace(name, "math.FMA32", "grid.FMA", 1), strings.Join(args, ", "))
 		body := "r := " + call + "\n\t_ = r"
 		switch {
 		case result.Kind == ir.Tuple:

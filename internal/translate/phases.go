@@ -228,10 +228,13 @@ func (w *rowWriter) divided(text *printed, together bool) (*phaseWriter, []*phas
 			all = append(all, v.Pos())
 		}
 		return all
-	}, Cut: func(at token.Pos) bool { return ph.cuts[at] }}, together)
+	}, Cut: func(at token.Pos) bool { return ph.cuts[at] }, Once: func(at token.Pos) bool { return ph.p.InRounds(at) != "" }}, together)
 	if r := ph.Refused; r != nil {
 		at := r.At
 		if s := r.Around; s != nil {
+			if tile, ok := s.Syntax.(*ast.IfStmt); ok && ph.p.InRounds(tile.Pos()) != "" {
+				at, r.Text = tile.Cond.Pos(), "the row and the column of a tile must be the same for all threads of the block: they can depend on constants, parameters and the place of the block"
+			}
 			if loop, ok := s.Syntax.(*ast.RangeStmt); ok && at == s.Pos {
 				at = loop.X.Pos()
 			}

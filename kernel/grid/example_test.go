@@ -65,3 +65,22 @@ func ExampleBlockReduce() {
 	})
 	// Output: {2 1}
 }
+
+// A thread adds up the elements around each element of a matrix, which goes on beyond its edges with the elements there.
+func ExampleLoadTile() {
+	x, y := []float32{1, 2, 3, 4}, make([]float32, 4)
+	grid.RunTogether(&kernel.Block{Size: [3]uint32{2, 2, 1}, Grid: [3]uint32{1, 1, 1}}, func(t grid.Thread) {
+		from, to := grid.MatrixOf(x, 2, 2), grid.MatrixOf(y, 2, 2)
+		tile := grid.Shared[[4][4]float32](t)
+		grid.LoadTile(t, tile[:], from, 2*t.Block(1)-1, 2*t.Block(0)-1, grid.EdgeClamp)
+		sum := float32(0)
+		for _, row := range tile[t.Local(1) : t.Local(1)+3] {
+			for _, v := range row[t.Local(0) : t.Local(0)+3] {
+				sum += v
+			}
+		}
+		to.Set(t.Global(1), t.Global(0), sum)
+	})
+	fmt.Println(y)
+	// Output: [18 21 24 27]
+}

@@ -14,6 +14,15 @@ import (
 // ClearUpper clears the upper halves of the vector registers. While they are set, scalar code on floats is slower, on some processors by far.
 func ClearUpper() { archsimd.ClearAVXUpperBits() }
 
+// hasFMA reports whether a vector's MulAdd is an instruction of the processor.
+func hasFMA() bool { return archsimd.X86.FMA() }
+
+// FMAFloat32s returns x*y + z, rounded once, as grid.FMA does.
+func FMAFloat32s(x, y, z simd.Float32s) simd.Float32s { return x.MulAdd(y, z) }
+
+// FMAFloat64s returns x*y + z, rounded once, as math.FMA does.
+func FMAFloat64s(x, y, z simd.Float64s) simd.Float64s { return x.MulAdd(y, z) }
+
 // LoadUint8 returns the first elements of s, widened to 32 bits.
 func LoadUint8(s []uint8) simd.Uint32s {
 	var v simd.Uint32s

@@ -13,7 +13,7 @@ const most = 16
 // Hardware reports whether the processor has vectors that give the right bits. Package simd computes without them too, several times slower
 // than scalar code. Vectors of 512 bits are left out: Go 1.27.0 to 1.27.4 compiles some operations on masks and bits to wrong instructions
 // of that width. With GODEBUG=simd=256 in the environment, a processor that has 512 bits uses 256.
-func Hardware() bool { return !simd.Emulated() && simd.VectorBitSize() <= 256 }
+func Hardware() bool { return !simd.Emulated() && simd.VectorBitSize() <= 256 && hasFMA() }
 
 // Apart reports whether the lanes of a vector may work on two parts of slices at the same index in any order. They may if the parts share
 // no memory, and if both begin at the same address with elements of the same size, because each lane then has an element of its own.

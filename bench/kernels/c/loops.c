@@ -35,3 +35,15 @@ void attract(const int64_t *n, const float *px, const float *py, const float *pz
 		ax[i] = sx, ay[i] = sy, az[i] = sz;
 	}
 }
+
+// Each element of c is a chain of fma, from the left to the right of a.
+void product(const int64_t *size, const float *restrict a, const float *restrict b, float *restrict c) {
+	const int64_t n = *size;
+	for (int64_t i = 0; i < n; i++) {
+		for (int64_t j = 0; j < n; j++)
+			c[i * n + j] = 0;
+		for (int64_t k = 0; k < n; k++)
+			for (int64_t j = 0; j < n; j++)
+				c[i * n + j] = fmaf(a[i * n + k], b[k * n + j], c[i * n + j]);
+	}
+}

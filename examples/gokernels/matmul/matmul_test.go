@@ -9,6 +9,8 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/examples/internal/everytest"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
 )
 
 // Products are those of plain Go to the bit, whatever is left over beside whole tiles.
@@ -21,7 +23,7 @@ func TestMatmul(t *testing.T) {
 			c, e3 := buffer.New[float32](s.rows * s.cols)
 			err := errors.Join(e1, e2, e3)
 			if err == nil {
-				err = MatmulOn(t.Context(), stream, hal.Over(s.cols, s.rows).Of(tile, tile), int32(s.rows), int32(s.cols), int32(s.inner), a, b, c)
+				err = MatmulOn(t.Context(), stream, hal.Over(s.cols, s.rows).Of(tile, tile), kernel.InRows(a, s.inner), kernel.InRows(b, s.cols), kernel.InRows(c, s.cols))
 			}
 			got := make([]float32, s.rows*s.cols)
 			if err := errors.Join(err, c.CopyOut(t.Context(), got), hal.CloseAll(a, b, c)); err != nil {
@@ -31,7 +33,7 @@ func TestMatmul(t *testing.T) {
 			for i := range s.rows {
 				for k := range s.inner {
 					for j := range s.cols {
-						want[i*s.cols+j] += float32(as[i*s.inner+k] * bs[k*s.cols+j])
+						want[i*s.cols+j] = grid.FMA(as[i*s.inner+k], bs[k*s.cols+j], want[i*s.cols+j])
 					}
 				}
 			}

@@ -169,9 +169,11 @@ func (f *values) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir.V
 		f.refuseShared(e)
 	case name == "Println":
 		return f.printed(e)
+	case name == "FMA":
+		return f.fused(e)
 	case name == "SharedSlice":
 		refuse(e.Pos(), onlySharedSlice)
-	case strings.HasPrefix(name, "Block"), strings.HasPrefix(name, "Group"): // package load has replaced others
+	case strings.HasSuffix(name, "Tile"), strings.HasPrefix(name, "Block"), strings.HasPrefix(name, "Group"): // package load has replaced others
 		f.refuseOperation(e, name)
 	}
 	op := map[string]string{"AtomicAdd": "Add", "AtomicMin": "Min", "AtomicMax": "Max", "AtomicAnd": "And", "AtomicOr": "Or", "AtomicXor": "Xor",
@@ -199,6 +201,19 @@ func (f *values) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir.V
 	v := f.Value(ir.Atomic, n, args...)
 	v.Of, v.Place, v.Pos = op, at, e.Pos()
 	return f.Let(v)
+}
+
+// fused builds a call of grid.FMA.
+func (f *values) fused(e *ast.CallExpr) *ir.Value {
+	t := f.typeOf(e)
+	n := basic(t)
+	name := map[ir.Kind]string{ir.F32: "math.FMA32", ir.F64: "math.FMA"}[n.Kind]
+	if len(e.Args) != 3 {
+		refuse(e.Pos(), "the arguments of grid.FMA must be written one by one")
+	}
+	v := f.Value(ir.Go, n, f.exprAs(e.Args[0], t), f.exprAs(e.Args[1], t), f.exprAs(e.Args[2], t))
+	v.Of, v.Pos = name, e.Pos()
+	return v
 }
 
 // refuseOperation refuses an operation of a block or group that is not in a kernel, or in a function that was written into one.

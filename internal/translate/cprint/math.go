@@ -55,7 +55,7 @@ func (f *values) mathCall(name string, n number, args []*ir.Value) text {
 		name = strings.ToLower(name)
 		return called(function("go_math_"+name+"_"+n.c, "%s %s(%[1]s x, %[1]s y) { %[1]s inf = "+inf+" / (%[1]s)0; return x == inf || y == inf ? inf : "+
 			f.extreme(name, n)+"(x, y); }"), all...)
-	case "FMA":
+	case "FMA", "FMA32":
 		return called("FMA", all...)
 	case "IsNaN":
 		return called(function("go_isnan_"+n.c, "u8 %[2]s(%[1]s x) { return x != x; }"), all...)

@@ -70,6 +70,7 @@ type Source struct {
 	Value func(at token.Pos) (e any, ok bool)
 	Names func(e any) []token.Pos // where the variables are declared that a Go expression names
 	Cut   func(at token.Pos) bool // whether a phase can begin with the statement at a position
+	Once  func(at token.Pos) bool // whether the target has other code for the if at a position, which it runs once for the block
 }
 
 // Divide divides a kernel. For a generic kernel, of which the text is written once, the division holds for all instances. If together is set, threads may take
@@ -192,6 +193,14 @@ func barrierIn(s *ir.Stmt) (barrier *ir.Stmt) {
 	return barrier
 }
 
+// barrierIn returns the last barrier in a statement that is not a barrier itself; the statement, if it runs once for the block; or nil.
+func (d *divider) barrierIn(s *ir.Stmt) *ir.Stmt {
+	if s.Do == ir.If && d.source.Once != nil && d.source.Once(s.Pos) {
+		return s
+	}
+	return barrierIn(s)
+}
+
 // headOf returns the statements that are in the head of a loop or an if in Go, and the region of the body. The loop or the if is the last one of the statements.
 func headOf(g []*ir.Stmt) (head []*ir.Stmt, body *ir.Region) {
 	s := g[len(g)-1]
@@ -224,7 +233,7 @@ func (d *divider) decide(r *ir.Region) {
 	}
 	for _, g := range groups(r.List) {
 		s := g[len(g)-1]
-		if barrierIn(s) == nil {
+		if d.barrierIn(s) == nil {
 			continue
 		}
 		head, _ := headOf(g)
@@ -253,7 +262,7 @@ func (d *divider) region(r *ir.Region) (all []*Phase) {
 		if stays {
 			together = d.rounds(g)
 		}
-		switch barrier := barrierIn(s); {
+		switch barrier := d.barrierIn(s); {
 		case s.Do == ir.Barrier:
 			begin(s.Pos + 1)
 		case barrier != nil:

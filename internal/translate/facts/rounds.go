@@ -253,7 +253,7 @@ func (w *roundCounter) call(v *ir.Value) Bound {
 // Plain reports whether a function of the standard library compiles to a few instructions.
 func Plain(name string) bool {
 	switch name {
-	case "math.Sqrt", "math.Abs", "math.FMA", "math.Floor", "math.Ceil", "math.Trunc", "math.Copysign", "math.Float32bits", "math.Float32frombits",
+	case "math.Sqrt", "math.Abs", "math.FMA", "math.FMA32", "math.Floor", "math.Ceil", "math.Trunc", "math.Copysign", "math.Float32bits", "math.Float32frombits",
 		"math.Float64bits", "math.Float64frombits", "cmplx.Abs":
 		return true
 	}

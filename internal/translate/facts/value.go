@@ -77,7 +77,7 @@ func Single(v *ir.Value) *ir.Value {
 // functions whose result is the same in float32.
 func MathOf(call *ir.Value) (*ir.Type, []*ir.Value) {
 	switch call.Of {
-	case "math.Float32bits", "math.Float32frombits":
+	case "math.Float32bits", "math.Float32frombits", "math.FMA32":
 		return ir.Basic(ir.F32), call.Args
 	case "math.IsNaN", "math.IsInf", "math.Signbit":
 		if x := Single(call.Args[0]); x != nil && x.Op != ir.Const {

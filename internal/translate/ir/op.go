@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"math/cmplx"
 	"reflect"
+
+	"github.com/go-halyard/halyard/kernel/grid"
 )
 
 // Op is an operation that computes a value.
@@ -85,7 +87,7 @@ func (o Op) Binary() bool { return o >= Add && o <= UpTo && o != Shl && o != Shr
 // Atomics has the atomic operations, each with the number of its operands.
 var Atomics = map[string]int{"Add": 1, "Min": 1, "Max": 1, "And": 1, "Or": 1, "Xor": 1, "Exchange": 1, "CompareExchange": 2}
 
-// Functions has the functions of Go's packages math, math/bits and math/cmplx that have a translation.
+// Functions has the functions of Go's packages math, math/bits and math/cmplx that have a translation. math.FMA32 is grid.FMA of float32.
 var Functions = map[string]any{
 	"math.Sqrt": math.Sqrt, "math.Floor": math.Floor, "math.Ceil": math.Ceil, "math.Trunc": math.Trunc, "math.Abs": math.Abs, "math.Copysign": math.Copysign,
 	"math.Round": math.Round, "math.RoundToEven": math.RoundToEven, "math.Mod": math.Mod, "math.Remainder": math.Remainder, "math.Exp": math.Exp,
@@ -93,7 +95,7 @@ var Functions = map[string]any{
 	"math.Sin": math.Sin, "math.Cos": math.Cos, "math.Tan": math.Tan, "math.Asin": math.Asin, "math.Acos": math.Acos, "math.Atan": math.Atan,
 	"math.Sinh": math.Sinh, "math.Cosh": math.Cosh, "math.Tanh": math.Tanh, "math.Asinh": math.Asinh, "math.Acosh": math.Acosh, "math.Atanh": math.Atanh,
 	"math.Atan2": math.Atan2, "math.Pow": math.Pow, "math.Hypot": math.Hypot, "math.Cbrt": math.Cbrt, "math.Erf": math.Erf, "math.Erfc": math.Erfc,
-	"math.Max": math.Max, "math.Min": math.Min, "math.FMA": math.FMA, "math.IsNaN": math.IsNaN, "math.IsInf": math.IsInf, "math.Signbit": math.Signbit,
+	"math.Max": math.Max, "math.Min": math.Min, "math.FMA": math.FMA, "math.FMA32": grid.FMA[float32], "math.IsNaN": math.IsNaN, "math.IsInf": math.IsInf, "math.Signbit": math.Signbit,
 	"math.Inf": math.Inf, "math.NaN": math.NaN, "math.Float32bits": math.Float32bits, "math.Float32frombits": math.Float32frombits,
 	"math.Float64bits": math.Float64bits, "math.Float64frombits": math.Float64frombits,
 	"bits.Len": bits.Len, "bits.Len8": bits.Len8, "bits.Len16": bits.Len16, "bits.Len32": bits.Len32, "bits.Len64": bits.Len64,

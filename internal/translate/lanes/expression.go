@@ -451,6 +451,17 @@ func (w *values) math(v *ir.Value) value {
 		scalar, still = scalar && x.how == alike, still && x.still
 	}
 	k := v.Type.Kind
+	switch fused := strings.HasPrefix(name, "FMA"); {
+	case fused && scalar:
+		return value{text: fmt.Sprintf("grid.FMA[%s](%s)", goType(v.Type), strings.Join(texts, ", ")), kind: k, still: still}
+	case fused && w.bits > bits(k):
+		refuse(v.Pos, "grid.FMA of float32 does not become a vector beside numbers of 64 bits that differ between threads")
+	case fused:
+		w.lane(k)
+		w.gains += 2 * w.times
+		text := fmt.Sprintf("lanes.FMA%ss(%s, %s, %s)", title(goType(v.Type)), w.vector(args[0]), w.vector(args[1]), w.vector(args[2]))
+		return value{text: text, how: differ, kind: k}
+	}
 	if scalar {
 		w.imports["math"] = "math"
 		return value{text: fmt.Sprintf("math.%s(%s)", name, strings.Join(texts, ", ")), kind: k, still: still}

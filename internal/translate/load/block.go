@@ -40,6 +40,9 @@ func (p *Package) operation(c *ast.CallExpr) (name string, group bool) {
 	if f == nil || f.Pkg() == nil || f.Pkg().Path() != GridPath || f.Signature().Recv() != nil {
 		return "", false
 	}
+	if f.Name() == "LoadTile" || f.Name() == "StoreTile" {
+		return f.Name(), false
+	}
 	name, group = strings.CutPrefix(f.Name(), "Group")
 	name = strings.TrimPrefix(name, "Block")
 	if _, ok := operations[name]; !ok || name == f.Name() {
@@ -55,6 +58,8 @@ type shares struct {
 	memory        map[string]string // arrays, by the type of their elements
 	read          map[string]bool   // arrays of which threads may still read elements of others
 	loops         int               // how many loops are around the statement
+
+	tileRow, tileRows string // the thread's place along dimensions 1 and 2, and how many there are
 }
 
 // declare declares a variable at the beginning of the kernel, if *name is "".
@@ -106,6 +111,10 @@ func (x *expander) combined(from *copied, c *ast.CallExpr) (text, result string,
 	x.calls = append(x.calls, c)
 	defer func() { x.calls = x.calls[:len(x.calls)-1] }()
 	name, group := x.p.operation(c)
+	if strings.HasSuffix(name, "Tile") {
+		text, ok = x.tile(from, c)
+		return text, "", ok
+	}
 	if sig := x.p.called(c).Signature(); len(c.Args) != sig.Params().Len() {
 		x.refuse(c.Pos(), "the arguments of grid.%s must be written one by one", x.p.called(c).Name())
 		return "", "", false

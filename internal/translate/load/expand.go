@@ -70,6 +70,7 @@ type expander struct {
 	calls []*ast.CallExpr // the calls that are being inlined: each is in the function of the one before
 	count int             // of inlined calls
 	shares
+	tiles
 }
 
 // mostCalls is how many calls are inlined into a kernel at most.
@@ -177,7 +178,7 @@ func (x *expander) wrong(decl *ast.FuncDecl) bool {
 
 // list returns the edits of a list of statements.
 func (x *expander) list(from *copied, list []ast.Stmt) (edits []edit) {
-	for _, s := range list {
+	for i, s := range list {
 		if l, ok := s.(*ast.LabeledStmt); ok {
 			s = l.Stmt
 		}
@@ -194,6 +195,8 @@ func (x *expander) list(from *copied, list []ast.Stmt) (edits []edit) {
 			x.shares.loops--
 		}
 		if c != nil {
+			now := x.loads(s)
+			x.tiles = tiles{now && i > 0 && x.loads(list[i-1]), now && i+1 < len(list) && x.loads(list[i+1])}
 			edits = append(edits, x.statement(from, s, c)...)
 		}
 	}

@@ -2,12 +2,15 @@ package vulkan
 
 import (
 	"math"
+	"math/big"
 	"math/bits"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/kernel/grid"
 )
 
 // ulps returns how far a result is from what it should be, in units in the last place.
@@ -138,6 +141,47 @@ func nearHalf(n uint64, fn func(x, y float32)) {
 			m := inverse * uint64(c-3) % (1 << 25)
 			if x := (m*y - uint64(c-3)) >> 25; x>>23 == 1 {
 				fn(float32(x), float32(y))
+			}
+		}
+	}
+}
+
+// Integers compute what grid.FMA does on the host, which is the exact sum, rounded once.
+func TestFusedProductsAndSums(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	special := []uint32{0, 1 << 31, 1, 0x7fffff, 0x800000, 0x3f800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x33800000, 0x80000001}
+	number := func(i int) float32 {
+		switch b := r.Uint32(); i % 4 {
+		case 0:
+			return math.Float32frombits(special[b%uint32(len(special))])
+		case 1:
+			return math.Float32frombits(b&0x81ffffff | 0x3e000000) // near 1
+		case 2:
+			return math.Float32frombits(b & 0xfff00000) // few bits, so that sums lie halfway
+		default:
+			return math.Float32frombits(b)
+		}
+	}
+	for i := range 400_000 {
+		x, y := number(r.IntN(4)), number(r.IntN(4))
+		z := number(r.IntN(4))
+		if i%3 == 0 { // near the product
+			z = math.Float32frombits(math.Float32bits(-x*y) + uint32(r.IntN(5)) - 2)
+		}
+		want := float32(math.NaN())
+		product, sum := float64(x)*float64(y), float64(x)*float64(y)+float64(z)
+		if sum-sum == 0 {
+			exact := new(big.Float).SetPrec(700).Add(new(big.Float).SetFloat64(product), new(big.Float).SetFloat64(float64(z)))
+			if want, _ = exact.Float32(); want == 0 && exact.Sign() == 0 {
+				want = float32(sum)
+			}
+		} else if sum == sum {
+			want = float32(sum)
+		}
+		for how, got := range map[string]float32{"grid.FMA": grid.FMA(x, y, z), "slowFMA32": slowFMA32(x, y, z)} {
+			if math.Float32bits(got) != math.Float32bits(want) && (got == got || want == want) {
+				require.Failf(t, how, "%v*%v + %v is %v, not %v", x, y, z, got, want)
 			}
 		}
 	}

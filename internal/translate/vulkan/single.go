@@ -12,6 +12,78 @@ func fma32(x, y, z float32) float32 { return float32(math.FMA(float64(x), float6
 // fuses reports whether fma32 rounds once.
 func fuses() bool { return fma32(1.000244140625, 1.000244140625, -1.00048828125) > 0 }
 
+// FMA32 is grid.FMA for float32.
+func FMA32(x, y, z float32) float32 {
+	if fuses() {
+		return fma32(x, y, z)
+	}
+	return slowFMA32(x, y, z)
+}
+
+// slowFMA32 is FMA32 where the driver's operation rounds more than once. The product and z are integers of 64 bits whose highest set bit is
+// bit 61. If a shift loses bits that are not 0, the lowest bit is set.
+func slowFMA32(x, y, z float32) float32 {
+	a, b, c := math.Float32bits(x)&0x7fffffff, math.Float32bits(y)&0x7fffffff, math.Float32bits(z)&0x7fffffff
+	if a-1 >= 0x7f7fffff || b-1 >= 0x7f7fffff { // 0, Inf or NaN
+		return float32(x*y) + z
+	}
+	if c == 0 {
+		return x * y
+	}
+	if c >= 0x7f800000 {
+		return z
+	}
+	u, v, w := wide(a), wide(b), wide(c)
+	p, q := uint64(u&0x7fffff|0x800000)*uint64(v&0x7fffff|0x800000)<<14, uint64(w&0x7fffff|0x800000)<<38
+	e, f := int64(u>>23)+int64(v>>23)-164, int64(w>>23)-38
+	if p>>61 == 0 {
+		p <<= 1
+		e--
+	}
+	sign, other := uint64((math.Float32bits(x)^math.Float32bits(y))>>31), uint64(math.Float32bits(z)>>31)
+	if f > e || f == e && q > p {
+		p, q, e, f, sign, other = q, p, f, e, other, sign
+	}
+	q = lowered(q, e-f)
+	if sign == other {
+		p += q
+	} else {
+		p -= q
+	}
+	if p == 0 {
+		return 0
+	}
+	up := zeros(p)
+	p <<= uint64(up) & 63
+	e += 40 - up // of the highest 24 bits
+	if e < 1 {
+		p = lowered(p, 1-e)
+		e = 1
+	}
+	lost := p & 0xffffffffff
+	p = uint64(e-1)<<23 + p>>40
+	if lost > 0x8000000000 || lost == 0x8000000000 && p&1 != 0 {
+		p++
+	}
+	return math.Float32frombits(uint32(sign<<31 | min(p, 0x7f800000)))
+}
+
+// lowered returns x shifted right by n. If that loses bits that are not 0, the lowest bit is set.
+func lowered(x uint64, n int64) uint64 {
+	if n <= 0 {
+		return x
+	}
+	y := uint64(0)
+	if n < 64 {
+		y = x >> (uint64(n) & 63)
+		x <<= uint64(64-n) & 63
+	}
+	if x != 0 {
+		y |= 1
+	}
+	return y
+}
+
 // wide returns the bits of a positive float32, given its bits x. For a subnormal number it returns the bits of a normalized number, whose exponent is below
 // those of float32.
 func wide(x uint32) int32 {
