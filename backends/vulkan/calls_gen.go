@@ -26,6 +26,8 @@ const (
 	typePipelineCacheCreateInfo = 17         // VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO
 	typeStageCreateInfo         = 18         // VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO
 	typePipelineCreateInfo      = 29         // VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO
+	typeSetLayoutCreateInfo     = 32         // VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO
+	typeDescriptorWrite         = 35         // VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET
 	typeLayoutCreateInfo        = 30         // VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO
 	typeCommandPoolCreateInfo   = 39         // VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO
 	typeCommandBufferInfo       = 40         // VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO
@@ -78,6 +80,8 @@ const (
 	queryTimestamp              = 2          // VK_QUERY_TYPE_TIMESTAMP
 	queryResult64               = 0x1        // VK_QUERY_RESULT_64_BIT
 	shaderStageCompute          = 0x20       // VK_SHADER_STAGE_COMPUTE_BIT
+	pushDescriptors             = 0x1        // VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR
+	storageDescriptor           = 7          // VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
 	bindCompute                 = 1          // VK_PIPELINE_BIND_POINT_COMPUTE
 )
 
@@ -412,6 +416,43 @@ type pipelineCacheInfo struct {
 	data  unsafe.Pointer
 }
 
+// setLayoutBinding is VkDescriptorSetLayoutBinding.
+type setLayoutBinding struct {
+	binding  uint32
+	kind     uint32
+	n        uint32
+	stages   uint32
+	samplers unsafe.Pointer
+}
+
+// setLayoutInfo is VkDescriptorSetLayoutCreateInfo.
+type setLayoutInfo struct {
+	head
+	flags    uint32
+	n        uint32
+	bindings unsafe.Pointer
+}
+
+// descriptorWrite is VkWriteDescriptorSet.
+type descriptorWrite struct {
+	head
+	set     uintptr
+	binding uint32
+	element uint32
+	n       uint32
+	kind    uint32
+	images  unsafe.Pointer
+	buffers unsafe.Pointer
+	views   unsafe.Pointer
+}
+
+// descriptorBuffer is VkDescriptorBufferInfo.
+type descriptorBuffer struct {
+	buffer uintptr
+	off    uint64
+	size   uint64
+}
+
 // layoutCreateInfo is VkPipelineLayoutCreateInfo.
 type layoutCreateInfo struct {
 	head
@@ -560,6 +601,9 @@ type deviceTable struct {
 	destroySemaphore      func(device, semaphore uintptr)
 	semaphoreValue        func(device, semaphore uintptr) (value uint64, st status)
 	waitSemaphores        func(device uintptr, info unsafe.Pointer, timeout uint64) (st status)
+	createSetLayout       func(device uintptr, info unsafe.Pointer) (layout uintptr, st status)
+	destroySetLayout      func(device, layout uintptr)
+	cmdPushSet            func(c *dl.Chain, buffer, layout uintptr, n uint32, writes unsafe.Pointer)
 	hostPointerProperties func(device uintptr, kind uint32, host uintptr, answer unsafe.Pointer) (st status)
 }
 
@@ -692,6 +736,9 @@ type deviceTableProcs struct {
 	DestroySemaphore      dl.Proc `sym:"vkDestroySemaphore"`
 	SemaphoreValue        dl.Proc `sym:"vkGetSemaphoreCounterValue"`
 	WaitSemaphores        dl.Proc `sym:"vkWaitSemaphores"`
+	CreateSetLayout       dl.Proc `sym:"vkCreateDescriptorSetLayout"`
+	DestroySetLayout      dl.Proc `sym:"vkDestroyDescriptorSetLayout"`
+	CmdPushSet            dl.Proc `sym:"vkCmdPushDescriptorSetKHR,optional"`
 	HostPointerProperties dl.Proc `sym:"vkGetMemoryHostPointerPropertiesEXT,optional"`
 }
 
@@ -892,6 +939,21 @@ func loadDevice(find func(name string) dl.Proc) (*deviceTable, error) {
 	t.waitSemaphores = func(device uintptr, info unsafe.Pointer, timeout uint64) (st status) {
 		st = status(p.WaitSemaphores.Call3(device, uintptr(info), uintptr(timeout)))
 		return st
+	}
+	t.createSetLayout = func(device uintptr, info unsafe.Pointer) (layout uintptr, st status) {
+		w0 := dl.GetWords()
+		st = status(p.CreateSetLayout.Call4(device, uintptr(info), 0, w0.At(0)))
+		layout = uintptr(w0[0])
+		w0.Put()
+		return layout, st
+	}
+	t.destroySetLayout = func(device, layout uintptr) {
+		p.DestroySetLayout.Call3(device, layout, 0)
+	}
+	if p.CmdPushSet.Valid() {
+		t.cmdPushSet = func(c *dl.Chain, buffer, layout uintptr, n uint32, writes unsafe.Pointer) {
+			c.Do("vkCmdPushDescriptorSetKHR", p.CmdPushSet, buffer, bindCompute, layout, 0, uintptr(n), dl.Address(writes))
+		}
 	}
 	if p.HostPointerProperties.Valid() {
 		t.hostPointerProperties = func(device uintptr, kind uint32, host uintptr, answer unsafe.Pointer) (st status) {

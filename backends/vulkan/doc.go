@@ -42,7 +42,7 @@
 //
 // Drivers take SPIR-V and no source text, so a program brings its kernels as images of hal.FormatVulkan: those that the command
 // "halyard kernels" makes of kernels in Go, a module for each, or one of its own (kernel.Source.Images).
-// All entry points of the model GLCompute are kernels. There are no descriptor sets: the parameters of a kernel are the members of
+// All entry points of the model GLCompute are kernels. Modules have no descriptor sets: the parameters of a kernel are the members of
 // its block of push constants, at most 128 bytes. Memory is passed as an address of the storage class PhysicalStorageBuffer. If the
 // block's only member is the address of a structure whose name begins with halyard.arguments, the parameters are the members of
 // that structure, which the backend writes to memory for each launch. The constants with the SpecId 0, 1 and 2 are the threads of a
@@ -52,6 +52,7 @@
 // GLSL. A module that needs a feature which the device lacks is refused (ErrUnsupported), one that is damaged too
 // (ErrInvalidArgument): drivers crash on some. A launch with a new size of block or of shared memory compiles a pipeline, which
 // takes milliseconds; the latest 64 of each kernel are kept. Launches of other pipelines do not wait for that.
+// On Mesa's driver for processors, slots.go loads some modules a second time, with storage buffers in place of addresses.
 // What the driver keeps of a pipeline is in the cache of kernels, for this device and this version of its driver.
 //
 // Launches that are prepared to be repeated are recorded in one command buffer, with barriers between them. A run submits it, and is one

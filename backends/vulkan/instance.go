@@ -149,6 +149,11 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 	f.pushed, f.shared = *(*uint32)(p.limit(limitPushConstants)), *(*uint32)(p.limit(limitShared))
 	f.groups, f.group = *(*[3]uint32)(p.limit(limitGroups)), *(*[3]uint32)(p.limit(limitGroup))
 	f.threads = *(*uint32)(p.limit(limitThreads))
+	if strings.HasPrefix(f.model, "llvmpipe") {
+		f.features.slots = 1
+	}
+	f.slots = slots{*(*uint32)(p.limit(limitStorageBuffers)), uint64(*(*uint32)(p.limit(limitStorageRange))),
+		*(*uint64)(p.limit(limitStorageAlignment))}
 
 	m := &memoryProperties2{head: head{typeMemoryProperties2, nil}}
 	t.memoryProperties(id, unsafe.Pointer(m))
@@ -167,12 +172,15 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 
 // Where the limits that the backend reads are in VkPhysicalDeviceLimits, in bytes.
 const (
-	limitPushConstants   = 32  // maxPushConstantsSize
-	limitShared          = 216 // maxComputeSharedMemorySize
-	limitGroups          = 220 // maxComputeWorkGroupCount, three numbers
-	limitThreads         = 232 // maxComputeWorkGroupInvocations
-	limitGroup           = 236 // maxComputeWorkGroupSize, three numbers
-	limitTimestampPeriod = 424 // timestampPeriod, a float32
+	limitStorageRange     = 28  // maxStorageBufferRange
+	limitPushConstants    = 32  // maxPushConstantsSize
+	limitStorageBuffers   = 76  // maxPerStageDescriptorStorageBuffers
+	limitShared           = 216 // maxComputeSharedMemorySize
+	limitGroups           = 220 // maxComputeWorkGroupCount, three numbers
+	limitThreads          = 232 // maxComputeWorkGroupInvocations
+	limitGroup            = 236 // maxComputeWorkGroupSize, three numbers
+	limitStorageAlignment = 328 // minStorageBufferOffsetAlignment, a uint64
+	limitTimestampPeriod  = 424 // timestampPeriod, a float32
 )
 
 func (p *properties2) limit(at uintptr) unsafe.Pointer {

@@ -329,7 +329,7 @@ func TestPipelinesAreKept(t *testing.T) {
 			m := loaded(t, d, code)
 			k, err := m.Kernel(name)
 			must(t, err)
-			_, err = k.(*kernel).pipeline("test", [3]uint32{4, 1, 1}, 0)
+			_, err = k.(*kernel).pipeline("test", [3]uint32{4, 1, 1}, 0, false)
 			must(t, err)
 			return <-given
 		}

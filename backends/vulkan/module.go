@@ -26,6 +26,9 @@ type module struct {
 	sum    [sha256.Size]byte // of the code
 	shader uintptr
 
+	slots   uintptr // the shader with slots, or 0: see slots.go
+	inSlots []int   // its parameters that are in slots
+
 	mu      sync.Mutex
 	kernels []*kernel
 }
@@ -57,14 +60,27 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	if lacking := code.lacking(&d.plan.features); lacking != "" {
 		return nil, d.refuse(op, driver.ErrUnsupported, "%s", lacking)
 	}
+	m := &module{dev: d, code: code, sum: sha256.Sum256(image.Data)}
+	var err error
+	if m.shader, err = d.newShader(op, code); err != nil {
+		return nil, err
+	}
+	if d.plan.slots.n > 0 {
+		if err = m.addSlots(op, image.Data); err != nil {
+			d.t.destroyShader(d.handle, m.shader)
+			return nil, err
+		}
+	}
+	code.words = nil
+	return m, nil
+}
+
+// newShader makes a VkShaderModule.
+func (d *device) newShader(op string, code *spirv) (uintptr, error) {
 	words := code.given(d.plan.modes)
 	info := &shaderCreateInfo{head: head{typeShaderCreateInfo, nil}, size: uintptr(4 * len(words)), code: unsafe.Pointer(&words[0])}
 	shader, st := d.t.createShader(d.handle, unsafe.Pointer(info))
-	if st < success {
-		return nil, d.fail(op, "vkCreateShaderModule", st)
-	}
-	code.words = nil
-	return &module{dev: d, code: code, sum: sha256.Sum256(image.Data), shader: shader}, nil
+	return shader, d.check(op, "vkCreateShaderModule", st)
 }
 
 // Names implements driver.Module.
@@ -104,6 +120,14 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 	if pushed.n > 0 {
 		info.ranges, info.pushedRange = 1, unsafe.Pointer(pushed)
 	}
+	if m.slots != 0 {
+		set, err := m.newSet(op)
+		if err != nil {
+			return nil, err
+		}
+		info.sets, info.setLayouts = 1, unsafe.Pointer(&set)
+		defer d.t.destroySetLayout(d.handle, set)
+	}
 	var st status
 	if k.layout, st = d.t.createLayout(d.handle, unsafe.Pointer(info)); st < success {
 		return nil, d.fail(op, "vkCreatePipelineLayout", st)
@@ -128,6 +152,9 @@ func (m *module) Close() error {
 		d.t.destroyLayout(d.handle, k.layout)
 	}
 	d.t.destroyShader(d.handle, m.shader)
+	if m.slots != 0 {
+		d.t.destroyShader(d.handle, m.slots)
+	}
 	return nil
 }
 
@@ -137,7 +164,10 @@ type launch struct {
 	p         *pipeline
 	grid      [3]uint32
 	constants [mostPushed]byte
-	arguments []byte // of a kernel that has them in memory; the room is kept for later launches
+	arguments []byte                     // of a kernel that has them in memory; the room is kept for later launches
+	regions   []driver.Region            // the memory of parameters; the room is kept, too
+	writes    [mostSlots]descriptorWrite // of a kernel with slots
+	buffers   [mostSlots]descriptorBuffer
 }
 
 var launches = sync.Pool{New: func() any { return new(launch) }}
@@ -164,12 +194,9 @@ func (s *stream) Launch(of driver.Kernel, l *driver.Launch) error {
 
 // launch returns a launch, with its pipeline and its arguments. Its give has to follow.
 func (k *kernel) launch(op string, l *driver.Launch) (*launch, error) {
-	p, err := k.pipeline(op, l.Block, uint32((l.Shared+7)&^7))
-	if err != nil {
-		return nil, err
-	}
 	x := launches.Get().(*launch)
-	x.k, x.p, x.grid = k, p, l.Grid
+	x.k, x.grid = k, l.Grid
+	regions := x.regions[:0] // of all parameters
 	params := x.constants[:]
 	if n := int(k.entry.bytes); n > 0 {
 		x.arguments = slices.Grow(x.arguments[:0], n)[:n]
@@ -182,16 +209,24 @@ func (k *kernel) launch(op string, l *driver.Launch) (*launch, error) {
 			if r.Mem == nil || r.Off >= r.Mem.Size() { // an empty region with no byte behind its address
 				m, err := k.of.dev.readable()
 				if err != nil {
-					x.give()
+					x.drop()
 					return nil, err
 				}
 				r = driver.Region{Mem: m}
 			}
 			address := r.Mem.Handle() + uintptr(r.Off)
 			*(*[8]byte)(to) = *(*[8]byte)(unsafe.Pointer(&address))
+			regions = append(regions, r)
 			continue
 		}
+		regions = append(regions, driver.Region{})
 		copy(to[:a.Size], unsafe.Slice((*byte)(a.Value()), a.Size))
+	}
+	x.regions = regions
+	var err error
+	if x.p, err = k.pipeline(op, l.Block, uint32((l.Shared+7)&^7), k.of.slots != 0 && x.fill(regions)); err != nil {
+		x.drop()
+		return nil, err
 	}
 	return x, nil
 }
@@ -199,6 +234,11 @@ func (k *kernel) launch(op string, l *driver.Launch) (*launch, error) {
 // give ends the use of the pipeline, and gives the launch back to the pool.
 func (x *launch) give() {
 	x.p.pending.Add(-1)
+	x.drop()
+}
+
+func (x *launch) drop() {
+	clear(x.regions)
 	x.k, x.p, x.arguments = nil, nil, x.arguments[:0]
 	launches.Put(x)
 }
@@ -219,6 +259,9 @@ func (q *queue) dispatch(cb uintptr, list []*launch) {
 		t.cmdBindPipeline(q.calls, cb, x.p.handle)
 		if n := x.k.entry.pushed; n > 0 {
 			t.cmdPushConstants(q.calls, cb, x.k.layout, n, unsafe.Pointer(&x.constants))
+		}
+		if x.p.slots {
+			t.cmdPushSet(q.calls, cb, x.k.layout, uint32(len(x.k.of.inSlots)), unsafe.Pointer(&x.writes))
 		}
 		t.cmdDispatch(q.calls, cb, x.grid[0], x.grid[1], x.grid[2])
 	}

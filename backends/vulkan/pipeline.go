@@ -20,6 +20,7 @@ import (
 type pipeline struct {
 	block  [3]uint32
 	shared uint32        // bytes
+	slots  bool          // its parameters are in slots
 	ready  chan struct{} // closed when the pipeline is compiled
 	err    error         // why it could not be; set before ready is closed
 
@@ -51,9 +52,10 @@ const mostPipelines = 64
 
 // pipeline returns the pipeline for a size of block and of shared memory, with one launch more that is pending. A new pipeline is
 // compiled by one call, without a lock; calls for the same one wait for it, and no others.
-func (k *kernel) pipeline(op string, block [3]uint32, shared uint32) (*pipeline, error) {
+func (k *kernel) pipeline(op string, block [3]uint32, shared uint32, slots bool) (*pipeline, error) {
 	k.mu.Lock()
-	if at := slices.IndexFunc(k.pipelines, func(p *pipeline) bool { return p.block == block && p.shared == shared }); at >= 0 {
+	same := func(p *pipeline) bool { return p.block == block && p.shared == shared && p.slots == slots }
+	if at := slices.IndexFunc(k.pipelines, same); at >= 0 {
 		p := k.pipelines[at]
 		if last := len(k.pipelines) - 1; at != last {
 			copy(k.pipelines[at:], k.pipelines[at+1:])
@@ -69,7 +71,7 @@ func (k *kernel) pipeline(op string, block [3]uint32, shared uint32) (*pipeline,
 		return p, nil
 	}
 	k.makeRoom()
-	p := &pipeline{block: block, shared: shared, ready: make(chan struct{})}
+	p := &pipeline{block: block, shared: shared, slots: slots, ready: make(chan struct{})}
 	p.pending.Add(1)
 	k.pipelines = append(k.pipelines, p)
 	k.mu.Unlock()
@@ -112,7 +114,10 @@ func (k *kernel) compile(op string, p *pipeline) (handle uintptr, err error) {
 		head: head{typeStageCreateInfo, nil}, stage: shaderStageCompute, shader: k.of.shader,
 		name: unsafe.Pointer(&name[0]), specialization: unsafe.Pointer(spec)}}
 
-	key := kernelcache.NewKey("pipeline", d.plan.compiler, string(k.of.sum[:]), k.entry.name, fmt.Sprint(*values))
+	if p.slots {
+		info.stage.shader = k.of.slots
+	}
+	key := kernelcache.NewKey("pipeline", d.plan.compiler, string(k.of.sum[:]), k.entry.name, fmt.Sprint(*values, p.slots))
 	kept := d.kept(key)
 	cache := d.newPipelineCache(kept)
 	siglib.Enter() // the driver's compiler may replace signal handlers

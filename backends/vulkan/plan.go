@@ -38,6 +38,7 @@ type facts struct {
 	importAlign   uint64  // bytes, of host memory that is imported
 	tick          float32 // nanoseconds between two values of a timestamp
 
+	slots          slots     // of storage buffers
 	pushed, shared uint32    // bytes of push constants, and of memory that the threads of a block share
 	threads        uint32    // of a block
 	group, groups  [3]uint32 // threads of a block and blocks of a launch, in each dimension
@@ -49,6 +50,7 @@ type features struct {
 	v11     [12]uint32
 	v12     [47]uint32
 	rounded uint32
+	slots   uint32
 }
 
 // feature is one switch. The backend cannot work without those that are required; the others are for kernels, and are switched on
@@ -78,6 +80,7 @@ var wanted = []feature{
 	{"vulkanMemoryModel", false, func(f *features) *uint32 { return &f.v12[41] }},
 	{"vulkanMemoryModelDeviceScope", false, func(f *features) *uint32 { return &f.v12[42] }},
 	{"roundedDivision", false, func(f *features) *uint32 { return &f.rounded }}, // no switch of Vulkan: see roundedDrivers
+	{"slots", false, func(f *features) *uint32 { return &f.slots }},             // nor this: see slots.go
 }
 
 // roundedDrivers are the numbers (VkDriverId) of drivers that are known to round quotients and roots of float32 correctly. Vulkan allows
@@ -100,6 +103,7 @@ const (
 	extMemoryBudget      = "VK_EXT_memory_budget"
 	extPCIBusInfo        = "VK_EXT_pci_bus_info"
 	extPortabilitySubset = "VK_KHR_portability_subset"
+	extPushDescriptor    = "VK_KHR_push_descriptor"
 )
 
 // mostQueues is the number of queues of a device that are used at most.
@@ -122,6 +126,13 @@ const (
 	simulatedMemory = 1 << 30 // bytes
 )
 
+// slots says which memory a device takes as storage buffers.
+type slots struct {
+	n     uint32
+	most  uint64 // bytes of a buffer
+	align uint64 // of its first byte, from the start of a block
+}
+
 // plan is what is used of a device.
 type plan struct {
 	info       driver.Info
@@ -138,6 +149,7 @@ type plan struct {
 	limit       uint64 // bytes of KindDevice memory, or 0 for what the driver gives
 	heap        uint32 // of KindDevice memory, if all types are allowed
 	importAlign uint64
+	slots       slots   // for the memory of parameters; n is 0 if kernels are passed addresses only
 	pushed      uint32  // bytes of push constants
 	compiler    string  // what compiled code depends on: the device, the driver and its version
 	tick        float64 // nanoseconds
@@ -172,6 +184,9 @@ func planFor(f *facts, ordinal int, opts options) (p *plan, problem string) {
 		if f.extensions[e] {
 			p.extensions = append(p.extensions, e)
 		}
+	}
+	if p.features.slots != 0 && f.extensions[extPushDescriptor] {
+		p.extensions, p.slots = append(p.extensions, extPushDescriptor), f.slots
 	}
 	if problem := p.planMemory(f, opts); problem != "" {
 		return nil, problem

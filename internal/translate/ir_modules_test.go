@@ -1,6 +1,7 @@
 package translate_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -72,11 +73,14 @@ func valid(t *testing.T, what string, m *module.Module) {
 	} else {
 		assert.ErrorContains(t, err, "arguments have more than 104 bytes", what)
 	}
+	if slots, list := isa.Slots(data); len(list) > 0 {
+		versions = append(versions, slots)
+	}
 	for i, data := range versions {
 		file := filepath.Join(t.TempDir(), "k.spv")
 		require.NoError(t, os.WriteFile(file, data, 0o600))
 		if out, err := exec.Command(path, "--target-env", "vulkan1.2", file).CombinedOutput(); err != nil {
-			t.Errorf("%s, for parts: %v: %v: %s\n%s", what, i > 0, err, out, module.Text(m.Words()))
+			t.Errorf("%s, version %d of plain, for parts and with slots: %v: %s\n%s", what, i, err, out, module.Text(m.Words()))
 		}
 	}
 }
@@ -99,6 +103,39 @@ func validated(t *testing.T, what string, p *translate.Package) (n int) {
 		n++
 	}
 	return n
+}
+
+// The kernel add of k-means uses centres with indexes that count to constants, so its memory is in slots. That of move, which has no such
+// parameter, is not. Whatever is damaged in a module, Slots returns.
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	packages, err := translate.Load(t.Context(), root, "./examples/kmeans/lloyd")
+	require.NoError(t, err)
+	program, err := build.Program(packages[0].Package)
+	require.NoError(t, err)
+	program = passes.Devices(program)
+	want := map[string][]int{"add": {0, 2, 4}, "move": nil}
+	for _, f := range program.Functions {
+		if !f.Kernel {
+			continue
+		}
+		m, err := vulkan.ModulesOf(program, f, spirv.Options{Entry: cprint.Entry(f), Narrow: facts.NarrowOf(program)})
+		require.NoError(t, err)
+		var data []byte
+		for _, w := range m.Plain.Words() {
+			data = binary.LittleEndian.AppendUint32(data, w)
+		}
+		_, list := isa.Slots(data)
+		assert.Equal(t, want[f.Name], list, f.Name)
+		for at := range len(data) {
+			isa.Slots(data[:at])
+			damaged := bytes.Clone(data)
+			damaged[at] ^= 1 << (at % 8)
+			isa.Slots(damaged)
+		}
+	}
 }
 
 // The modules of all kernels of this repository, of some with long lists of conditions, and of random ones, are valid.
