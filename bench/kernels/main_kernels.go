@@ -186,21 +186,23 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
-				if treeSumPhase1Vectors == nil || !treeSumPhase1Vectors(half, gridgen.Lent(part[:]), count_) {
-					for tx := range count_ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						{
+				done := 0
+				if treeSumPhase1Vectors != nil {
+					done = treeSumPhase1Vectors(half, gridgen.Lent(part[:]), count_)
+				}
+				for tx := done & (1<<62 - 1); tx < count_; tx++ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					{
 //line barriers.go:20
-							part[me] += part[me+half]
-						}
-//line main_kernels.go:198
+						part[me] += part[me+half]
 					}
+//line main_kernels.go:201
 				}
 			}
 		}
 	}
-//line main_kernels.go:204
+//line main_kernels.go:206
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -210,7 +212,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line main_kernels.go:214
+//line main_kernels.go:216
 			}
 		}
 	}
@@ -239,17 +241,17 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 					me := tx
 //line barriers.go:34
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:243
+//line main_kernels.go:245
 				}
 			}
 		}
 	}
 //line barriers.go:35
 	for size := 2; size <= sorted; size *= 2 {
-//line main_kernels.go:250
+//line main_kernels.go:252
 //line barriers.go:36
 		for apart := size / 2; apart > 0; apart /= 2 {
-//line main_kernels.go:253
+//line main_kernels.go:255
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					for tx := range int(b.Size[0]) {
@@ -259,14 +261,14 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 						if other := me ^ apart; other > me && (part[me] > part[other]) == (me&size == 0) {
 							part[me], part[other] = part[other], part[me]
 						}
-//line main_kernels.go:263
+//line main_kernels.go:265
 					}
 				}
 			}
 		}
-//line main_kernels.go:268
-	}
 //line main_kernels.go:270
+	}
+//line main_kernels.go:272
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -283,7 +285,7 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 					me := tx
 //line barriers.go:44
 					y[(firstX + tx)] = part[me]
-//line main_kernels.go:287
+//line main_kernels.go:289
 				}
 			}
 		}
@@ -292,5 +294,5 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	treeSumPhase1Vectors func(int, []float32, int) bool
+	treeSumPhase1Vectors func(int, []float32, int) int
 )

@@ -17,25 +17,38 @@ func init() {
 	}
 }
 
-// treeSumPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func treeSumPhase1Lanes(half int, part []float32, count int) bool {
-	end := min(count, half)
+// treeSumPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func treeSumPhase1Lanes(half int, part []float32, threads int) int {
+	end := min(threads, half)
+	if uint(half+1<<61) > 1<<62 {
+		return 0
+	}
 	from, to := 0, end
+	to = min(to, half)
+	if from >= to {
+		return threads
+	}
+	first, last := from, to
 	from, to = gridgen.Within(from, to, 0, len(part))
 	from, to = gridgen.Within(from, to, half, len(part))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	part0 := part[0:][:to]
-	part1 := part[half:][:to]
+	count := to - from
+	part0 := part[from+0:][:count]
+	part1 := part[from+half:][:count]
 	if !lanes.Apart(part0, part1) {
-		return false // a thread uses what another one stores
+		return 0 // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line barriers.go:20
 		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
-//line main_kernels_simd.go:38
+//line main_kernels_simd.go:48
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -16,7 +17,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"luDiagonal": kernel.Go(func(blk *kernel.Block) {
 		at := int(kernel.Number[int64](blk, 0))
 		a := grid.MatrixOf(kernel.Slice[float32](blk, 1), int(kernel.Number[int64](blk, 2)), int(kernel.Number[int64](blk, 3)))
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			luDiagonalPhases(blk, at, a)
 			return
 		}
@@ -25,8 +26,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"luRight": kernel.Go(func(blk *kernel.Block) {
 		at := int(kernel.Number[int64](blk, 0))
 		a := grid.MatrixOf(kernel.Slice[float32](blk, 1), int(kernel.Number[int64](blk, 2)), int(kernel.Number[int64](blk, 3)))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				luRightRow(row, at, a)
 			}
 			return
@@ -38,8 +39,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"luBelow": kernel.Go(func(blk *kernel.Block) {
 		at := int(kernel.Number[int64](blk, 0))
 		a := grid.MatrixOf(kernel.Slice[float32](blk, 1), int(kernel.Number[int64](blk, 2)), int(kernel.Number[int64](blk, 3)))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				luBelowRow(row, at, a)
 			}
 			return
@@ -48,16 +49,16 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			luBelow(t, at, a)
 		}
 	}),
-	"luInner": kernel.Bounded(grid.Steps(417), func(blk *kernel.Block) {
+	"luInner": gridgen.Bounded(gridgen.Steps(417), func(blk *kernel.Block) {
 		at := int(kernel.Number[int64](blk, 0))
 		a := grid.MatrixOf(kernel.Slice[float32](blk, 1), int(kernel.Number[int64](blk, 2)), int(kernel.Number[int64](blk, 3)))
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			luInnerPhases(blk, at, a)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { luInner(t, at, a) })
 	}),
-	"fftStage": kernel.Bounded([]uint32{129}, func(blk *kernel.Block) {
+	"fftStage": gridgen.Bounded([]uint32{129}, func(blk *kernel.Block) {
 		s := int(kernel.Number[int64](blk, 0))
 		wr := kernel.Slice[float32](blk, 1)
 		wi := kernel.Slice[float32](blk, 3)
@@ -65,8 +66,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		xi := kernel.Slice[float32](blk, 7)
 		yr := kernel.Slice[float32](blk, 9)
 		yi := kernel.Slice[float32](blk, 11)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if fftStageVectors != nil {
 					if row = fftStageVectors(row, s, wr, wi, xr, xi, yr, yi); row.First() >= row.End {
 						continue
@@ -80,7 +81,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			fftStage(t, s, wr, wi, xr, xi, yr, yi)
 		}
 	}),
-	"fftShort": kernel.Bounded([]uint32{120}, func(blk *kernel.Block) {
+	"fftShort": gridgen.Bounded([]uint32{120}, func(blk *kernel.Block) {
 		s := int(kernel.Number[int64](blk, 0))
 		wr := kernel.Slice[float32](blk, 1)
 		wi := kernel.Slice[float32](blk, 3)
@@ -88,8 +89,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		xi := kernel.Slice[float32](blk, 7)
 		yr := kernel.Slice[float32](blk, 9)
 		yi := kernel.Slice[float32](blk, 11)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				fftShortRow(row, s, wr, wi, xr, xi, yr, yi)
 			}
 			return
@@ -98,36 +99,36 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			fftShort(t, s, wr, wi, xr, xi, yr, yi)
 		}
 	}),
-	"align": kernel.Bounded(grid.Steps(16853), func(blk *kernel.Block) {
+	"align": gridgen.Bounded(gridgen.Steps(16853), func(blk *kernel.Block) {
 		tiles := int(kernel.Number[int64](blk, 0))
 		first_ := int(kernel.Number[int64](blk, 1))
 		a := kernel.Slice[uint8](blk, 2)
 		back := kernel.Slice[uint8](blk, 4)
 		score := kernel.Slice[int32](blk, 6)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			alignPhases(blk, tiles, first_, a, back, score)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { align(t, tiles, first_, a, back, score) })
 	}),
-	"dct": kernel.Bounded(grid.Steps(414), func(blk *kernel.Block) {
+	"dct": gridgen.Bounded(gridgen.Steps(414), func(blk *kernel.Block) {
 		cosines := kernel.Slice[[8]float32](blk, 0)
 		in := grid.MatrixOf(kernel.Slice[float32](blk, 2), int(kernel.Number[int64](blk, 3)), int(kernel.Number[int64](blk, 4)))
 		out := grid.OutMatrixOf(kernel.Slice[float32](blk, 5), int(kernel.Number[int64](blk, 6)), int(kernel.Number[int64](blk, 7)))
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			dctPhases(blk, cosines, in, out)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { dct(t, cosines, in, out) })
 	}),
-	"lavaMD": kernel.Bounded([]uint32{313604}, func(blk *kernel.Block) {
+	"lavaMD": gridgen.Bounded([]uint32{313604}, func(blk *kernel.Block) {
 		boxes := int(kernel.Number[int64](blk, 0))
 		alpha := kernel.Number[float32](blk, 1)
 		near := kernel.Slice[int32](blk, 2)
 		all := kernel.Slice[particle](blk, 4)
 		pull := kernel.Slice[particle](blk, 6)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if lavaMDVectors != nil {
 					if row = lavaMDVectors(row, boxes, alpha, near, all, pull); row.First() >= row.End {
 						continue
@@ -141,14 +142,14 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			lavaMD(t, boxes, alpha, near, all, pull)
 		}
 	}),
-	"aes": kernel.Bounded([]uint32{2196}, func(blk *kernel.Block) {
+	"aes": gridgen.Bounded([]uint32{2196}, func(blk *kernel.Block) {
 		keys := kernel.Slice[uint32](blk, 0)
 		tables := kernel.Slice[[256]uint32](blk, 2)
 		last := kernel.Slice[[256]uint8](blk, 4)
 		in := kernel.Slice[[16]uint8](blk, 6)
 		out := kernel.Slice[[16]uint8](blk, 8)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				aesRow(row, keys, tables, last, in, out)
 			}
 			return
@@ -157,7 +158,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			aes(t, keys, tables, last, in, out)
 		}
 	}),
-	"sradFlow": kernel.Bounded([]uint32{139}, func(blk *kernel.Block) {
+	"sradFlow": gridgen.Bounded([]uint32{139}, func(blk *kernel.Block) {
 		q0 := kernel.Number[float32](blk, 0)
 		in := grid.MatrixOf(kernel.Slice[float32](blk, 1), int(kernel.Number[int64](blk, 2)), int(kernel.Number[int64](blk, 3)))
 		north := grid.OutMatrixOf(kernel.Slice[float32](blk, 4), int(kernel.Number[int64](blk, 5)), int(kernel.Number[int64](blk, 6)))
@@ -165,8 +166,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		west := grid.OutMatrixOf(kernel.Slice[float32](blk, 10), int(kernel.Number[int64](blk, 11)), int(kernel.Number[int64](blk, 12)))
 		east := grid.OutMatrixOf(kernel.Slice[float32](blk, 13), int(kernel.Number[int64](blk, 14)), int(kernel.Number[int64](blk, 15)))
 		flow := grid.OutMatrixOf(kernel.Slice[float32](blk, 16), int(kernel.Number[int64](blk, 17)), int(kernel.Number[int64](blk, 18)))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if sradFlowVectors != nil {
 					if row = sradFlowVectors(row, q0, in, north, south, west, east, flow); row.First() >= row.End {
 						continue
@@ -180,7 +181,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			sradFlow(t, q0, in, north, south, west, east, flow)
 		}
 	}),
-	"sradStep": kernel.Bounded([]uint32{95}, func(blk *kernel.Block) {
+	"sradStep": gridgen.Bounded([]uint32{95}, func(blk *kernel.Block) {
 		part := kernel.Number[float32](blk, 0)
 		north := grid.MatrixOf(kernel.Slice[float32](blk, 1), int(kernel.Number[int64](blk, 2)), int(kernel.Number[int64](blk, 3)))
 		south := grid.MatrixOf(kernel.Slice[float32](blk, 4), int(kernel.Number[int64](blk, 5)), int(kernel.Number[int64](blk, 6)))
@@ -189,8 +190,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		flow := grid.MatrixOf(kernel.Slice[float32](blk, 13), int(kernel.Number[int64](blk, 14)), int(kernel.Number[int64](blk, 15)))
 		in := grid.MatrixOf(kernel.Slice[float32](blk, 16), int(kernel.Number[int64](blk, 17)), int(kernel.Number[int64](blk, 18)))
 		out := grid.OutMatrixOf(kernel.Slice[float32](blk, 19), int(kernel.Number[int64](blk, 20)), int(kernel.Number[int64](blk, 21)))
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if sradStepVectors != nil {
 					if row = sradStepVectors(row, part, north, south, west, east, flow, in, out); row.First() >= row.End {
 						continue
@@ -204,13 +205,13 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			sradStep(t, part, north, south, west, east, flow, in, out)
 		}
 	}),
-	"pathfinder": kernel.Bounded([]uint32{46}, func(blk *kernel.Block) {
+	"pathfinder": gridgen.Bounded([]uint32{46}, func(blk *kernel.Block) {
 		row_ := int(kernel.Number[int64](blk, 0))
 		wall := kernel.Slice[int32](blk, 1)
 		from := kernel.Slice[int32](blk, 3)
 		to := kernel.Slice[int32](blk, 5)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if pathfinderVectors != nil {
 					if row = pathfinderVectors(row, row_, wall, from, to); row.First() >= row.End {
 						continue
@@ -230,8 +231,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		values := kernel.Slice[float32](blk, 4)
 		x := kernel.Slice[float32](blk, 6)
 		y := kernel.Slice[float32](blk, 8)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				spmvRow(row, starts, cols, values, x, y)
 			}
 			return
@@ -243,8 +244,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"queens": kernel.Go(func(blk *kernel.Block) {
 		n := kernel.Number[uint32](blk, 0)
 		counts := kernel.Slice[uint32](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				queensRow(row, n, counts)
 			}
 			return
@@ -253,12 +254,12 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			queens(t, n, counts)
 		}
 	}),
-	"bitonicFar": kernel.Bounded([]uint32{70}, func(blk *kernel.Block) {
+	"bitonicFar": gridgen.Bounded([]uint32{70}, func(blk *kernel.Block) {
 		size := int(kernel.Number[int64](blk, 0))
 		apart := int(kernel.Number[int64](blk, 1))
 		x := kernel.Slice[int32](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if bitonicFarVectors != nil {
 					if row = bitonicFarVectors(row, size, apart, x); row.First() >= row.End {
 						continue
@@ -275,8 +276,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"bitonicNear": kernel.Go(func(blk *kernel.Block) {
 		size := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[int32](blk, 1)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				bitonicNearRow(row, size, x)
 			}
 			return
@@ -291,8 +292,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		ends := kernel.Slice[int32](blk, 3)
 		from := kernel.Slice[int32](blk, 5)
 		to := kernel.Slice[int32](blk, 7)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				bfsRow(row, level, starts, ends, from, to)
 			}
 			return
@@ -301,43 +302,43 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			bfs(t, level, starts, ends, from, to)
 		}
 	}),
-}, Indexes: []string{"kernels.go:21", "kernels.go:26", "kernels.go:27", "kernels.go:29", "kernels.go:34", "kernels.go:47", "kernels.go:49", "kernels.go:51", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:80", "kernels.go:81", "kernels.go:83", "kernels.go:85", "kernels.go:87", "kernels.go:99", "kernels.go:100", "kernels.go:101", "kernels.go:102", "kernels.go:114", "kernels.go:115", "kernels.go:116", "kernels.go:117", "kernels.go:135", "kernels.go:138", "kernels.go:151", "kernels.go:155", "kernels.go:157", "kernels.go:161", "kernels.go:163", "kernels.go:184", "kernels.go:187", "kernels.go:192", "kernels.go:194", "kernels.go:202", "kernels.go:231", "kernels.go:213", "kernels.go:215", "kernels.go:216", "kernels.go:217", "kernels.go:218", "kernels.go:221", "kernels.go:222", "kernels.go:223", "kernels.go:224", "kernels.go:225", "kernels.go:226", "kernels.go:242", "kernels.go:243", "kernels.go:244", "kernels.go:250", "kernels.go:251", "kernels.go:252", "kernels.go:253", "kernels.go:254", "kernels.go:265", "kernels.go:266", "kernels.go:267", "kernels.go:268", "kernels.go:279", "kernels.go:290", "kernels.go:291", "kernels.go:292", "kernels.go:294", "kernels.go:310", "kernels.go:316", "kernels.go:320", "kernels.go:321", "kernels.go:326", "kernels.go:328", "kernels.go:331", "kernels.go:343", "kernels.go:345", "kernels.go:347", "kernels.go:361", "kernels.go:366", "kernels.go:368", "kernels.go:370", "kernels.go:376", "kernels.go:388", "kernels.go:390", "kernels.go:391", "kernels.go:392", "kernels.go:398"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:21", "kernels.go:26", "kernels.go:27", "kernels.go:29", "kernels.go:34", "kernels.go:47", "kernels.go:49", "kernels.go:51", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:80", "kernels.go:81", "kernels.go:83", "kernels.go:85", "kernels.go:87", "kernels.go:99", "kernels.go:100", "kernels.go:101", "kernels.go:102", "kernels.go:114", "kernels.go:115", "kernels.go:116", "kernels.go:117", "kernels.go:135", "kernels.go:138", "kernels.go:151", "kernels.go:155", "kernels.go:157", "kernels.go:161", "kernels.go:163", "kernels.go:184", "kernels.go:187", "kernels.go:192", "kernels.go:194", "kernels.go:202", "kernels.go:231", "kernels.go:213", "kernels.go:215", "kernels.go:216", "kernels.go:217", "kernels.go:218", "kernels.go:221", "kernels.go:222", "kernels.go:223", "kernels.go:224", "kernels.go:225", "kernels.go:226", "kernels.go:242", "kernels.go:243", "kernels.go:244", "kernels.go:250", "kernels.go:251", "kernels.go:252", "kernels.go:253", "kernels.go:254", "kernels.go:265", "kernels.go:266", "kernels.go:267", "kernels.go:268", "kernels.go:279", "kernels.go:290", "kernels.go:291", "kernels.go:292", "kernels.go:294", "kernels.go:310", "kernels.go:316", "kernels.go:320", "kernels.go:321", "kernels.go:326", "kernels.go:328", "kernels.go:331", "kernels.go:343", "kernels.go:345", "kernels.go:347", "kernels.go:361", "kernels.go:366", "kernels.go:368", "kernels.go:370", "kernels.go:376", "kernels.go:388", "kernels.go:390", "kernels.go:391", "kernels.go:392", "kernels.go:398"}, Kernels: map[string]gridgen.Written{
 	"luDiagonal": {Code: "k_luDiagonal", Params: []string{"at", "a", "a.Rows()", "a.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}},
-		Footprint: kernel.Footprint{Why: "kernels.go:21: the index of a does not follow t.Global(0)", Of: luDiagonalFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:21: the index of a does not follow t.Global(0)", Of: luDiagonalFootprint}},
 	"luRight": {Code: "k_luRight", Params: []string{"at", "a", "a.Rows()", "a.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}},
-		Footprint: kernel.Footprint{Why: "kernels.go:47: the index of a does not follow t.Global(0)", Of: luRightFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:47: the index of a does not follow t.Global(0)", Of: luRightFootprint}},
 	"luBelow": {Code: "k_luBelow", Params: []string{"at", "a", "a.Rows()", "a.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}},
-		Footprint: kernel.Footprint{Why: "kernels.go:66: the index of a does not follow t.Global(0)", Of: luBelowFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:66: the index of a does not follow t.Global(0)", Of: luBelowFootprint}},
 	"luInner": {Code: "k_luInner", Params: []string{"at", "a", "a.Rows()", "a.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}}, Dims: 2, DimsAt: "kernels.go:78",
-		Footprint: kernel.Footprint{Why: "kernels.go:80: the index of a does not follow t.Global(0)", Of: luInnerFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:80: the index of a does not follow t.Global(0)", Of: luInnerFootprint}},
 	"fftStage": {Code: "k_fftStage", Params: []string{"s", "wr", "len(wr)", "wi", "len(wi)", "xr", "len(xr)", "xi", "len(xi)", "yr", "len(yr)", "yi", "len(yi)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}, {8}, {10}, {12}}, Dims: 2, DimsAt: "kernels.go:94",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: fftStageFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: fftStageFootprint}},
 	"fftShort": {Code: "k_fftShort", Params: []string{"s", "wr", "len(wr)", "wi", "len(wi)", "xr", "len(xr)", "xi", "len(xi)", "yr", "len(yr)", "yi", "len(yi)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}, {10}, {12}},
-		Footprint: kernel.Footprint{Why: "kernels.go:115: threads may write elements of yr that threads of another t.Global(0) use", Of: fftShortFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:115: threads may write elements of yr that threads of another t.Global(0) use", Of: fftShortFootprint}},
 	"align": {Code: "k_align", Params: []string{"tiles", "first", "a", "len(a)", "back", "len(back)", "score", "len(score)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}},
-		Footprint: kernel.Footprint{Why: "kernels.go:138: the index of score does not follow t.Global(0)", Of: alignFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:138: the index of score does not follow t.Global(0)", Of: alignFootprint}},
 	"dct": {Code: "k_dct", Params: []string{"cosines", "len(cosines)", "in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{1}, {3, 4}, {6, 7}}, Dims: 2, DimsAt: "kernels.go:150",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: dctFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: dctFootprint}},
 	"lavaMD": {Code: "k_lavaMD", Params: []string{"boxes", "alpha", "near", "len(near)", "all", "len(all)", "pull", "len(pull)"}, Most: 2147418112, Sizes: [][]int{{0}, {3}, {5}, {7}}, Dims: 2, DimsAt: "kernels.go:179", Rounds: [][]int{{45955}}, RoundsAt: "kernels.go:186",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: lavaMDFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: lavaMDFootprint}},
 	"aes": {Code: "k_aes", Params: []string{"keys", "len(keys)", "tables", "len(tables)", "last", "len(last)", "in", "len(in)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: aesFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: aesFootprint}},
 	"sradFlow": {Code: "k_sradFlow", Params: []string{"q0", "in", "in.Rows()", "in.Cols()", "north", "north.Rows()", "north.Cols()", "south", "south.Rows()", "south.Cols()", "west", "west.Rows()", "west.Cols()", "east", "east.Rows()", "east.Cols()", "flow", "flow.Rows()", "flow.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}, {5, 6}, {8, 9}, {11, 12}, {14, 15}, {17, 18}}, Dims: 2, DimsAt: "kernels.go:238",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: sradFlowFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: sradFlowFootprint}},
 	"sradStep": {Code: "k_sradStep", Params: []string{"part", "north", "north.Rows()", "north.Cols()", "south", "south.Rows()", "south.Cols()", "west", "west.Rows()", "west.Cols()", "east", "east.Rows()", "east.Cols()", "flow", "flow.Rows()", "flow.Cols()", "in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{2, 3}, {5, 6}, {8, 9}, {11, 12}, {14, 15}, {17, 18}, {20, 21}}, Dims: 2, DimsAt: "kernels.go:261",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: sradStepFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: sradStepFootprint}},
 	"pathfinder": {Code: "k_pathfinder", Params: []string{"row", "wall", "len(wall)", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pathfinderFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: pathfinderFootprint}},
 	"spmv": {Code: "k_spmv", Params: []string{"starts", "len(starts)", "cols", "len(cols)", "values", "len(values)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:291",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: spmvFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: spmvFootprint}},
 	"queens": {Code: "k_queens", Params: []string{"n", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:315",
-		Footprint: kernel.Footprint{Why: "kernels.go:331: the index of counts does not follow t.Global(0)", Of: queensFootprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:331: the index of counts does not follow t.Global(0)", Of: queensFootprint}},
 	"bitonicFar": {Code: "k_bitonicFar", Params: []string{"size", "apart", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{3}}, Dims: 2, DimsAt: "kernels.go:338",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: bitonicFarFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: bitonicFarFootprint}},
 	"bitonicNear": {Code: "k_bitonicNear", Params: []string{"size", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicNearFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicNearFootprint}},
 	"bfs": {Code: "k_bfs", Params: []string{"level", "starts", "len(starts)", "ends", "len(ends)", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:391",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bfsFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: bfsFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,max,min,uint32,uint8 main",
 	"kernels.go aes 5d1f07754eac64be",
@@ -964,7 +965,7 @@ func LuDiagonal(q kernel.Queue, at int, a kernel.Matrix[float32]) {
 
 // LuDiagonalOn launches luDiagonal on a stream, a Split or a Step.
 func LuDiagonalOn(ctx context.Context, on kernel.Target, over hal.Grid, at int, a kernel.Matrix[float32]) error {
-	return luDiagonalKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
+	return luDiagonalKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(gridgen.RowsOf(a))), kernel.Value(int64(gridgen.ColsOf(a))))
 }
 
 // LuRight launches luRight on a queue, on the grid of q.Over or q.Grid.
@@ -978,7 +979,7 @@ func LuRight(q kernel.Queue, at int, a kernel.Matrix[float32]) {
 
 // LuRightOn launches luRight on a stream, a Split or a Step.
 func LuRightOn(ctx context.Context, on kernel.Target, over hal.Grid, at int, a kernel.Matrix[float32]) error {
-	return luRightKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
+	return luRightKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(gridgen.RowsOf(a))), kernel.Value(int64(gridgen.ColsOf(a))))
 }
 
 // LuBelow launches luBelow on a queue, on the grid of q.Over or q.Grid.
@@ -992,7 +993,7 @@ func LuBelow(q kernel.Queue, at int, a kernel.Matrix[float32]) {
 
 // LuBelowOn launches luBelow on a stream, a Split or a Step.
 func LuBelowOn(ctx context.Context, on kernel.Target, over hal.Grid, at int, a kernel.Matrix[float32]) error {
-	return luBelowKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
+	return luBelowKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(gridgen.RowsOf(a))), kernel.Value(int64(gridgen.ColsOf(a))))
 }
 
 // LuInner launches luInner on a queue, on the grid of q.Over or q.Grid.
@@ -1006,7 +1007,7 @@ func LuInner(q kernel.Queue, at int, a kernel.Matrix[float32]) {
 
 // LuInnerOn launches luInner on a stream, a Split or a Step.
 func LuInnerOn(ctx context.Context, on kernel.Target, over hal.Grid, at int, a kernel.Matrix[float32]) error {
-	return luInnerKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(kernel.RowsOf(a))), kernel.Value(int64(kernel.ColsOf(a))))
+	return luInnerKernel.Launch(ctx, on, over, kernel.Value(int64(at)), kernel.InOut(kernel.Elements(a)), kernel.Value(int64(gridgen.RowsOf(a))), kernel.Value(int64(gridgen.ColsOf(a))))
 }
 
 // FftStage launches fftStage on a queue, on the grid of q.Over or q.Grid.
@@ -1062,7 +1063,7 @@ func Dct(q kernel.Queue, cosines kernel.Vector[[8]float32], in kernel.Matrix[flo
 
 // DctOn launches dct on a stream, a Split or a Step.
 func DctOn(ctx context.Context, on kernel.Target, over hal.Grid, cosines kernel.Vector[[8]float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) error {
-	return dctKernel.Launch(ctx, on, over, kernel.In(cosines), kernel.Value(int64(kernel.Len(cosines))), kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
+	return dctKernel.Launch(ctx, on, over, kernel.In(cosines), kernel.Value(int64(kernel.Len(cosines))), kernel.In(kernel.Elements(in)), kernel.Value(int64(gridgen.RowsOf(in))), kernel.Value(int64(gridgen.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(gridgen.RowsOf(out))), kernel.Value(int64(gridgen.ColsOf(out))))
 }
 
 // LavaMD launches lavaMD on a queue, with as many threads as its data have places for.
@@ -1095,7 +1096,7 @@ func AesOn(ctx context.Context, on kernel.Target, over hal.Grid, keys kernel.Vec
 
 // SradFlow launches sradFlow on a queue, with as many threads as its data have places for.
 func SradFlow(q kernel.Queue, q0 float32, in kernel.Matrix[float32], north kernel.Matrix[float32], south kernel.Matrix[float32], west kernel.Matrix[float32], east kernel.Matrix[float32], flow kernel.Matrix[float32]) {
-	if ctx, _, over, ok := q.Launching("sradFlow", hal.Over(kernel.ColsOf(in), kernel.RowsOf(in))); ok {
+	if ctx, _, over, ok := q.Launching("sradFlow", hal.Over(gridgen.ColsOf(in), gridgen.RowsOf(in))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
 		err = SradFlowOn(ctx, q.On(), over, q0, in, north, south, west, east, flow)
@@ -1104,12 +1105,12 @@ func SradFlow(q kernel.Queue, q0 float32, in kernel.Matrix[float32], north kerne
 
 // SradFlowOn launches sradFlow on a stream, a Split or a Step.
 func SradFlowOn(ctx context.Context, on kernel.Target, over hal.Grid, q0 float32, in kernel.Matrix[float32], north kernel.Matrix[float32], south kernel.Matrix[float32], west kernel.Matrix[float32], east kernel.Matrix[float32], flow kernel.Matrix[float32]) error {
-	return sradFlowKernel.Launch(ctx, on, over, kernel.Value(q0), kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(north)), kernel.Value(int64(kernel.RowsOf(north))), kernel.Value(int64(kernel.ColsOf(north))), kernel.Out(kernel.Elements(south)), kernel.Value(int64(kernel.RowsOf(south))), kernel.Value(int64(kernel.ColsOf(south))), kernel.Out(kernel.Elements(west)), kernel.Value(int64(kernel.RowsOf(west))), kernel.Value(int64(kernel.ColsOf(west))), kernel.Out(kernel.Elements(east)), kernel.Value(int64(kernel.RowsOf(east))), kernel.Value(int64(kernel.ColsOf(east))), kernel.Out(kernel.Elements(flow)), kernel.Value(int64(kernel.RowsOf(flow))), kernel.Value(int64(kernel.ColsOf(flow))))
+	return sradFlowKernel.Launch(ctx, on, over, kernel.Value(q0), kernel.In(kernel.Elements(in)), kernel.Value(int64(gridgen.RowsOf(in))), kernel.Value(int64(gridgen.ColsOf(in))), kernel.Out(kernel.Elements(north)), kernel.Value(int64(gridgen.RowsOf(north))), kernel.Value(int64(gridgen.ColsOf(north))), kernel.Out(kernel.Elements(south)), kernel.Value(int64(gridgen.RowsOf(south))), kernel.Value(int64(gridgen.ColsOf(south))), kernel.Out(kernel.Elements(west)), kernel.Value(int64(gridgen.RowsOf(west))), kernel.Value(int64(gridgen.ColsOf(west))), kernel.Out(kernel.Elements(east)), kernel.Value(int64(gridgen.RowsOf(east))), kernel.Value(int64(gridgen.ColsOf(east))), kernel.Out(kernel.Elements(flow)), kernel.Value(int64(gridgen.RowsOf(flow))), kernel.Value(int64(gridgen.ColsOf(flow))))
 }
 
 // SradStep launches sradStep on a queue, with as many threads as its data have places for.
 func SradStep(q kernel.Queue, part float32, north kernel.Matrix[float32], south kernel.Matrix[float32], west kernel.Matrix[float32], east kernel.Matrix[float32], flow kernel.Matrix[float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) {
-	if ctx, _, over, ok := q.Launching("sradStep", hal.Over(kernel.ColsOf(flow), kernel.RowsOf(flow))); ok {
+	if ctx, _, over, ok := q.Launching("sradStep", hal.Over(gridgen.ColsOf(flow), gridgen.RowsOf(flow))); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
 		err = SradStepOn(ctx, q.On(), over, part, north, south, west, east, flow, in, out)
@@ -1118,7 +1119,7 @@ func SradStep(q kernel.Queue, part float32, north kernel.Matrix[float32], south 
 
 // SradStepOn launches sradStep on a stream, a Split or a Step.
 func SradStepOn(ctx context.Context, on kernel.Target, over hal.Grid, part float32, north kernel.Matrix[float32], south kernel.Matrix[float32], west kernel.Matrix[float32], east kernel.Matrix[float32], flow kernel.Matrix[float32], in kernel.Matrix[float32], out kernel.Matrix[float32]) error {
-	return sradStepKernel.Launch(ctx, on, over, kernel.Value(part), kernel.In(kernel.Elements(north)), kernel.Value(int64(kernel.RowsOf(north))), kernel.Value(int64(kernel.ColsOf(north))), kernel.In(kernel.Elements(south)), kernel.Value(int64(kernel.RowsOf(south))), kernel.Value(int64(kernel.ColsOf(south))), kernel.In(kernel.Elements(west)), kernel.Value(int64(kernel.RowsOf(west))), kernel.Value(int64(kernel.ColsOf(west))), kernel.In(kernel.Elements(east)), kernel.Value(int64(kernel.RowsOf(east))), kernel.Value(int64(kernel.ColsOf(east))), kernel.In(kernel.Elements(flow)), kernel.Value(int64(kernel.RowsOf(flow))), kernel.Value(int64(kernel.ColsOf(flow))), kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
+	return sradStepKernel.Launch(ctx, on, over, kernel.Value(part), kernel.In(kernel.Elements(north)), kernel.Value(int64(gridgen.RowsOf(north))), kernel.Value(int64(gridgen.ColsOf(north))), kernel.In(kernel.Elements(south)), kernel.Value(int64(gridgen.RowsOf(south))), kernel.Value(int64(gridgen.ColsOf(south))), kernel.In(kernel.Elements(west)), kernel.Value(int64(gridgen.RowsOf(west))), kernel.Value(int64(gridgen.ColsOf(west))), kernel.In(kernel.Elements(east)), kernel.Value(int64(gridgen.RowsOf(east))), kernel.Value(int64(gridgen.ColsOf(east))), kernel.In(kernel.Elements(flow)), kernel.Value(int64(gridgen.RowsOf(flow))), kernel.Value(int64(gridgen.ColsOf(flow))), kernel.In(kernel.Elements(in)), kernel.Value(int64(gridgen.RowsOf(in))), kernel.Value(int64(gridgen.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(gridgen.RowsOf(out))), kernel.Value(int64(gridgen.ColsOf(out))))
 }
 
 // Pathfinder launches pathfinder on a queue, with as many threads as its data have places for.
@@ -1206,299 +1207,299 @@ func BfsOn(ctx context.Context, on kernel.Target, over hal.Grid, level int32, st
 }
 
 // luDiagonalFootprint is the Footprint.Of of luDiagonal.
-func luDiagonalFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[0])
-	at1 := grid.Only(v[3])
-	me := grid.Locals(box, 0)
-	me1 := me.Plus(at).From(grid.Only(0)).Minus(at).And(me)
-	k := grid.Only(0).Steps(grid.Only(1), grid.Only(16))
-	k1 := k.Plus(at).From(grid.Only(0)).Minus(at).And(k)
-	span := at.Times(at1).Plus(at1.Times(me1.Plus(at).Below(grid.Only(v[2])).Minus(at).And(me1))).Plus(at).Plus(k1.Plus(at).Below(at1).Minus(at).And(k1)).Span(v[2] * v[3])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func luDiagonalFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[0])
+	at1 := gridgen.Only(v[3])
+	me := gridgen.Locals(box, 0)
+	me1 := me.Plus(at).From(gridgen.Only(0)).Minus(at).And(me)
+	k := gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(16))
+	k1 := k.Plus(at).From(gridgen.Only(0)).Minus(at).And(k)
+	span := at.Times(at1).Plus(at1.Times(me1.Plus(at).Below(gridgen.Only(v[2])).Minus(at).And(me1))).Plus(at).Plus(k1.Plus(at).Below(at1).Minus(at).And(k1)).Span(v[2] * v[3])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // luRightFootprint is the Footprint.Of of luRight.
-func luRightFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[0])
-	at1 := grid.Only(v[3])
+func luRightFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[0])
+	at1 := gridgen.Only(v[3])
 	at2 := at.Times(at1)
-	i := grid.Only(1).Steps(grid.Only(1), grid.Only(16))
-	i1 := i.Plus(at).From(grid.Only(0)).Minus(at).And(i)
-	at3 := grid.Only(v[2])
+	i := gridgen.Only(1).Steps(gridgen.Only(1), gridgen.Only(16))
+	i1 := i.Plus(at).From(gridgen.Only(0)).Minus(at).And(i)
+	at3 := gridgen.Only(v[2])
 	i2 := i1.Plus(at).Below(at3).Minus(at).And(i1)
 	at4 := at2.Plus(at1.Times(i2)).Plus(at)
-	at5 := grid.Places(box, 0)
+	at5 := gridgen.Places(box, 0)
 	at6 := at.Add(16)
 	at7 := at5.Plus(at6).Below(at1).Minus(at6).And(at5)
-	at8 := at7.Plus(at6).From(grid.Only(0)).Minus(at6).And(at7)
+	at8 := at7.Plus(at6).From(gridgen.Only(0)).Minus(at6).And(at7)
 	at9 := at4.Plus(at8).Add(16)
-	k := grid.Only(0).Steps(grid.Only(1), i2)
-	k1 := k.Plus(at).From(grid.Only(0)).Minus(at).And(k)
-	k2 := grid.Only(0).Steps(grid.Only(1), i)
-	k3 := k2.Plus(at).From(grid.Only(0)).Minus(at).And(k2)
-	touch[0] = kernel.Touch{Read: at9.
+	k := gridgen.Only(0).Steps(gridgen.Only(1), i2)
+	k1 := k.Plus(at).From(gridgen.Only(0)).Minus(at).And(k)
+	k2 := gridgen.Only(0).Steps(gridgen.Only(1), i)
+	k3 := k2.Plus(at).From(gridgen.Only(0)).Minus(at).And(k2)
+	touch[0] = gridgen.Touch{Read: at9.
 		Or(at4.Plus(k1.Plus(at).Below(at1).Minus(at).And(k1)).When(at7)).
 		Or(at2.Plus(at1.Times(k3.Plus(at).Below(at3).Minus(at).And(k3))).Plus(at).Plus(at8).Add(16)).Span(v[2] * v[3]), Write: at9.Span(v[2] * v[3])}
 }
 
 // luBelowFootprint is the Footprint.Of of luBelow.
-func luBelowFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[0])
-	at1 := grid.Only(v[3])
+func luBelowFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[0])
+	at1 := gridgen.Only(v[3])
 	at2 := at.Times(at1)
-	at3 := grid.Places(box, 0)
-	at4 := grid.Only(v[2])
+	at3 := gridgen.Places(box, 0)
+	at4 := gridgen.Only(v[2])
 	at5 := at.Add(16)
 	at6 := at3.Plus(at5).Below(at4).Minus(at5).And(at3)
-	at7 := at2.Plus(at1.Times(at6.Plus(at5).From(grid.Only(0)).Minus(at5).And(at6))).Plus(at).Plus(at1.Times(grid.Only(16)))
-	j := grid.Only(0).Steps(grid.Only(1), grid.Only(16))
-	j1 := j.Plus(at).From(grid.Only(0)).Minus(at).And(j)
+	at7 := at2.Plus(at1.Times(at6.Plus(at5).From(gridgen.Only(0)).Minus(at5).And(at6))).Plus(at).Plus(at1.Times(gridgen.Only(16)))
+	j := gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(16))
+	j1 := j.Plus(at).From(gridgen.Only(0)).Minus(at).And(j)
 	j2 := j1.Plus(at).Below(at1).Minus(at).And(j1)
 	at8 := at7.Plus(j2)
-	k := grid.Only(0).Steps(grid.Only(1), j)
-	k1 := k.Plus(at).From(grid.Only(0)).Minus(at).And(k)
-	k2 := grid.Only(0).Steps(grid.Only(1), j2)
-	k3 := k2.Plus(at).From(grid.Only(0)).Minus(at).And(k2)
+	k := gridgen.Only(0).Steps(gridgen.Only(1), j)
+	k1 := k.Plus(at).From(gridgen.Only(0)).Minus(at).And(k)
+	k2 := gridgen.Only(0).Steps(gridgen.Only(1), j2)
+	k3 := k2.Plus(at).From(gridgen.Only(0)).Minus(at).And(k2)
 	j3 := j2.Plus(at).Below(at4).Minus(at).And(j2)
-	touch[0] = kernel.Touch{Read: at8.
+	touch[0] = gridgen.Touch{Read: at8.
 		Or(at7.Plus(k1.Plus(at).Below(at1).Minus(at).And(k1))).
 		Or(at2.Plus(at1.Times(k3.Plus(at).Below(at4).Minus(at).And(k3))).Plus(at).Plus(j2).When(at6)).
 		Or(at2.Plus(at1.Times(j3)).Plus(at).Plus(j3).When(at6)).Span(v[2] * v[3]), Write: at8.Span(v[2] * v[3])}
 }
 
 // luInnerFootprint is the Footprint.Of of luInner.
-func luInnerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[0])
-	at1 := grid.Only(v[3])
+func luInnerFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[0])
+	at1 := gridgen.Only(v[3])
 	at2 := at.Times(at1)
-	at3 := grid.Places(box, 1)
+	at3 := gridgen.Places(box, 1)
 	at4 := at.Add(16)
-	at5 := at3.Plus(at4).From(grid.Only(0)).Minus(at4).And(at3)
-	at6 := grid.Only(v[2])
-	at7 := at2.Plus(at1.Times(at5.Plus(at4).Below(at6).Minus(at4).And(at5))).Plus(at).Plus(at1.Times(grid.Only(16)))
-	x := grid.Locals(box, 0)
-	x1 := x.Plus(at).From(grid.Only(0)).Minus(at).And(x)
-	y := grid.Locals(box, 1)
-	y1 := y.Plus(at).From(grid.Only(0)).Minus(at).And(y)
-	at8 := grid.Places(box, 0)
-	at9 := at8.Plus(at4).From(grid.Only(0)).Minus(at4).And(at8)
+	at5 := at3.Plus(at4).From(gridgen.Only(0)).Minus(at4).And(at3)
+	at6 := gridgen.Only(v[2])
+	at7 := at2.Plus(at1.Times(at5.Plus(at4).Below(at6).Minus(at4).And(at5))).Plus(at).Plus(at1.Times(gridgen.Only(16)))
+	x := gridgen.Locals(box, 0)
+	x1 := x.Plus(at).From(gridgen.Only(0)).Minus(at).And(x)
+	y := gridgen.Locals(box, 1)
+	y1 := y.Plus(at).From(gridgen.Only(0)).Minus(at).And(y)
+	at8 := gridgen.Places(box, 0)
+	at9 := at8.Plus(at4).From(gridgen.Only(0)).Minus(at4).And(at8)
 	at10 := at9.Plus(at4).Below(at1).Minus(at4).And(at9)
 	at11 := at7.Plus(at10).Add(16)
-	touch[0] = kernel.Touch{Read: at7.Plus(x1.Plus(at).Below(at1).Minus(at).And(x1)).
+	touch[0] = gridgen.Touch{Read: at7.Plus(x1.Plus(at).Below(at1).Minus(at).And(x1)).
 		Or(at2.Plus(at1.Times(y1.Plus(at).Below(at6).Minus(at).And(y1))).Plus(at).Plus(at10).Add(16)).
 		Or(at11).Span(v[2] * v[3]), Write: at11.Span(v[2] * v[3])}
 }
 
 // fftStageFootprint is the Footprint.Of of fftStage.
-func fftStageFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	s := grid.Only(v[0])
-	p := grid.Places(box, 1)
+func fftStageFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	s := gridgen.Only(v[0])
+	p := gridgen.Places(box, 1)
 	at := s.Times(p)
-	q := grid.Places(box, 0).Below(s)
+	q := gridgen.Places(box, 0).Below(s)
 	at1 := at.When(q)
 	at2 := at.Plus(q)
 	at3 := at2.
-		Or(at2.Plus(grid.Only(v[6]).Over(grid.Only(2))))
-	at4 := at.Times(grid.Only(2))
+		Or(at2.Plus(gridgen.Only(v[6]).Over(gridgen.Only(2))))
+	at4 := at.Times(gridgen.Only(2))
 	at5 := at4.Plus(q).
 		Or(at4.Plus(s).Plus(q))
 	span := at5.Span(v[10])
 	span1 := at5.Span(v[12])
-	touch[0] = kernel.Touch{Read: at1.Span(v[2])}
-	touch[1] = kernel.Touch{Read: at1.Span(v[4])}
-	touch[2] = kernel.Touch{Read: at3.Span(v[6])}
-	touch[3] = kernel.Touch{Read: at3.Span(v[8])}
-	touch[4] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, p, q)}
-	touch[5] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, p, q)}
+	touch[0] = gridgen.Touch{Read: at1.Span(v[2])}
+	touch[1] = gridgen.Touch{Read: at1.Span(v[4])}
+	touch[2] = gridgen.Touch{Read: at3.Span(v[6])}
+	touch[3] = gridgen.Touch{Read: at3.Span(v[8])}
+	touch[4] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, p, q)}
+	touch[5] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, p, q)}
 }
 
 // fftShortFootprint is the Footprint.Of of fftShort.
-func fftShortFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0)
-	half := grid.Only(v[6]).Over(grid.Only(2))
+func fftShortFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0)
+	half := gridgen.Only(v[6]).Over(gridgen.Only(2))
 	i1 := i.Below(half)
-	at := grid.Anything().When(i)
+	at := gridgen.Anything().When(i)
 	at1 := i1.
 		Or(i1.Plus(half))
-	touch[0] = kernel.Touch{Read: at.Span(v[2])}
-	touch[1] = kernel.Touch{Read: at.Span(v[4])}
-	touch[2] = kernel.Touch{Read: at1.Span(v[6])}
-	touch[3] = kernel.Touch{Read: at1.Span(v[8])}
-	touch[4] = kernel.Touch{Write: at.Span(v[10])}
-	touch[5] = kernel.Touch{Write: at.Span(v[12])}
+	touch[0] = gridgen.Touch{Read: at.Span(v[2])}
+	touch[1] = gridgen.Touch{Read: at.Span(v[4])}
+	touch[2] = gridgen.Touch{Read: at1.Span(v[6])}
+	touch[3] = gridgen.Touch{Read: at1.Span(v[8])}
+	touch[4] = gridgen.Touch{Write: at.Span(v[10])}
+	touch[5] = gridgen.Touch{Write: at.Span(v[12])}
 }
 
 // alignFootprint is the Footprint.Of of align.
-func alignFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[1]).Times(grid.Only(128))
-	me := grid.Locals(box, 0)
-	at1 := grid.Blocks(box, 0).Times(grid.Only(128))
-	k := grid.Only(0).Steps(grid.Only(1), grid.Only(255))
-	at2 := me.Times(grid.Only(-1)).Plus(k).From(grid.Only(0)).Below(grid.Only(128))
-	at3 := grid.Only(v[3])
-	tiles := grid.Only(v[0])
-	at4 := tiles.Times(grid.Only(128))
-	at5 := tiles.Times(at3).Times(grid.Only(128)).Plus(at3.Times(k)).Plus(at4).Plus(at)
+func alignFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[1]).Times(gridgen.Only(128))
+	me := gridgen.Locals(box, 0)
+	at1 := gridgen.Blocks(box, 0).Times(gridgen.Only(128))
+	k := gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(255))
+	at2 := me.Times(gridgen.Only(-1)).Plus(k).From(gridgen.Only(0)).Below(gridgen.Only(128))
+	at3 := gridgen.Only(v[3])
+	tiles := gridgen.Only(v[0])
+	at4 := tiles.Times(gridgen.Only(128))
+	at5 := tiles.Times(at3).Times(gridgen.Only(128)).Plus(at3.Times(k)).Plus(at4).Plus(at)
 	at6 := at5.Plus(at3).Plus(me).Plus(at1).Plus(k)
-	touch[0] = kernel.Touch{Read: at.Plus(me).Plus(at1).When(at2).Span(v[3])}
-	touch[1] = kernel.Touch{Read: at2.Times(grid.Only(-1)).Plus(at).Plus(at3).Plus(at1).Minus(at4).Add(-1).Span(v[5])}
-	touch[2] = kernel.Touch{Read: at5.Plus(me).Plus(at1).Plus(k).
+	touch[0] = gridgen.Touch{Read: at.Plus(me).Plus(at1).When(at2).Span(v[3])}
+	touch[1] = gridgen.Touch{Read: at2.Times(gridgen.Only(-1)).Plus(at).Plus(at3).Plus(at1).Minus(at4).Add(-1).Span(v[5])}
+	touch[2] = gridgen.Touch{Read: at5.Plus(me).Plus(at1).Plus(k).
 		Or(at6.Add(1)).
-		Or(at6.Add(2)).Span(v[7]), Write: at5.Plus(at3.Times(grid.Only(2))).Plus(me).Plus(at1).Plus(k).Add(3).Span(v[7])}
+		Or(at6.Add(2)).Span(v[7]), Write: at5.Plus(at3.Times(gridgen.Only(2))).Plus(me).Plus(at1).Plus(k).Add(3).Span(v[7])}
 }
 
 // dctFootprint is the Footprint.Of of dct.
-func dctFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
-	at1 := grid.Only(v[4])
-	at2 := grid.Places(box, 1)
-	at3 := grid.Only(v[7])
-	at4 := at2.Below(grid.Only(v[6]))
+func dctFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Places(box, 0)
+	at1 := gridgen.Only(v[4])
+	at2 := gridgen.Places(box, 1)
+	at3 := gridgen.Only(v[7])
+	at4 := at2.Below(gridgen.Only(v[6]))
 	at5 := at.Below(at3)
 	span := at3.Times(at4).Plus(at5).Span(v[6] * v[7])
-	touch[0] = kernel.Touch{Read: grid.Only(0).Steps(grid.Only(1), grid.Only(8)).When(at).Span(v[1])}
-	touch[1] = kernel.Touch{Read: at1.Times(at2.Below(grid.Only(v[3]))).Plus(at.Below(at1)).Span(v[3] * v[4])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at4, at5)}
+	touch[0] = gridgen.Touch{Read: gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(8)).When(at).Span(v[1])}
+	touch[1] = gridgen.Touch{Read: at1.Times(at2.Below(gridgen.Only(v[3]))).Plus(at.Below(at1)).Span(v[3] * v[4])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at4, at5)}
 }
 
 // lavaMDFootprint is the Footprint.Of of lavaMD.
-func lavaMDFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	box1 := grid.Places(box, 1).Below(grid.Only(v[0]))
-	at := grid.Places(box, 0).Below(grid.Only(100))
-	at1 := box1.Times(grid.Only(100)).Plus(at)
+func lavaMDFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	box1 := gridgen.Places(box, 1).Below(gridgen.Only(v[0]))
+	at := gridgen.Places(box, 0).Below(gridgen.Only(100))
+	at1 := box1.Times(gridgen.Only(100)).Plus(at)
 	span := at1.Span(v[7])
-	touch[0] = kernel.Touch{Read: box1.Times(grid.Only(27)).Plus(grid.Only(0).Steps(grid.Only(1), grid.Only(27))).When(at).Span(v[3])}
-	touch[1] = kernel.Touch{Read: at1.
-		Or(grid.Between(-2147483648, 2147483647).Times(grid.Only(100)).Plus(grid.Only(0).Steps(grid.Only(1), grid.Only(100))).When(at).When(box1)).Span(v[5])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, box1, at)}
+	touch[0] = gridgen.Touch{Read: box1.Times(gridgen.Only(27)).Plus(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(27))).When(at).Span(v[3])}
+	touch[1] = gridgen.Touch{Read: at1.
+		Or(gridgen.Between(-2147483648, 2147483647).Times(gridgen.Only(100)).Plus(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(100))).When(at).When(box1)).Span(v[5])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, box1, at)}
 }
 
 // aesFootprint is the Footprint.Of of aes.
-func aesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[7]))
-	at := grid.Only(0).When(i)
-	r := grid.Only(4).Steps(grid.Only(4), grid.Only(40))
+func aesFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[7]))
+	at := gridgen.Only(0).When(i)
+	r := gridgen.Only(4).Steps(gridgen.Only(4), gridgen.Only(40))
 	span := i.Span(v[9])
-	touch[0] = kernel.Touch{Read: at.
-		Or(grid.Only(43).When(i)).
+	touch[0] = gridgen.Touch{Read: at.
+		Or(gridgen.Only(43).When(i)).
 		Or(r.When(i)).
 		Or(r.Add(3).When(i)).Span(v[1])}
-	touch[1] = kernel.Touch{Read: at.
-		Or(grid.Only(3).When(i)).Span(v[3])}
-	touch[2] = kernel.Touch{Read: at.Span(v[5])}
-	touch[3] = kernel.Touch{Read: i.Span(v[7])}
-	touch[4] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = gridgen.Touch{Read: at.
+		Or(gridgen.Only(3).When(i)).Span(v[3])}
+	touch[2] = gridgen.Touch{Read: at.Span(v[5])}
+	touch[3] = gridgen.Touch{Read: i.Span(v[7])}
+	touch[4] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // sradFlowFootprint is the Footprint.Of of sradFlow.
-func sradFlowFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[3])
-	at1 := grid.Only(v[2])
-	y := grid.Places(box, 1).Below(at1)
+func sradFlowFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[3])
+	at1 := gridgen.Only(v[2])
+	y := gridgen.Places(box, 1).Below(at1)
 	at2 := at.Times(y)
-	x := grid.Places(box, 0).Below(at)
-	at3 := grid.Only(v[6])
-	y1 := y.Below(grid.Only(v[5]))
+	x := gridgen.Places(box, 0).Below(at)
+	at3 := gridgen.Only(v[6])
+	y1 := y.Below(gridgen.Only(v[5]))
 	x1 := x.Below(at3)
 	span := at3.Times(y1).Plus(x1).Span(v[5] * v[6])
-	at4 := grid.Only(v[9])
-	y2 := y.Below(grid.Only(v[8]))
+	at4 := gridgen.Only(v[9])
+	y2 := y.Below(gridgen.Only(v[8]))
 	x2 := x.Below(at4)
 	span1 := at4.Times(y2).Plus(x2).Span(v[8] * v[9])
-	at5 := grid.Only(v[12])
-	y3 := y.Below(grid.Only(v[11]))
+	at5 := gridgen.Only(v[12])
+	y3 := y.Below(gridgen.Only(v[11]))
 	x3 := x.Below(at5)
 	span2 := at5.Times(y3).Plus(x3).Span(v[11] * v[12])
-	at6 := grid.Only(v[15])
-	y4 := y.Below(grid.Only(v[14]))
+	at6 := gridgen.Only(v[15])
+	y4 := y.Below(gridgen.Only(v[14]))
 	x4 := x.Below(at6)
 	span3 := at6.Times(y4).Plus(x4).Span(v[14] * v[15])
-	at7 := grid.Only(v[18])
-	y5 := y.Below(grid.Only(v[17]))
+	at7 := gridgen.Only(v[18])
+	y5 := y.Below(gridgen.Only(v[17]))
 	x5 := x.Below(at7)
 	span4 := at7.Times(y5).Plus(x5).Span(v[17] * v[18])
-	touch[0] = kernel.Touch{Read: at2.Plus(x).
-		Or(at.Times(y.Add(-1).Max(grid.Only(0)).Below(at1)).Plus(x)).
-		Or(at.Times(y.Add(1).Min(at1.Add(-1)).From(grid.Only(0)).Below(at1)).Plus(x)).
-		Or(at2.Plus(x.Add(-1).Max(grid.Only(0)).Below(at))).
-		Or(at2.Plus(x.Add(1).Min(at.Add(-1)).From(grid.Only(0)).Below(at))).Span(v[2] * v[3])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y1, x1)}
-	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, y2, x2)}
-	touch[3] = kernel.Touch{Write: span2, Whole: grid.Filled(span2, 1, y3, x3)}
-	touch[4] = kernel.Touch{Write: span3, Whole: grid.Filled(span3, 1, y4, x4)}
-	touch[5] = kernel.Touch{Write: span4, Whole: grid.Filled(span4, 1, y5, x5)}
+	touch[0] = gridgen.Touch{Read: at2.Plus(x).
+		Or(at.Times(y.Add(-1).Max(gridgen.Only(0)).Below(at1)).Plus(x)).
+		Or(at.Times(y.Add(1).Min(at1.Add(-1)).From(gridgen.Only(0)).Below(at1)).Plus(x)).
+		Or(at2.Plus(x.Add(-1).Max(gridgen.Only(0)).Below(at))).
+		Or(at2.Plus(x.Add(1).Min(at.Add(-1)).From(gridgen.Only(0)).Below(at))).Span(v[2] * v[3])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, y1, x1)}
+	touch[2] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, y2, x2)}
+	touch[3] = gridgen.Touch{Write: span2, Whole: gridgen.Filled(span2, 1, y3, x3)}
+	touch[4] = gridgen.Touch{Write: span3, Whole: gridgen.Filled(span3, 1, y4, x4)}
+	touch[5] = gridgen.Touch{Write: span4, Whole: gridgen.Filled(span4, 1, y5, x5)}
 }
 
 // sradStepFootprint is the Footprint.Of of sradStep.
-func sradStepFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[3])
-	at1 := grid.Only(v[14])
-	y := grid.Places(box, 1).Below(at1)
-	at2 := grid.Only(v[15])
-	x := grid.Places(box, 0).Below(at2)
-	at3 := grid.Only(v[6])
-	at4 := grid.Only(v[9])
-	at5 := grid.Only(v[12])
+func sradStepFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[3])
+	at1 := gridgen.Only(v[14])
+	y := gridgen.Places(box, 1).Below(at1)
+	at2 := gridgen.Only(v[15])
+	x := gridgen.Places(box, 0).Below(at2)
+	at3 := gridgen.Only(v[6])
+	at4 := gridgen.Only(v[9])
+	at5 := gridgen.Only(v[12])
 	at6 := at2.Times(y)
-	at7 := grid.Only(v[18])
-	at8 := grid.Only(v[21])
-	y1 := y.Below(grid.Only(v[20]))
+	at7 := gridgen.Only(v[18])
+	at8 := gridgen.Only(v[21])
+	y1 := y.Below(gridgen.Only(v[20]))
 	x1 := x.Below(at8)
 	span := at8.Times(y1).Plus(x1).Span(v[20] * v[21])
-	touch[0] = kernel.Touch{Read: at.Times(y.Below(grid.Only(v[2]))).Plus(x.Below(at)).Span(v[2] * v[3])}
-	touch[1] = kernel.Touch{Read: at3.Times(y.Below(grid.Only(v[5]))).Plus(x.Below(at3)).Span(v[5] * v[6])}
-	touch[2] = kernel.Touch{Read: at4.Times(y.Below(grid.Only(v[8]))).Plus(x.Below(at4)).Span(v[8] * v[9])}
-	touch[3] = kernel.Touch{Read: at5.Times(y.Below(grid.Only(v[11]))).Plus(x.Below(at5)).Span(v[11] * v[12])}
-	touch[4] = kernel.Touch{Read: at6.Plus(x).
-		Or(at2.Times(y.Add(1).Min(at1.Add(-1)).From(grid.Only(0)).Below(at1)).Plus(x)).
-		Or(at6.Plus(x.Add(1).Min(at2.Add(-1)).From(grid.Only(0)).Below(at2))).Span(v[14] * v[15])}
-	touch[5] = kernel.Touch{Read: at7.Times(y.Below(grid.Only(v[17]))).Plus(x.Below(at7)).Span(v[17] * v[18])}
-	touch[6] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y1, x1)}
+	touch[0] = gridgen.Touch{Read: at.Times(y.Below(gridgen.Only(v[2]))).Plus(x.Below(at)).Span(v[2] * v[3])}
+	touch[1] = gridgen.Touch{Read: at3.Times(y.Below(gridgen.Only(v[5]))).Plus(x.Below(at3)).Span(v[5] * v[6])}
+	touch[2] = gridgen.Touch{Read: at4.Times(y.Below(gridgen.Only(v[8]))).Plus(x.Below(at4)).Span(v[8] * v[9])}
+	touch[3] = gridgen.Touch{Read: at5.Times(y.Below(gridgen.Only(v[11]))).Plus(x.Below(at5)).Span(v[11] * v[12])}
+	touch[4] = gridgen.Touch{Read: at6.Plus(x).
+		Or(at2.Times(y.Add(1).Min(at1.Add(-1)).From(gridgen.Only(0)).Below(at1)).Plus(x)).
+		Or(at6.Plus(x.Add(1).Min(at2.Add(-1)).From(gridgen.Only(0)).Below(at2))).Span(v[14] * v[15])}
+	touch[5] = gridgen.Touch{Read: at7.Times(y.Below(gridgen.Only(v[17]))).Plus(x.Below(at7)).Span(v[17] * v[18])}
+	touch[6] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, y1, x1)}
 }
 
 // pathfinderFootprint is the Footprint.Of of pathfinder.
-func pathfinderFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[4])
-	x := grid.Places(box, 0).Below(at)
+func pathfinderFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[4])
+	x := gridgen.Places(box, 0).Below(at)
 	span := x.Span(v[6])
-	touch[0] = kernel.Touch{Read: grid.Only(v[0]).Times(at).Plus(x).Span(v[2])}
-	touch[1] = kernel.Touch{Read: x.Add(-1).Max(grid.Only(0)).
+	touch[0] = gridgen.Touch{Read: gridgen.Only(v[0]).Times(at).Plus(x).Span(v[2])}
+	touch[1] = gridgen.Touch{Read: x.Add(-1).Max(gridgen.Only(0)).
 		Or(x).
 		Or(x.Add(1).Min(at.Add(-1))).Span(v[4])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, x)}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, x)}
 }
 
 // spmvFootprint is the Footprint.Of of spmv.
-func spmvFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]).Add(-1))
-	k := grid.Between(-2147483648, 2147483647).Steps(grid.Only(1), grid.Between(-2147483648, 2147483647))
+func spmvFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]).Add(-1))
+	k := gridgen.Between(-2147483648, 2147483647).Steps(gridgen.Only(1), gridgen.Between(-2147483648, 2147483647))
 	k1 := k.When(i)
 	span := i.Span(v[9])
-	touch[0] = kernel.Touch{Read: i.
+	touch[0] = gridgen.Touch{Read: i.
 		Or(i.Add(1)).Span(v[1])}
-	touch[1] = kernel.Touch{Read: k1.Span(v[3])}
-	touch[2] = kernel.Touch{Read: k1.Span(v[5])}
-	touch[3] = kernel.Touch{Read: grid.Between(-2147483648, 2147483647).When(i).When(k).Span(v[7])}
-	touch[4] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = gridgen.Touch{Read: k1.Span(v[3])}
+	touch[2] = gridgen.Touch{Read: k1.Span(v[5])}
+	touch[3] = gridgen.Touch{Read: gridgen.Between(-2147483648, 2147483647).When(i).When(k).Span(v[7])}
+	touch[4] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // queensFootprint is the Footprint.Of of queens.
-func queensFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	touch[0] = kernel.Touch{Write: grid.Places(box, 0).Fits(0, 4294967295).Below(n.Times(n).Fits(0, 4294967295)).Span(v[2])}
+func queensFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	touch[0] = gridgen.Touch{Write: gridgen.Places(box, 0).Fits(0, 4294967295).Below(n.Times(n).Fits(0, 4294967295)).Span(v[2])}
 }
 
 // bitonicFarFootprint is the Footprint.Of of bitonicFar.
-func bitonicFarFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	apart := grid.Only(v[1])
-	at := apart.Times(grid.Places(box, 1)).Times(grid.Only(2))
-	q := grid.Places(box, 0).Below(apart)
+func bitonicFarFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	apart := gridgen.Only(v[1])
+	at := apart.Times(gridgen.Places(box, 1)).Times(gridgen.Only(2))
+	q := gridgen.Places(box, 0).Below(apart)
 	at1 := at.Plus(q)
 	at2 := at.Plus(apart).Plus(q)
-	at3 := at.Mask(grid.Only(v[0]))
-	at4 := at3.And(grid.Only(0))
-	at5 := at3.Not(grid.Only(0))
-	touch[0] = kernel.Touch{Read: at1.
+	at3 := at.Mask(gridgen.Only(v[0]))
+	at4 := at3.And(gridgen.Only(0))
+	at5 := at3.Not(gridgen.Only(0))
+	touch[0] = gridgen.Touch{Read: at1.
 		Or(at2).Span(v[3]), Write: at1.When(at4).
 		Or(at2.When(at4)).
 		Or(at1.When(at5)).
@@ -1506,23 +1507,23 @@ func bitonicFarFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 }
 
 // bitonicNearFootprint is the Footprint.Of of bitonicNear.
-func bitonicNearFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	span := grid.Places(box, 0).Times(grid.Only(8)).Plus(grid.Only(0).Steps(grid.Only(1), grid.Only(8))).Span(v[2])
-	touch[0] = kernel.Touch{Read: span, Write: span}
+func bitonicNearFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	span := gridgen.Places(box, 0).Times(gridgen.Only(8)).Plus(gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(8))).Span(v[2])
+	touch[0] = gridgen.Touch{Read: span, Write: span}
 }
 
 // bfsFootprint is the Footprint.Of of bfs.
-func bfsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[6]))
-	at := grid.Between(-2147483648, 2147483647).Below(grid.Only(0))
-	k := grid.Between(-2147483648, 2147483647).Steps(grid.Only(1), grid.Between(-2147483648, 2147483647))
+func bfsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[6]))
+	at := gridgen.Between(-2147483648, 2147483647).Below(gridgen.Only(0))
+	k := gridgen.Between(-2147483648, 2147483647).Steps(gridgen.Only(1), gridgen.Between(-2147483648, 2147483647))
 	span := i.Span(v[8])
-	touch[0] = kernel.Touch{Read: i.When(at).
+	touch[0] = gridgen.Touch{Read: i.When(at).
 		Or(i.Add(1).When(at)).Span(v[2])}
-	touch[1] = kernel.Touch{Read: k.When(i).When(at).Span(v[4])}
-	touch[2] = kernel.Touch{Read: i.
-		Or(grid.Between(-2147483648, 2147483647).When(i).When(at).When(k)).Span(v[6])}
-	touch[3] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = gridgen.Touch{Read: k.When(i).When(at).Span(v[4])}
+	touch[2] = gridgen.Touch{Read: i.
+		Or(gridgen.Between(-2147483648, 2147483647).When(i).When(at).When(k)).Span(v[6])}
+	touch[3] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // luDiagonalPhases runs luDiagonal for a block: the code between two barriers runs for one thread after the other.
@@ -1540,13 +1541,13 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 				for k := range tile {
 					part[me][k] = a.At(at+me, at+k)
 				}
-//line main_kernels.go:1544
+//line main_kernels.go:1545
 			}
 		}
 	}
 //line kernels.go:23
 	for k_ := range tile - 1 {
-//line main_kernels.go:1550
+//line main_kernels.go:1551
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -1560,12 +1561,12 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 							part[me][j] -= float32(l * part[k_][j])
 						}
 					}
-//line main_kernels.go:1564
+//line main_kernels.go:1565
 				}
 			}
 		}
 	}
-//line main_kernels.go:1569
+//line main_kernels.go:1570
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -1575,7 +1576,7 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 				for k := range tile {
 					a.Set(at+me, at+k, part[me][k])
 				}
-//line main_kernels.go:1579
+//line main_kernels.go:1580
 			}
 		}
 	}
@@ -1584,7 +1585,7 @@ func luDiagonalPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 // luRightRow runs luRight for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func luRightRow(r grid.Row, at int, a grid.Matrix[float32]) {
+func luRightRow(r gridgen.Row, at int, a grid.Matrix[float32]) {
 threads:
 	for x_ := r.First(); x_ < r.End; x_++ {
 //line kernels.go:42
@@ -1599,14 +1600,14 @@ threads:
 			}
 			a.Set(at+i, x, v)
 		}
-//line main_kernels.go:1603
+//line main_kernels.go:1604
 	}
 }
 
 // luBelowRow runs luBelow for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func luBelowRow(r grid.Row, at int, a grid.Matrix[float32]) {
+func luBelowRow(r gridgen.Row, at int, a grid.Matrix[float32]) {
 threads:
 	for x := r.First(); x < r.End; x++ {
 //line kernels.go:59
@@ -1621,7 +1622,7 @@ threads:
 			}
 			a.Set(y, at+j, v/a.At(at+j, at+j))
 		}
-//line main_kernels.go:1625
+//line main_kernels.go:1626
 	}
 }
 
@@ -1640,7 +1641,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 			count := int(b.Size[0])
 			done := 0
 			if luInnerPhase1Vectors != nil {
-				done = luInnerPhase1Vectors(ty, firstY, firstX, grid.Lent(left[:]), a, at, grid.Lent(above[:]), count)
+				done = luInnerPhase1Vectors(ty, firstY, firstX, gridgen.Lent(left[:]), a, at, gridgen.Lent(above[:]), count)
 			}
 			for tx := done & (1<<62 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
@@ -1651,7 +1652,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 //line kernels.go:80
 				left[y][x] = a.At(i, at+x)
 				above[y][x] = a.At(at+y, j)
-//line main_kernels.go:1655
+//line main_kernels.go:1656
 			}
 		}
 	}
@@ -1660,7 +1661,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 			count_ := int(b.Size[0])
 			done_ := 0
 			if luInnerPhase2Vectors != nil {
-				done_ = luInnerPhase2Vectors(ty, firstY, firstX, a, grid.Lent(left[:]), grid.Lent(above[:]), at, count_)
+				done_ = luInnerPhase2Vectors(ty, firstY, firstX, a, gridgen.Lent(left[:]), gridgen.Lent(above[:]), at, count_)
 			}
 			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
 				_, _, _ = tx, ty, tz
@@ -1674,7 +1675,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 					v -= float32(left[y][k] * above[k][x])
 				}
 				a.Set(i, j, v)
-//line main_kernels.go:1678
+//line main_kernels.go:1679
 			}
 		}
 	}
@@ -1683,17 +1684,17 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 // fftStageRow runs fftStage for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func fftStageRow(r grid.Row, s int, wr []float32, wi []float32, xr []float32, xi []float32, yr grid.Out[float32], yi grid.Out[float32]) {
+func fftStageRow(r gridgen.Row, s int, wr []float32, wi []float32, xr []float32, xi []float32, yr grid.Out[float32], yi grid.Out[float32]) {
 	end := min(r.End, s)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, s*r.Y, len(xr))
-	from, to = grid.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xr))
-	from, to = grid.Within(from, to, s*r.Y, len(xi))
-	from, to = grid.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xi))
-	from, to = grid.Within(from, to, 2*s*r.Y, len(yr))
-	from, to = grid.Within(from, to, 2*s*r.Y, len(yi))
-	from, to = grid.Within(from, to, 2*s*r.Y+s, len(yr))
-	from, to = grid.Within(from, to, 2*s*r.Y+s, len(yi))
+	from, to = gridgen.Within(from, to, s*r.Y, len(xr))
+	from, to = gridgen.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xr))
+	from, to = gridgen.Within(from, to, s*r.Y, len(xi))
+	from, to = gridgen.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xi))
+	from, to = gridgen.Within(from, to, 2*s*r.Y, len(yr))
+	from, to = gridgen.Within(from, to, 2*s*r.Y, len(yi))
+	from, to = gridgen.Within(from, to, 2*s*r.Y+s, len(yr))
+	from, to = gridgen.Within(from, to, 2*s*r.Y+s, len(yi))
 	if from >= to {
 		from = end // none
 	}
@@ -1719,11 +1720,11 @@ threads:
 					continue within
 				}
 				i, o := p*s+q, 2*p*s+q
-				dr, di := xr0[grid.At(at, i)]-xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]-xi3[grid.At(at, i+half)]
-				yr4[grid.At(at, o)], yi5[grid.At(at, o)] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
-				yr6[grid.At(at, o+s)] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
-				yi7[grid.At(at, o+s)] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1727
+				dr, di := xr0[gridgen.At(at, i)]-xr1[gridgen.At(at, i+half)], xi2[gridgen.At(at, i)]-xi3[gridgen.At(at, i+half)]
+				yr4[gridgen.At(at, o)], yi5[gridgen.At(at, o)] = xr0[gridgen.At(at, i)]+xr1[gridgen.At(at, i+half)], xi2[gridgen.At(at, i)]+xi3[gridgen.At(at, i+half)]
+				yr6[gridgen.At(at, o+s)] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
+				yi7[gridgen.At(at, o+s)] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
+//line main_kernels.go:1728
 			}
 			x = to - 1
 			continue
@@ -1738,20 +1739,20 @@ threads:
 		yr[o], yi[o] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[o+s] = float32(dr*wr[p*s]) - float32(di*wi[p*s])
 		yi[o+s] = float32(dr*wi[p*s]) + float32(di*wr[p*s])
-//line main_kernels.go:1742
+//line main_kernels.go:1743
 	}
 }
 
 // fftShortRow runs fftShort for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func fftShortRow(r grid.Row, s int, wr []float32, wi []float32, xr []float32, xi []float32, yr grid.Out[float32], yi grid.Out[float32]) {
+func fftShortRow(r gridgen.Row, s int, wr []float32, wi []float32, xr []float32, xi []float32, yr grid.Out[float32], yi grid.Out[float32]) {
 	end := min(r.End, (len(xr) / int(2)))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(xr))
-	from, to = grid.Within(from, to, (len(xr) / int(2)), len(xr))
-	from, to = grid.Within(from, to, 0, len(xi))
-	from, to = grid.Within(from, to, (len(xr) / int(2)), len(xi))
+	from, to = gridgen.Within(from, to, 0, len(xr))
+	from, to = gridgen.Within(from, to, (len(xr) / int(2)), len(xr))
+	from, to = gridgen.Within(from, to, 0, len(xi))
+	from, to = gridgen.Within(from, to, (len(xr) / int(2)), len(xi))
 	if from >= to {
 		from = end // none
 	}
@@ -1773,11 +1774,11 @@ threads:
 					continue within
 				}
 				first := i &^ (s - 1)
-				dr, di := xr0[grid.At(at, i)]-xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]-xi3[grid.At(at, i+half)]
-				yr[i+first], yi[i+first] = xr0[grid.At(at, i)]+xr1[grid.At(at, i+half)], xi2[grid.At(at, i)]+xi3[grid.At(at, i+half)]
+				dr, di := xr0[gridgen.At(at, i)]-xr1[gridgen.At(at, i+half)], xi2[gridgen.At(at, i)]-xi3[gridgen.At(at, i+half)]
+				yr[i+first], yi[i+first] = xr0[gridgen.At(at, i)]+xr1[gridgen.At(at, i+half)], xi2[gridgen.At(at, i)]+xi3[gridgen.At(at, i+half)]
 				yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 				yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1781
+//line main_kernels.go:1782
 			}
 			x = to - 1
 			continue
@@ -1792,7 +1793,7 @@ threads:
 		yr[i+first], yi[i+first] = xr[i]+xr[i+half], xi[i]+xi[i+half]
 		yr[i+first+s] = float32(dr*wr[first]) - float32(di*wi[first])
 		yi[i+first+s] = float32(dr*wi[first]) + float32(di*wr[first])
-//line main_kernels.go:1796
+//line main_kernels.go:1797
 	}
 }
 
@@ -1806,7 +1807,7 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 	_, _ = line, row
 //line kernels.go:131
 	for k := range 2*strip - 1 {
-//line main_kernels.go:1810
+//line main_kernels.go:1811
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -1827,12 +1828,12 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 						}
 						score[d*line+i] = max(score[(d-2)*line+i-1]+same, score[(d-1)*line+i-1]-1, score[(d-1)*line+i]-1)
 					}
-//line main_kernels.go:1831
+//line main_kernels.go:1832
 				}
 			}
 		}
 	}
-//line main_kernels.go:1836
+//line main_kernels.go:1837
 }
 
 // dctPhases runs dct for a block: the code between two barriers runs for one thread after the other.
@@ -1850,7 +1851,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 			count := int(b.Size[0])
 			done := 0
 			if dctPhase1Vectors != nil {
-				done = dctPhase1Vectors(ty, firstY, firstX, grid.Lent(part[:]), in, count)
+				done = dctPhase1Vectors(ty, firstY, firstX, gridgen.Lent(part[:]), in, count)
 			}
 			for tx := done & (1<<62 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
@@ -1858,7 +1859,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 				y := ty
 //line kernels.go:151
 				part[y][x] = in.At((firstY + ty), (firstX + tx))
-//line main_kernels.go:1862
+//line main_kernels.go:1863
 			}
 		}
 	}
@@ -1867,7 +1868,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 			count_ := int(b.Size[0])
 			done_ := 0
 			if dctPhase2Vectors != nil {
-				done_ = dctPhase2Vectors(ty, cosines, grid.Lent(part[:]), grid.Lent(half[:]), count_)
+				done_ = dctPhase2Vectors(ty, cosines, gridgen.Lent(part[:]), gridgen.Lent(half[:]), count_)
 			}
 			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
 				_, _, _ = tx, ty, tz
@@ -1879,7 +1880,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 					sum += float32(cosines[k][y] * part[k][x])
 				}
 				half[y][x] = sum
-//line main_kernels.go:1883
+//line main_kernels.go:1884
 			}
 		}
 	}
@@ -1888,7 +1889,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 			count__ := int(b.Size[0])
 			done__ := 0
 			if dctPhase3Vectors != nil {
-				done__ = dctPhase3Vectors(ty, firstY, firstX, grid.Lent(half[:]), cosines, out, count__)
+				done__ = dctPhase3Vectors(ty, firstY, firstX, gridgen.Lent(half[:]), cosines, out, count__)
 			}
 			for tx := done__ & (1<<62 - 1); tx < count__; tx++ {
 				_, _, _ = tx, ty, tz
@@ -1900,7 +1901,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 					all += float32(half[y][k] * cosines[k][x])
 				}
 				out.Set((firstY + ty), (firstX + tx), all)
-//line main_kernels.go:1904
+//line main_kernels.go:1905
 			}
 		}
 	}
@@ -1909,7 +1910,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 // lavaMDRow runs lavaMD for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func lavaMDRow(r grid.Row, boxes int, alpha float32, near []int32, all []particle, pull grid.Out[particle]) {
+func lavaMDRow(r gridgen.Row, boxes int, alpha float32, near []int32, all []particle, pull grid.Out[particle]) {
 	if r.Y >= boxes {
 		return
 	}
@@ -1941,14 +1942,14 @@ threads:
 			}
 		}
 		pull[me] = particle{fx, fy, fz, v}
-//line main_kernels.go:1945
+//line main_kernels.go:1946
 	}
 }
 
 // aesRow runs aes for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func aesRow(r_ grid.Row, keys []uint32, tables [][256]uint32, last [][256]uint8, in [][16]uint8, out grid.Out[[16]uint8]) {
+func aesRow(r_ gridgen.Row, keys []uint32, tables [][256]uint32, last [][256]uint8, in [][16]uint8, out grid.Out[[16]uint8]) {
 	end := min(r_.End, len(in))
 threads:
 	for x := r_.First(); x < end; x++ {
@@ -1972,27 +1973,27 @@ threads:
 			last[0][c>>24] ^ uint8(m>>24), last[0][d>>16&255] ^ uint8(m>>16), last[0][a>>8&255] ^ uint8(m>>8), last[0][b&255] ^ uint8(m),
 			last[0][d>>24] ^ uint8(n>>24), last[0][a>>16&255] ^ uint8(n>>16), last[0][b>>8&255] ^ uint8(n>>8), last[0][c&255] ^ uint8(n),
 		}
-//line main_kernels.go:1976
+//line main_kernels.go:1977
 	}
 }
 
 // sradFlowRow runs sradFlow for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func sradFlowRow(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.OutMatrix[float32], south grid.OutMatrix[float32], west grid.OutMatrix[float32], east grid.OutMatrix[float32], flow grid.OutMatrix[float32]) {
+func sradFlowRow(r gridgen.Row, q0 float32, in grid.Matrix[float32], north grid.OutMatrix[float32], south grid.OutMatrix[float32], west grid.OutMatrix[float32], east grid.OutMatrix[float32], flow grid.OutMatrix[float32]) {
 	if r.Y >= in.Rows() {
 		return
 	}
 	end := min(r.End, in.Cols())
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(in.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(in.Span(max((r.Y-int(1)), int(0)), 1)))
-	from, to = grid.Within(from, to, 0, len(in.Span(min((r.Y+int(1)), (in.Rows()-int(1))), 1)))
-	from, to = grid.Within(from, to, 0, len(north.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(south.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(west.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(east.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(flow.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(in.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(in.Span(max((r.Y-int(1)), int(0)), 1)))
+	from, to = gridgen.Within(from, to, 0, len(in.Span(min((r.Y+int(1)), (in.Rows()-int(1))), 1)))
+	from, to = gridgen.Within(from, to, 0, len(north.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(south.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(west.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(east.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(flow.Span(r.Y, 1)))
 	if from >= to {
 		from = end // none
 	}
@@ -2017,20 +2018,20 @@ threads:
 				if (false && x >= in.Cols()) || (false && y >= in.Rows()) {
 					continue within
 				}
-				v := in0[grid.At(grid.At(at, y), x)]
-				n, s := in1[grid.At(grid.At(at, max(y-1, 0)), x)]-v, in2[grid.At(grid.At(at, min(y+1, in.Rows()-1)), x)]-v
+				v := in0[gridgen.At(gridgen.At(at, y), x)]
+				n, s := in1[gridgen.At(gridgen.At(at, max(y-1, 0)), x)]-v, in2[gridgen.At(gridgen.At(at, min(y+1, in.Rows()-1)), x)]-v
 				w, e := in.At(y, max(x-1, 0))-v, in.At(y, min(x+1, in.Cols()-1))-v
 				g := (float32(n*n) + float32(s*s) + float32(w*w) + float32(e*e)) / float32(v*v)
 				l := (n + s + w + e) / v
 				d := 1 + float32(0.25*l)
 				q := (float32(0.5*g) - float32(0.0625*float32(l*l))) / float32(d*d)
 				c := 1 / (1 + (q-q0)/float32(q0*(1+q0)))
-				north3[grid.At(grid.At(at, y), x)] = n
-				south4[grid.At(grid.At(at, y), x)] = s
-				west5[grid.At(grid.At(at, y), x)] = w
-				east6[grid.At(grid.At(at, y), x)] = e
-				flow7[grid.At(grid.At(at, y), x)] = max(0, min(1, c))
-//line main_kernels.go:2034
+				north3[gridgen.At(gridgen.At(at, y), x)] = n
+				south4[gridgen.At(gridgen.At(at, y), x)] = s
+				west5[gridgen.At(gridgen.At(at, y), x)] = w
+				east6[gridgen.At(gridgen.At(at, y), x)] = e
+				flow7[gridgen.At(gridgen.At(at, y), x)] = max(0, min(1, c))
+//line main_kernels.go:2035
 			}
 			x_ = to - 1
 			continue
@@ -2053,27 +2054,27 @@ threads:
 		west.Set(y, x, w)
 		east.Set(y, x, e)
 		flow.Set(y, x, max(0, min(1, c)))
-//line main_kernels.go:2057
+//line main_kernels.go:2058
 	}
 }
 
 // sradStepRow runs sradStep for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func sradStepRow(r grid.Row, part float32, north grid.Matrix[float32], south grid.Matrix[float32], west grid.Matrix[float32], east grid.Matrix[float32], flow grid.Matrix[float32], in grid.Matrix[float32], out grid.OutMatrix[float32]) {
+func sradStepRow(r gridgen.Row, part float32, north grid.Matrix[float32], south grid.Matrix[float32], west grid.Matrix[float32], east grid.Matrix[float32], flow grid.Matrix[float32], in grid.Matrix[float32], out grid.OutMatrix[float32]) {
 	if r.Y >= flow.Rows() {
 		return
 	}
 	end := min(r.End, flow.Cols())
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(flow.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(flow.Span(min((r.Y+int(1)), (flow.Rows()-int(1))), 1)))
-	from, to = grid.Within(from, to, 0, len(north.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(south.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(west.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(east.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(out.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(in.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(flow.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(flow.Span(min((r.Y+int(1)), (flow.Rows()-int(1))), 1)))
+	from, to = gridgen.Within(from, to, 0, len(north.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(south.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(west.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(east.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(out.Span(r.Y, 1)))
+	from, to = gridgen.Within(from, to, 0, len(in.Span(r.Y, 1)))
 	if from >= to {
 		from = end // none
 	}
@@ -2098,11 +2099,11 @@ threads:
 				if (false && x >= flow.Cols()) || (false && y >= flow.Rows()) {
 					continue within
 				}
-				c := flow0[grid.At(grid.At(at, y), x)]
-				below, right := flow1[grid.At(grid.At(at, min(y+1, flow.Rows()-1)), x)], flow.At(y, min(x+1, flow.Cols()-1))
-				d := float32(c*north2[grid.At(grid.At(at, y), x)]) + float32(below*south3[grid.At(grid.At(at, y), x)]) + float32(c*west4[grid.At(grid.At(at, y), x)]) + float32(right*east5[grid.At(grid.At(at, y), x)])
-				out6[grid.At(grid.At(at, y), x)] = in7[grid.At(grid.At(at, y), x)] + float32(part*d)
-//line main_kernels.go:2106
+				c := flow0[gridgen.At(gridgen.At(at, y), x)]
+				below, right := flow1[gridgen.At(gridgen.At(at, min(y+1, flow.Rows()-1)), x)], flow.At(y, min(x+1, flow.Cols()-1))
+				d := float32(c*north2[gridgen.At(gridgen.At(at, y), x)]) + float32(below*south3[gridgen.At(gridgen.At(at, y), x)]) + float32(c*west4[gridgen.At(gridgen.At(at, y), x)]) + float32(right*east5[gridgen.At(gridgen.At(at, y), x)])
+				out6[gridgen.At(gridgen.At(at, y), x)] = in7[gridgen.At(gridgen.At(at, y), x)] + float32(part*d)
+//line main_kernels.go:2107
 			}
 			x_ = to - 1
 			continue
@@ -2116,19 +2117,19 @@ threads:
 		below, right := flow.At(min(y+1, flow.Rows()-1), x), flow.At(y, min(x+1, flow.Cols()-1))
 		d := float32(c*north.At(y, x)) + float32(below*south.At(y, x)) + float32(c*west.At(y, x)) + float32(right*east.At(y, x))
 		out.Set(y, x, in.At(y, x)+float32(part*d))
-//line main_kernels.go:2120
+//line main_kernels.go:2121
 	}
 }
 
 // pathfinderRow runs pathfinder for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func pathfinderRow(r grid.Row, row int, wall []int32, from []int32, to grid.Out[int32]) {
+func pathfinderRow(r gridgen.Row, row int, wall []int32, from []int32, to grid.Out[int32]) {
 	end := min(r.End, len(from))
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, 0, len(to))
-	from_, to_ = grid.Within(from_, to_, len(from)*row, len(wall))
-	from_, to_ = grid.Within(from_, to_, 0, len(from))
+	from_, to_ = gridgen.Within(from_, to_, 0, len(to))
+	from_, to_ = gridgen.Within(from_, to_, len(from)*row, len(wall))
+	from_, to_ = gridgen.Within(from_, to_, 0, len(from))
 	if from_ >= to_ {
 		from_ = end // none
 	}
@@ -2148,8 +2149,8 @@ threads:
 				if false && x >= len(from) {
 					continue within
 				}
-				to0[grid.At(at, x)] = wall1[grid.At(at, row*len(from)+x)] + min(from[max(x-1, 0)], from2[grid.At(at, x)], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2153
+				to0[gridgen.At(at, x)] = wall1[gridgen.At(at, row*len(from)+x)] + min(from[max(x-1, 0)], from2[gridgen.At(at, x)], from[min(x+1, len(from)-1)])
+//line main_kernels.go:2154
 			}
 			x_ = to_ - 1
 			continue
@@ -2160,14 +2161,14 @@ threads:
 			continue threads
 		}
 		to[x] = wall[row*len(from)+x] + min(from[max(x-1, 0)], from[x], from[min(x+1, len(from)-1)])
-//line main_kernels.go:2164
+//line main_kernels.go:2165
 	}
 }
 
 // spmvRow runs spmv for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func spmvRow(r grid.Row, starts []int32, cols []int32, values []float32, x []float32, y grid.Out[float32]) {
+func spmvRow(r gridgen.Row, starts []int32, cols []int32, values []float32, x []float32, y grid.Out[float32]) {
 	end := min(r.End, len(starts)-1)
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
@@ -2181,14 +2182,14 @@ threads:
 			sum += float32(values[k] * x[cols[k]])
 		}
 		y[i] = sum
-//line main_kernels.go:2185
+//line main_kernels.go:2186
 	}
 }
 
 // queensRow runs queens for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func queensRow(r grid.Row, n uint32, counts grid.Out[uint32]) {
+func queensRow(r gridgen.Row, n uint32, counts grid.Out[uint32]) {
 threads:
 	for x := r.First(); x < r.End; x++ {
 //line kernels.go:304
@@ -2220,18 +2221,18 @@ threads:
 			}
 		}
 		counts[i] = count
-//line main_kernels.go:2224
+//line main_kernels.go:2225
 	}
 }
 
 // bitonicFarRow runs bitonicFar for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func bitonicFarRow(r grid.Row, size int, apart int, x []int32) {
+func bitonicFarRow(r gridgen.Row, size int, apart int, x []int32) {
 	end := min(r.End, apart)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 2*apart*r.Y, len(x))
-	from, to = grid.Within(from, to, 2*apart*r.Y+apart, len(x))
+	from, to = gridgen.Within(from, to, 2*apart*r.Y, len(x))
+	from, to = gridgen.Within(from, to, 2*apart*r.Y+apart, len(x))
 	if (((int(2)*r.Y)*apart)&size) == 0 || from >= to {
 		from = end // none
 	}
@@ -2251,13 +2252,13 @@ threads:
 					continue within
 				}
 				i := 2*p*apart + q
-				low, high := min(x0[grid.At(at, i)], x1[grid.At(at, i+apart)]), max(x0[grid.At(at, i)], x1[grid.At(at, i+apart)])
+				low, high := min(x0[gridgen.At(at, i)], x1[gridgen.At(at, i+apart)]), max(x0[gridgen.At(at, i)], x1[gridgen.At(at, i+apart)])
 				if false && 2*p*apart&size == 0 {
-					x0[grid.At(at, i)], x1[grid.At(at, i+apart)] = low, high
+					x0[gridgen.At(at, i)], x1[gridgen.At(at, i+apart)] = low, high
 				} else {
-					x0[grid.At(at, i)], x1[grid.At(at, i+apart)] = high, low
+					x0[gridgen.At(at, i)], x1[gridgen.At(at, i+apart)] = high, low
 				}
-//line main_kernels.go:2261
+//line main_kernels.go:2262
 			}
 			x_ = to - 1
 			continue
@@ -2274,14 +2275,14 @@ threads:
 		} else {
 			x[i], x[i+apart] = high, low
 		}
-//line main_kernels.go:2278
+//line main_kernels.go:2279
 	}
 }
 
 // bitonicNearRow runs bitonicNear for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func bitonicNearRow(r grid.Row, size int, x []int32) {
+func bitonicNearRow(r gridgen.Row, size int, x []int32) {
 threads:
 	for x_ := r.First(); x_ < r.End; x_++ {
 //line kernels.go:355
@@ -2308,14 +2309,14 @@ threads:
 		for i := range v {
 			x[first+i] = v[i]
 		}
-//line main_kernels.go:2312
+//line main_kernels.go:2313
 	}
 }
 
 // bfsRow runs bfs for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func bfsRow(r grid.Row, level int32, starts []int32, ends []int32, from []int32, to grid.Out[int32]) {
+func bfsRow(r gridgen.Row, level int32, starts []int32, ends []int32, from []int32, to grid.Out[int32]) {
 	end := min(r.End, len(from))
 threads:
 	for x := r.First(); x < end; x++ {
@@ -2335,18 +2336,18 @@ threads:
 			}
 		}
 		to[i] = l
-//line main_kernels.go:2339
+//line main_kernels.go:2340
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	fftStageVectors      func(grid.Row, int, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	lavaMDVectors        func(grid.Row, int, float32, []int32, []particle, grid.Out[particle]) grid.Row
-	sradFlowVectors      func(grid.Row, float32, grid.Matrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32]) grid.Row
-	sradStepVectors      func(grid.Row, float32, grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
-	pathfinderVectors    func(grid.Row, int, []int32, []int32, grid.Out[int32]) grid.Row
-	bitonicFarVectors    func(grid.Row, int, int, []int32) grid.Row
+	fftStageVectors      func(gridgen.Row, int, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) gridgen.Row
+	lavaMDVectors        func(gridgen.Row, int, float32, []int32, []particle, grid.Out[particle]) gridgen.Row
+	sradFlowVectors      func(gridgen.Row, float32, grid.Matrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32], grid.OutMatrix[float32]) gridgen.Row
+	sradStepVectors      func(gridgen.Row, float32, grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.Matrix[float32], grid.OutMatrix[float32]) gridgen.Row
+	pathfinderVectors    func(gridgen.Row, int, []int32, []int32, grid.Out[int32]) gridgen.Row
+	bitonicFarVectors    func(gridgen.Row, int, int, []int32) gridgen.Row
 	luInnerPhase1Vectors func(int, int, int, [][16]float32, grid.Matrix[float32], int, [][16]float32, int) int
 	luInnerPhase2Vectors func(int, int, int, grid.Matrix[float32], [][16]float32, [][16]float32, int, int) int
 	alignPhase1Vectors   func(int, int, []uint8, []uint8, int, []int32, int, int, int) int

@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -31,16 +32,16 @@ func init() {
 }
 
 // fftStageLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func fftStageLanes(r grid.Row, s int, wr []float32, wi []float32, xr []float32, xi []float32, yr grid.Out[float32], yi grid.Out[float32]) grid.Row {
+func fftStageLanes(r gridgen.Row, s int, wr []float32, wi []float32, xr []float32, xi []float32, yr grid.Out[float32], yi grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, s)
-	from, to = grid.Within(from, to, s*r.Y, len(xr))
-	from, to = grid.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xr))
-	from, to = grid.Within(from, to, s*r.Y, len(xi))
-	from, to = grid.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xi))
-	from, to = grid.Within(from, to, 2*s*r.Y, len(yr))
-	from, to = grid.Within(from, to, 2*s*r.Y, len(yi))
-	from, to = grid.Within(from, to, 2*s*r.Y+s, len(yr))
-	from, to = grid.Within(from, to, 2*s*r.Y+s, len(yi))
+	from, to = gridgen.Within(from, to, s*r.Y, len(xr))
+	from, to = gridgen.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xr))
+	from, to = gridgen.Within(from, to, s*r.Y, len(xi))
+	from, to = gridgen.Within(from, to, s*r.Y+(len(xr)/int(2)), len(xi))
+	from, to = gridgen.Within(from, to, 2*s*r.Y, len(yr))
+	from, to = gridgen.Within(from, to, 2*s*r.Y, len(yi))
+	from, to = gridgen.Within(from, to, 2*s*r.Y+s, len(yr))
+	from, to = gridgen.Within(from, to, 2*s*r.Y+s, len(yi))
 	if to-from < lanes.Lanes32().Len() || uint(s*r.Y) >= uint(len(wr)) || uint(s*r.Y) >= uint(len(wi)) {
 		return r
 	}
@@ -78,7 +79,7 @@ func fftStageLanes(r grid.Row, s int, wr []float32, wi []float32, xr []float32, 
 			lanes.Store(v_2, &yi5[at])
 			lanes.Store(dr.Mul(all2).Sub(di.Mul(all3)), &yr6[at])
 			lanes.Store(dr.Mul(all3).Add(di.Mul(all2)), &yi7[at])
-//line main_kernels_simd.go:82
+//line main_kernels_simd.go:83
 		}
 		if at == count || !lanes.Disjoint(yr, wr) || !lanes.Disjoint(yr, wi) || !lanes.Disjoint(yr, xr) || !lanes.Disjoint(yr, xi) || !lanes.Disjoint(yi, wr) || !lanes.Disjoint(yi, wi) || !lanes.Disjoint(yi, xr) || !lanes.Disjoint(yi, xi) {
 			break
@@ -90,13 +91,13 @@ func fftStageLanes(r grid.Row, s int, wr []float32, wi []float32, xr []float32, 
 }
 
 // lavaMDLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []particle, pull grid.Out[particle]) grid.Row {
+func lavaMDLanes(r gridgen.Row, boxes int, alpha float32, near []int32, all []particle, pull grid.Out[particle]) gridgen.Row {
 	if r.Y >= boxes {
 		return r
 	}
 	from, to := r.First(), min(r.End, 100)
-	from, to = grid.Within(from, to, 100*r.Y, len(all))
-	from, to = grid.Within(from, to, 100*r.Y, len(pull))
+	from, to = gridgen.Within(from, to, 100*r.Y, len(all))
+	from, to = gridgen.Within(from, to, 100*r.Y, len(pull))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -211,7 +212,7 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 			lanes.ScatterFloat32s(z_2, lanes.All32(), pullOf5, me*4+2, 4)
 //line kernels.go:202
 			lanes.ScatterFloat32s(charge, lanes.All32(), pullOf5, me*4+3, 4)
-//line main_kernels_simd.go:215
+//line main_kernels_simd.go:216
 		}
 		if at == count || !lanes.Disjoint(pull, all) || !lanes.Disjoint(pull, near) {
 			break
@@ -223,7 +224,7 @@ func lavaMDLanes(r grid.Row, boxes int, alpha float32, near []int32, all []parti
 }
 
 // sradFlowLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func sradFlowLanes(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.OutMatrix[float32], south grid.OutMatrix[float32], west grid.OutMatrix[float32], east grid.OutMatrix[float32], flow grid.OutMatrix[float32]) grid.Row {
+func sradFlowLanes(r gridgen.Row, q0 float32, in grid.Matrix[float32], north grid.OutMatrix[float32], south grid.OutMatrix[float32], west grid.OutMatrix[float32], east grid.OutMatrix[float32], flow grid.OutMatrix[float32]) gridgen.Row {
 	if r.Y >= in.Rows() {
 		return r
 	}
@@ -236,16 +237,16 @@ func sradFlowLanes(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.O
 	southRow := south.Span(r.Y, 1)
 	westRow := west.Span(r.Y, 1)
 	from, to := r.First(), min(r.End, in.Cols())
-	from, to = grid.Within(from, to, 0, len(inRow))
-	from, to = grid.Within(from, to, 0, len(inRow_2))
-	from, to = grid.Within(from, to, 0, len(inRow_3))
-	from, to = grid.Within(from, to, -1, len(inRow))
-	from, to = grid.Within(from, to, 1, len(inRow))
-	from, to = grid.Within(from, to, 0, len(northRow))
-	from, to = grid.Within(from, to, 0, len(southRow))
-	from, to = grid.Within(from, to, 0, len(westRow))
-	from, to = grid.Within(from, to, 0, len(eastRow))
-	from, to = grid.Within(from, to, 0, len(flowRow))
+	from, to = gridgen.Within(from, to, 0, len(inRow))
+	from, to = gridgen.Within(from, to, 0, len(inRow_2))
+	from, to = gridgen.Within(from, to, 0, len(inRow_3))
+	from, to = gridgen.Within(from, to, -1, len(inRow))
+	from, to = gridgen.Within(from, to, 1, len(inRow))
+	from, to = gridgen.Within(from, to, 0, len(northRow))
+	from, to = gridgen.Within(from, to, 0, len(southRow))
+	from, to = gridgen.Within(from, to, 0, len(westRow))
+	from, to = gridgen.Within(from, to, 0, len(eastRow))
+	from, to = gridgen.Within(from, to, 0, len(flowRow))
 	from = max(from, 1)
 	to = min(to, in.Cols()-1)
 	if to-from < lanes.Lanes32().Len() {
@@ -296,7 +297,7 @@ func sradFlowLanes(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.O
 			lanes.Store(w, &westRow7[at])
 			lanes.Store(e, &eastRow8[at])
 			lanes.Store(lanes.MaxFloat32s(c7, lanes.MinFloat32s(c2, c)), &flowRow9[at])
-//line main_kernels_simd.go:300
+//line main_kernels_simd.go:301
 		}
 		if at == count || !lanes.Disjoint(northRow, inRow) || !lanes.Disjoint(northRow, inRow_2) || !lanes.Disjoint(northRow, inRow_3) || !lanes.Disjoint(southRow, inRow) || !lanes.Disjoint(southRow, inRow_2) || !lanes.Disjoint(southRow, inRow_3) || !lanes.Disjoint(westRow, inRow) || !lanes.Disjoint(westRow, inRow_2) || !lanes.Disjoint(westRow, inRow_3) || !lanes.Disjoint(eastRow, inRow) || !lanes.Disjoint(eastRow, inRow_2) || !lanes.Disjoint(eastRow, inRow_3) || !lanes.Disjoint(flowRow, inRow) || !lanes.Disjoint(flowRow, inRow_2) || !lanes.Disjoint(flowRow, inRow_3) {
 			break
@@ -308,7 +309,7 @@ func sradFlowLanes(r grid.Row, q0 float32, in grid.Matrix[float32], north grid.O
 }
 
 // sradStepLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func sradStepLanes(r grid.Row, part float32, north grid.Matrix[float32], south grid.Matrix[float32], west grid.Matrix[float32], east grid.Matrix[float32], flow grid.Matrix[float32], in grid.Matrix[float32], out grid.OutMatrix[float32]) grid.Row {
+func sradStepLanes(r gridgen.Row, part float32, north grid.Matrix[float32], south grid.Matrix[float32], west grid.Matrix[float32], east grid.Matrix[float32], flow grid.Matrix[float32], in grid.Matrix[float32], out grid.OutMatrix[float32]) gridgen.Row {
 	if r.Y >= flow.Rows() {
 		return r
 	}
@@ -321,15 +322,15 @@ func sradStepLanes(r grid.Row, part float32, north grid.Matrix[float32], south g
 	southRow := south.Span(r.Y, 1)
 	westRow := west.Span(r.Y, 1)
 	from, to := r.First(), min(r.End, flow.Cols())
-	from, to = grid.Within(from, to, 0, len(flowRow))
-	from, to = grid.Within(from, to, 0, len(flowRow_2))
-	from, to = grid.Within(from, to, 1, len(flowRow))
-	from, to = grid.Within(from, to, 0, len(northRow))
-	from, to = grid.Within(from, to, 0, len(southRow))
-	from, to = grid.Within(from, to, 0, len(westRow))
-	from, to = grid.Within(from, to, 0, len(eastRow))
-	from, to = grid.Within(from, to, 0, len(inRow))
-	from, to = grid.Within(from, to, 0, len(outRow))
+	from, to = gridgen.Within(from, to, 0, len(flowRow))
+	from, to = gridgen.Within(from, to, 0, len(flowRow_2))
+	from, to = gridgen.Within(from, to, 1, len(flowRow))
+	from, to = gridgen.Within(from, to, 0, len(northRow))
+	from, to = gridgen.Within(from, to, 0, len(southRow))
+	from, to = gridgen.Within(from, to, 0, len(westRow))
+	from, to = gridgen.Within(from, to, 0, len(eastRow))
+	from, to = gridgen.Within(from, to, 0, len(inRow))
+	from, to = gridgen.Within(from, to, 0, len(outRow))
 	to = min(to, flow.Cols()-1)
 	if to-from < lanes.Lanes32().Len() {
 		return r
@@ -361,7 +362,7 @@ func sradStepLanes(r grid.Row, part float32, north grid.Matrix[float32], south g
 			right := lanes.Load[simd.Float32s](&flowRow2[at])
 			d := c.Mul(lanes.Load[simd.Float32s](&northRow3[at])).Add(below.Mul(lanes.Load[simd.Float32s](&southRow4[at]))).Add(c.Mul(lanes.Load[simd.Float32s](&westRow5[at]))).Add(right.Mul(lanes.Load[simd.Float32s](&eastRow6[at])))
 			lanes.Store(lanes.Load[simd.Float32s](&inRow7[at]).Add(all1.Mul(d)), &outRow8[at])
-//line main_kernels_simd.go:365
+//line main_kernels_simd.go:366
 		}
 		if at == count || !lanes.Disjoint(outRow, flowRow) || !lanes.Disjoint(outRow, flowRow_2) || !lanes.Disjoint(outRow, northRow) || !lanes.Disjoint(outRow, southRow) || !lanes.Disjoint(outRow, westRow) || !lanes.Disjoint(outRow, eastRow) || !lanes.Disjoint(outRow, inRow) {
 			break
@@ -373,13 +374,13 @@ func sradStepLanes(r grid.Row, part float32, north grid.Matrix[float32], south g
 }
 
 // pathfinderLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func pathfinderLanes(r grid.Row, row int, wall []int32, from []int32, to grid.Out[int32]) grid.Row {
+func pathfinderLanes(r gridgen.Row, row int, wall []int32, from []int32, to grid.Out[int32]) gridgen.Row {
 	from_2, to_2 := r.First(), min(r.End, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, len(from)*row, len(wall))
-	from_2, to_2 = grid.Within(from_2, to_2, -1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, 0, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, 1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, 0, len(to))
+	from_2, to_2 = gridgen.Within(from_2, to_2, len(from)*row, len(wall))
+	from_2, to_2 = gridgen.Within(from_2, to_2, -1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, 0, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, 1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, 0, len(to))
 	from_2 = max(from_2, 1)
 	to_2 = min(to_2, len(from)-1)
 	if to_2-from_2 < lanes.Lanes32().Len() {
@@ -402,7 +403,7 @@ func pathfinderLanes(r grid.Row, row int, wall []int32, from []int32, to grid.Ou
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:279
 			lanes.Store(lanes.Load[simd.Int32s](&wall0[at]).Add(lanes.Load[simd.Int32s](&from1[at]).Min(lanes.Load[simd.Int32s](&from2[at])).Min(lanes.Load[simd.Int32s](&from3[at]))), &to4[at])
-//line main_kernels_simd.go:406
+//line main_kernels_simd.go:407
 		}
 		if at == count || !lanes.Disjoint(to, wall) || !lanes.Disjoint(to, from) {
 			break
@@ -414,10 +415,10 @@ func pathfinderLanes(r grid.Row, row int, wall []int32, from []int32, to grid.Ou
 }
 
 // bitonicFarLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func bitonicFarLanes(r grid.Row, size int, apart int, x []int32) grid.Row {
+func bitonicFarLanes(r gridgen.Row, size int, apart int, x []int32) gridgen.Row {
 	from, to := r.First(), min(r.End, apart)
-	from, to = grid.Within(from, to, 2*apart*r.Y, len(x))
-	from, to = grid.Within(from, to, 2*apart*r.Y+apart, len(x))
+	from, to = gridgen.Within(from, to, 2*apart*r.Y, len(x))
+	from, to = gridgen.Within(from, to, 2*apart*r.Y+apart, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -446,7 +447,7 @@ func bitonicFarLanes(r grid.Row, size int, apart int, x []int32) grid.Row {
 //line kernels.go:347
 			lanes.Store(low, &x1[at])
 		}
-//line main_kernels_simd.go:450
+//line main_kernels_simd.go:451
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
@@ -459,9 +460,9 @@ func luInnerPhase1Lanes(ty int, firstY int, firstX int, left [][16]float32, a gr
 	end := threads
 	from, to := 0, end
 	first_2, last := from, to
-	from, to = grid.Within(from, to, at, len(aRow))
-	from, to = grid.Within(from, to, at+firstX+16, len(aRow_2))
-	from, to = grid.Within(from, to, 0, 16)
+	from, to = gridgen.Within(from, to, at, len(aRow))
+	from, to = gridgen.Within(from, to, at+firstX+16, len(aRow_2))
+	from, to = gridgen.Within(from, to, 0, 16)
 	if from != first_2 || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(left)) || uint(ty) >= uint(len(above)) {
 		return 0
 	}
@@ -475,7 +476,7 @@ func luInnerPhase1Lanes(ty int, firstY int, firstX int, left [][16]float32, a gr
 //line kernels.go:80
 			lanes.Store(lanes.Load[simd.Float32s](&aRow0[at_2]), &left[ty][x])
 			lanes.Store(lanes.Load[simd.Float32s](&aRow_21[at_2]), &above[ty][x])
-//line main_kernels_simd.go:479
+//line main_kernels_simd.go:480
 		}
 		if at_2 == count {
 			break
@@ -495,8 +496,8 @@ func luInnerPhase2Lanes(ty int, firstY int, firstX int, a grid.Matrix[float32], 
 	end := threads
 	from, to := 0, end
 	first_2, last := from, to
-	from, to = grid.Within(from, to, at+firstX+16, len(aRow))
-	from, to = grid.Within(from, to, 0, 16)
+	from, to = gridgen.Within(from, to, at+firstX+16, len(aRow))
+	from, to = gridgen.Within(from, to, 0, 16)
 	if from != first_2 || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(left)) || len(above) < 16 {
 		return 0
 	}
@@ -517,7 +518,7 @@ func luInnerPhase2Lanes(ty int, firstY int, firstX int, a grid.Matrix[float32], 
 			v = v.Sub(simd.BroadcastFloat32s(left[ty][(k + 3)]).Mul(lanes.Load[simd.Float32s](&above[(k + 3)][x])))
 		}
 		lanes.Store(v, &aRow0[at_2])
-//line main_kernels_simd.go:521
+//line main_kernels_simd.go:522
 	}
 	lanes.ClearUpper()
 	if from+at_2 == last {
@@ -539,12 +540,12 @@ func alignPhase1Lanes(k int, tiles int, a []uint8, back []uint8, n int, score []
 		return threads
 	}
 	first_2, last := from, to
-	from, to = grid.Within(from, to, 128*row, len(a))
-	from, to = grid.Within(from, to, -k+128*row+n-128*tiles-1, len(back))
-	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row, len(score))
-	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+line, len(score))
-	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+line+1, len(score))
-	from, to = grid.Within(from, to, k*line+128*tiles*line+128*row+2*line+1, len(score))
+	from, to = gridgen.Within(from, to, 128*row, len(a))
+	from, to = gridgen.Within(from, to, -k+128*row+n-128*tiles-1, len(back))
+	from, to = gridgen.Within(from, to, k*line+128*tiles*line+128*row, len(score))
+	from, to = gridgen.Within(from, to, k*line+128*tiles*line+128*row+line, len(score))
+	from, to = gridgen.Within(from, to, k*line+128*tiles*line+128*row+line+1, len(score))
+	from, to = gridgen.Within(from, to, k*line+128*tiles*line+128*row+2*line+1, len(score))
 	if from != first_2 || to-from < lanes.Lanes32().Len() {
 		return 0
 	}
@@ -570,7 +571,7 @@ func alignPhase1Lanes(k int, tiles int, a []uint8, back []uint8, n int, score []
 			same = c2.IfElse(on, same)
 //line kernels.go:138
 			lanes.Store(lanes.Load[simd.Int32s](&score2[at]).Add(same).Max(lanes.Load[simd.Int32s](&score3[at]).Sub(c3)).Max(lanes.Load[simd.Int32s](&score4[at]).Sub(c3)), &score5[at])
-//line main_kernels_simd.go:574
+//line main_kernels_simd.go:575
 		}
 		if at == count || !lanes.Disjoint(score, a) || !lanes.Disjoint(score, back) || !lanes.Disjoint(score5, score2) || !lanes.Disjoint(score5, score3) || !lanes.Disjoint(score5, score4) {
 			break
@@ -590,8 +591,8 @@ func dctPhase1Lanes(ty int, firstY int, firstX int, part [][8]float32, in grid.M
 	end := threads
 	from, to := 0, end
 	first_2, last := from, to
-	from, to = grid.Within(from, to, firstX, len(inRow))
-	from, to = grid.Within(from, to, 0, 8)
+	from, to = gridgen.Within(from, to, firstX, len(inRow))
+	from, to = gridgen.Within(from, to, 0, 8)
 	if from != first_2 || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(part)) {
 		return 0
 	}
@@ -603,7 +604,7 @@ func dctPhase1Lanes(ty int, firstY int, firstX int, part [][8]float32, in grid.M
 			x := from + at
 //line kernels.go:151
 			lanes.Store(lanes.Load[simd.Float32s](&inRow0[at]), &part[ty][x])
-//line main_kernels_simd.go:607
+//line main_kernels_simd.go:608
 		}
 		if at == count {
 			break
@@ -622,7 +623,7 @@ func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]f
 	end := threads
 	from, to := 0, end
 	first_2, last := from, to
-	from, to = grid.Within(from, to, 0, 8)
+	from, to = gridgen.Within(from, to, 0, 8)
 	if from != first_2 || to-from < lanes.Lanes32().Len() || len(cosines) < 8 || uint(ty) >= uint(8) || len(part) < 8 || uint(ty) >= uint(len(half)) {
 		return 0
 	}
@@ -644,7 +645,7 @@ func dctPhase2Lanes(ty int, cosines [][8]float32, part [][8]float32, half [][8]f
 				sum = sum.Add(simd.BroadcastFloat32s(cosines[(k + 3)][ty]).Mul(lanes.Load[simd.Float32s](&part[(k + 3)][x])))
 			}
 			lanes.Store(sum, &half[ty][x])
-//line main_kernels_simd.go:648
+//line main_kernels_simd.go:649
 		}
 		if at == count {
 			break
@@ -664,8 +665,8 @@ func dctPhase3Lanes(ty int, firstY int, firstX int, half [][8]float32, cosines [
 	end := threads
 	from, to := 0, end
 	first_2, last := from, to
-	from, to = grid.Within(from, to, firstX, len(outRow))
-	from, to = grid.Within(from, to, 0, 8)
+	from, to = gridgen.Within(from, to, firstX, len(outRow))
+	from, to = gridgen.Within(from, to, 0, 8)
 	if from != first_2 || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(half)) || len(cosines) < 8 {
 		return 0
 	}
@@ -691,7 +692,7 @@ func dctPhase3Lanes(ty int, firstY int, firstX int, half [][8]float32, cosines [
 				all = all.Add(simd.BroadcastFloat32s(half[ty][(k + 3)]).Mul(lanes.Load[simd.Float32s](&cosines[(k + 3)][x])))
 			}
 			lanes.Store(all, &outRow0[at])
-//line main_kernels_simd.go:695
+//line main_kernels_simd.go:696
 		}
 		if at == count || !lanes.Disjoint(outRow, cosines) {
 			break

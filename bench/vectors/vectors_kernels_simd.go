@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -25,10 +26,10 @@ func init() {
 }
 
 // saxpyLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
+func saxpyLanes(r gridgen.Row, a float32, x []float32, y []float32) gridgen.Row {
 	from, to := r.First(), min(r.End, len(y))
-	from, to = grid.Within(from, to, 0, len(y))
-	from, to = grid.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(y))
+	from, to = gridgen.Within(from, to, 0, len(x))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -46,21 +47,21 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line vectors.go:13
 		lanes.Store(lanes.Load[simd.Float32s](&y0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x1[at]))), &y0[at])
-//line vectors_kernels_simd.go:50
+//line vectors_kernels_simd.go:51
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
 // heatLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row {
+func heatLanes(r gridgen.Row, n int, from []float32, to grid.Out[float32]) gridgen.Row {
 	from_2, to_2 := r.First(), min(r.End, n)
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n-1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n+1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+2*n, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n, len(to))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+n-1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+n+1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+n, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+2*n, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+n, len(to))
 	from_2 = max(from_2, 1)
 	to_2 = min(to_2, n-1)
 	if to_2-from_2 < lanes.Lanes32().Len() {
@@ -95,7 +96,7 @@ func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row
 			right = lanes.Load[simd.Float32s](&from1[at])
 //line vectors.go:32
 			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c2.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c1.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
-//line vectors_kernels_simd.go:99
+//line vectors_kernels_simd.go:100
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break
@@ -107,14 +108,14 @@ func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row
 }
 
 // attractLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []float32, ax grid.Out[float32], ay grid.Out[float32], az grid.Out[float32]) grid.Row {
+func attractLanes(r gridgen.Row, px []float32, py []float32, pz []float32, mass []float32, ax grid.Out[float32], ay grid.Out[float32], az grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, len(px))
-	from, to = grid.Within(from, to, 0, len(px))
-	from, to = grid.Within(from, to, 0, len(py))
-	from, to = grid.Within(from, to, 0, len(pz))
-	from, to = grid.Within(from, to, 0, len(ax))
-	from, to = grid.Within(from, to, 0, len(ay))
-	from, to = grid.Within(from, to, 0, len(az))
+	from, to = gridgen.Within(from, to, 0, len(px))
+	from, to = gridgen.Within(from, to, 0, len(py))
+	from, to = gridgen.Within(from, to, 0, len(pz))
+	from, to = gridgen.Within(from, to, 0, len(ax))
+	from, to = gridgen.Within(from, to, 0, len(ay))
+	from, to = gridgen.Within(from, to, 0, len(az))
 	if to-from < lanes.Lanes32().Len() || len(py) < len(px) || len(pz) < len(px) || len(mass) < len(px) {
 		return r
 	}
@@ -166,7 +167,7 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 			lanes.Store(sy, &ay4[at])
 //line vectors.go:53
 			lanes.Store(sz, &az5[at])
-//line vectors_kernels_simd.go:170
+//line vectors_kernels_simd.go:171
 		}
 		if at == count || !lanes.Disjoint(ax, px) || !lanes.Disjoint(ax, py) || !lanes.Disjoint(ax, pz) || !lanes.Disjoint(ax, mass) || !lanes.Disjoint(ay, px) || !lanes.Disjoint(ay, py) || !lanes.Disjoint(ay, pz) || !lanes.Disjoint(ay, mass) || !lanes.Disjoint(az, px) || !lanes.Disjoint(az, py) || !lanes.Disjoint(az, pz) || !lanes.Disjoint(az, mass) {
 			break
@@ -178,9 +179,9 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 }
 
 // mandelbrotLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Row {
+func mandelbrotLanes(r gridgen.Row, n int32, limit int32, out grid.Out[uint16]) gridgen.Row {
 	from, to := r.First(), min(r.End, int(n))
-	from, to = grid.Within(from, to, int(n)*r.Y, len(out))
+	from, to = gridgen.Within(from, to, int(n)*r.Y, len(out))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -236,7 +237,7 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 			}
 //line vectors.go:72
 			lanes.StoreUint16(lanes.WrapUint16(count.ToBits()), lanes.All32(), out0[at:])
-//line vectors_kernels_simd.go:240
+//line vectors_kernels_simd.go:241
 		}
 		if at == count_2 {
 			break
@@ -248,9 +249,9 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 }
 
 // productsLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64], each int) grid.Row {
+func productsLanes(r gridgen.Row, a []float64, b []float64, sums grid.Out[float64], each int) gridgen.Row {
 	from, to := r.First(), min(r.End, len(sums))
-	from, to = grid.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, 0, len(sums))
 	if to-from < lanes.Lanes64().Len() {
 		return r
 	}
@@ -292,7 +293,7 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 				sum = sum.Add(lanes.Load[simd.Float64s](&a[i]).Mul(lanes.Load[simd.Float64s](&b[i_2])))
 			}
 			lanes.Store(sum, &sums0[at])
-//line vectors_kernels_simd.go:296
+//line vectors_kernels_simd.go:297
 		}
 		if at == count || !lanes.Disjoint(sums, a) || !lanes.Disjoint(sums, b) {
 			break
@@ -304,13 +305,13 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 }
 
 // priceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, strike []float32, years []float32, call grid.Out[float32], put grid.Out[float32]) grid.Row {
+func priceLanes(r gridgen.Row, rate float32, volatility float32, share []float32, strike []float32, years []float32, call grid.Out[float32], put grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, len(share))
-	from, to = grid.Within(from, to, 0, len(share))
-	from, to = grid.Within(from, to, 0, len(strike))
-	from, to = grid.Within(from, to, 0, len(years))
-	from, to = grid.Within(from, to, 0, len(call))
-	from, to = grid.Within(from, to, 0, len(put))
+	from, to = gridgen.Within(from, to, 0, len(share))
+	from, to = gridgen.Within(from, to, 0, len(strike))
+	from, to = gridgen.Within(from, to, 0, len(years))
+	from, to = gridgen.Within(from, to, 0, len(call))
+	from, to = gridgen.Within(from, to, 0, len(put))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -528,7 +529,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 			lanes.Store(c_4, &call3[at])
 			lanes.Store(c_4.Sub(s).Add(discounted), &put4[at])
-//line vectors_kernels_simd.go:532
+//line vectors_kernels_simd.go:533
 		}
 		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {
 			break

@@ -8,16 +8,17 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"measure": kernel.Bounded([]uint32{18, 0, 0, 0, 0, 15}, func(blk *kernel.Block) {
+	"measure": gridgen.Bounded([]uint32{18, 0, 0, 0, 0, 15}, func(blk *kernel.Block) {
 		columns := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		query := kernel.Slice[float32](blk, 3)
 		near := kernel.Slice[float32](blk, 5)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if measureVectors != nil {
 					if row = measureVectors(row, columns, query, near); row.First() >= row.End {
 						continue
@@ -31,9 +32,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			measure(t, columns, query, near)
 		}
 	}),
-}, Indexes: []string{"main.go:32", "main.go:33", "main.go:36"}, Kernels: map[string]kernel.Written{
-	"measure": {Code: "k_measure", Params: []string{"columns", "columns.Rows()", "columns.Cols()", "query", "len(query)", "near", "len(near)"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4}, {6}}, Rounds: [][]int{{1}, {1, 4}}, RoundsAt: "main.go:32",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: measureFootprint}},
+}, Indexes: []string{"main.go:33", "main.go:34", "main.go:37"}, Kernels: map[string]gridgen.Written{
+	"measure": {Code: "k_measure", Params: []string{"columns", "columns.Rows()", "columns.Cols()", "query", "len(query)", "near", "len(near)"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4}, {6}}, Rounds: [][]int{{1}, {1, 4}}, RoundsAt: "main.go:33",
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: measureFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len main",
 	"main.go measure 36ca41733aec814b",
@@ -78,27 +79,27 @@ func Measure(q kernel.Queue, columns kernel.Matrix[float32], query kernel.Vector
 
 // MeasureOn launches measure on a stream, a Split or a Step.
 func MeasureOn(ctx context.Context, on kernel.Target, over hal.Grid, columns kernel.Matrix[float32], query kernel.Vector[float32], near kernel.Vector[float32]) error {
-	return measureKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(columns)), kernel.Value(int64(kernel.RowsOf(columns))), kernel.Value(int64(kernel.ColsOf(columns))), kernel.In(query), kernel.Value(int64(kernel.Len(query))), kernel.Out(near), kernel.Value(int64(kernel.Len(near))))
+	return measureKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(columns)), kernel.Value(int64(gridgen.RowsOf(columns))), kernel.Value(int64(gridgen.ColsOf(columns))), kernel.In(query), kernel.Value(int64(kernel.Len(query))), kernel.Out(near), kernel.Value(int64(kernel.Len(near))))
 }
 
 // measureFootprint is the Footprint.Of of measure.
-func measureFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Only(v[2])
-	d := grid.Only(0).Steps(grid.Only(1), grid.Only(v[4]))
-	i := grid.Places(box, 0).Below(grid.Only(v[6]))
+func measureFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	d := gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Only(v[4]))
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[6]))
 	span := i.Span(v[6])
-	touch[0] = kernel.Touch{Read: at.Times(d.Below(grid.Only(v[1]))).Plus(i.Below(at)).Span(v[1] * v[2])}
-	touch[1] = kernel.Touch{Read: d.When(i).Span(v[4])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: at.Times(d.Below(gridgen.Only(v[1]))).Plus(i.Below(at)).Span(v[1] * v[2])}
+	touch[1] = gridgen.Touch{Read: d.When(i).Span(v[4])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // measureRow runs measure for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func measureRow(r grid.Row, columns grid.Matrix[float32], query []float32, near grid.Out[float32]) {
+func measureRow(r gridgen.Row, columns grid.Matrix[float32], query []float32, near grid.Out[float32]) {
 	end := min(r.End, len(near))
 	for x_ := r.First(); x_ < end; x_++ {
-//line main.go:30
+//line main.go:31
 		if i := x_; i < len(near) {
 			sum := float32(0)
 			for d, x := range query {
@@ -107,11 +108,11 @@ func measureRow(r grid.Row, columns grid.Matrix[float32], query []float32, near 
 			}
 			near[i] = sum
 		}
-//line main_kernels.go:111
+//line main_kernels.go:112
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	measureVectors func(grid.Row, grid.Matrix[float32], []float32, grid.Out[float32]) grid.Row
+	measureVectors func(gridgen.Row, grid.Matrix[float32], []float32, grid.Out[float32]) gridgen.Row
 )

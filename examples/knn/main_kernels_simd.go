@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,9 +19,9 @@ func init() {
 }
 
 // measureLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func measureLanes(r grid.Row, columns grid.Matrix[float32], query []float32, near grid.Out[float32]) grid.Row {
+func measureLanes(r gridgen.Row, columns grid.Matrix[float32], query []float32, near grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, len(near))
-	from, to = grid.Within(from, to, 0, len(near))
+	from, to = gridgen.Within(from, to, 0, len(near))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -37,25 +38,27 @@ func measureLanes(r grid.Row, columns grid.Matrix[float32], query []float32, nea
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
-//line main.go:31
+//line main.go:32
 			sum := c0
 			for d := range len(query) {
-//line main.go:32
+//line main.go:33
 				x_2 := query[d]
-//line main.go:32
+//line main.go:33
 				x_2_all := simd.BroadcastFloat32s(x_2)
 				columnsRow := columns.Span(d, 1)
-//line main.go:33
+//line main.go:34
 				if uint(x) > uint(len(columnsRow)) || len(columnsRow)-x < lanes.Lanes32().Len() {
-//line main.go:33
+//line main.go:34
+					lanes.ClearUpper()
+//line main.go:34
 					return r.From(from + at) // the row's loop tells
 				}
-//line main.go:33
+//line main.go:34
 				away := lanes.Load[simd.Float32s](&columnsRow[x]).Sub(x_2_all)
 				sum = sum.Sub(away.Mul(away))
 			}
 			lanes.Store(sum, &near0[at])
-//line main_kernels_simd.go:59
+//line main_kernels_simd.go:62
 		}
 		if at == count || !lanes.Disjoint(near, query) || !lanes.Disjoint(near, columns.Span(0, columns.Rows())) {
 			break

@@ -136,7 +136,7 @@ func fft4Lanes(r gridgen.Row, n int, columns int, stride int, cos []float32, sin
 			lanes.Store(cIm.Mul(all15).Sub(cRe.Mul(all16)), &toIm15[at])
 //line main_kernels_simd.go:138
 		}
-		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toIm, cos) || !lanes.Disjoint(toIm, sin) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) || !lanes.Disjoint(toRe, cos) || !lanes.Disjoint(toRe, sin) {
+		if at == count || !lanes.Disjoint(toRe, cos) || !lanes.Disjoint(toRe, sin) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) || !lanes.Disjoint(toIm, cos) || !lanes.Disjoint(toIm, sin) || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
@@ -200,7 +200,7 @@ func fft2Lanes(r gridgen.Row, n int, columns int, re []float32, im []float32, to
 			lanes.Store(v_6, &toIm7[at])
 //line main_kernels_simd.go:202
 		}
-		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
+		if at == count || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
@@ -327,7 +327,7 @@ func padLanes(r gridgen.Row, n int, length int, m []float32, re grid.Out[float32
 			lanes.StoreFloat32s(lanes.Load[simd.Float32s](&m2[at]), on, re0[at:])
 //line main_kernels_simd.go:329
 		}
-		if at == count || !lanes.Disjoint(im, m) || !lanes.Disjoint(re, m) {
+		if at == count || !lanes.Disjoint(re, m) || !lanes.Disjoint(im, m) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
@@ -564,7 +564,7 @@ func partLanes(r gridgen.Row, fraction float32, state []float32, m []float32, k 
 			lanes.Store(lanes.Load[simd.Float32s](&m0[at_2]).Add(all0.Mul(lanes.Load[simd.Float32s](&k1[at_2]))), &at2[at_2])
 //line main_kernels_simd.go:566
 		}
-		if at_2 == count || !lanes.Disjoint(at, m) || !lanes.Disjoint(at, state) || !lanes.Disjoint(at, k) {
+		if at_2 == count || !lanes.Disjoint(at, state) || !lanes.Disjoint(at, m) || !lanes.Disjoint(at, k) {
 			break
 		}
 		at_2 = count - lanes.Lanes32().Len() // some threads run again, to the same effect
@@ -754,7 +754,7 @@ func acceptLanes(r gridgen.Row, state []float32, next []float32, k4 []float32, m
 			lanes.StoreFloat32s(v_2, on, k13[at:])
 //line main_kernels_simd.go:756
 		}
-		if at == count || !lanes.Disjoint(k1, state) || !lanes.Disjoint(k1, next) || !lanes.Disjoint(k1, k4) || !lanes.Disjoint(m, state) || !lanes.Disjoint(m, next) || !lanes.Disjoint(m, k4) {
+		if at == count || !lanes.Disjoint(m, state) || !lanes.Disjoint(m, next) || !lanes.Disjoint(m, k4) || !lanes.Disjoint(k1, state) || !lanes.Disjoint(k1, next) || !lanes.Disjoint(k1, k4) {
 			break
 		}
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect

@@ -21,7 +21,7 @@ func raw[T any](data []T) []byte {
 // column-major order. If the length of data does not match the shape, the error is of kind ErrInvalidArgument and
 // nothing is written. Errors of the writer are returned unchanged.
 func Write[T any](w io.Writer, fortran bool, shape []int, data []T) (int64, error) {
-	h, err := newHeader[T](fortran, shape)
+	h, err := NewHeader[T](fortran, shape)
 	if err != nil {
 		return 0, err
 	}

@@ -27,8 +27,8 @@ type Header struct {
 	Shape     []int
 }
 
-// newHeader returns the header for elements of type T in this machine's byte order.
-func newHeader[T any](fortran bool, shape []int) (Header, error) {
+// NewHeader returns the header for elements of type T in this machine's byte order.
+func NewHeader[T any](fortran bool, shape []int) (Header, error) {
 	t, err := typeOf[T]()
 	return Header{Type: t, BigEndian: bigEndian, Fortran: fortran, Shape: shape}, err
 }

@@ -8,16 +8,17 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"laplace": kernel.Bounded([]uint32{67}, func(blk *kernel.Block) {
+	"laplace": gridgen.Bounded([]uint32{67}, func(blk *kernel.Block) {
 		n_ := int(kernel.Number[int64](blk, 0))
 		p := kernel.Slice[float32](blk, 1)
 		q_ := kernel.Slice[float32](blk, 3)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if laplaceVectors != nil {
 					if row = laplaceVectors(row, n_, p, q_); row.First() >= row.End {
 						continue
@@ -35,21 +36,21 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		a := kernel.Slice[float32](blk, 0)
 		b := kernel.Slice[float32](blk, 2)
 		sums := kernel.Slice[float32](blk, 4)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			dotPhases(blk, a, b, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { dot(t, a, b, sums) })
 	}),
-	"advance": kernel.Bounded([]uint32{50}, func(blk *kernel.Block) {
+	"advance": gridgen.Bounded([]uint32{50}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		r := kernel.Slice[float32](blk, 2)
 		p := kernel.Slice[float32](blk, 4)
 		q_ := kernel.Slice[float32](blk, 6)
 		rr := kernel.Slice[float32](blk, 8)
 		pq := kernel.Slice[float32](blk, 10)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if advanceVectors != nil {
 					if row = advanceVectors(row, x, r, p, q_, rr, pq); row.First() >= row.End {
 						continue
@@ -63,13 +64,13 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			advance(t, x, r, p, q_, rr, pq)
 		}
 	}),
-	"direct": kernel.Bounded([]uint32{36}, func(blk *kernel.Block) {
+	"direct": gridgen.Bounded([]uint32{36}, func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
 		r := kernel.Slice[float32](blk, 2)
 		now := kernel.Slice[float32](blk, 4)
 		before := kernel.Slice[float32](blk, 6)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if directVectors != nil {
 					if row = directVectors(row, p, r, now, before); row.First() >= row.End {
 						continue
@@ -83,12 +84,12 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			direct(t, p, r, now, before)
 		}
 	}),
-	"spread": kernel.Bounded([]uint32{73}, func(blk *kernel.Block) {
+	"spread": gridgen.Bounded([]uint32{73}, func(blk *kernel.Block) {
 		n_ := int(kernel.Number[int64](blk, 0))
 		from := kernel.Slice[float32](blk, 1)
 		to := kernel.Slice[float32](blk, 3)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if spreadVectors != nil {
 					if row = spreadVectors(row, n_, from, to); row.First() >= row.End {
 						continue
@@ -106,8 +107,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		n_ := kernel.Number[int32](blk, 0)
 		limit := kernel.Number[int32](blk, 1)
 		out_ := kernel.Slice[uint16](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if escapeVectors != nil {
 					if row = escapeVectors(row, n_, limit, out_); row.First() >= row.End {
 						continue
@@ -121,13 +122,13 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			escape(t, n_, limit, out_)
 		}
 	}),
-	"move": kernel.Bounded([]uint32{143, 0, 0, 63}, func(blk *kernel.Block) {
+	"move": gridgen.Bounded([]uint32{143, 0, 0, 63}, func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
 		old := kernel.Slice[float32](blk, 1)
 		v := kernel.Slice[float32](blk, 3)
 		now := kernel.Slice[float32](blk, 5)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if moveVectors != nil {
 					if row = moveVectors(row, dt, old, v, now); row.First() >= row.End {
 						continue
@@ -141,11 +142,11 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			move(t, dt, old, v, now)
 		}
 	}),
-	"copies": kernel.Bounded([]uint32{21}, func(blk *kernel.Block) {
+	"copies": gridgen.Bounded([]uint32{21}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		c := kernel.Slice[float64](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if copiesVectors != nil {
 					if row = copiesVectors(row, a, c); row.First() >= row.End {
 						continue
@@ -159,11 +160,11 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			copies(t, a, c)
 		}
 	}),
-	"mul": kernel.Bounded([]uint32{22}, func(blk *kernel.Block) {
+	"mul": gridgen.Bounded([]uint32{22}, func(blk *kernel.Block) {
 		b := kernel.Slice[float64](blk, 0)
 		c := kernel.Slice[float64](blk, 2)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if mulVectors != nil {
 					if row = mulVectors(row, b, c); row.First() >= row.End {
 						continue
@@ -177,12 +178,12 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			mul(t, b, c)
 		}
 	}),
-	"add": kernel.Bounded([]uint32{26}, func(blk *kernel.Block) {
+	"add": gridgen.Bounded([]uint32{26}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if addVectors != nil {
 					if row = addVectors(row, a, b, c); row.First() >= row.End {
 						continue
@@ -196,12 +197,12 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			add(t, a, b, c)
 		}
 	}),
-	"triad": kernel.Bounded([]uint32{27}, func(blk *kernel.Block) {
+	"triad": gridgen.Bounded([]uint32{27}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if triadVectors != nil {
 					if row = triadVectors(row, a, b, c); row.First() >= row.End {
 						continue
@@ -215,12 +216,12 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			triad(t, a, b, c)
 		}
 	}),
-	"nstream": kernel.Bounded([]uint32{27}, func(blk *kernel.Block) {
+	"nstream": gridgen.Bounded([]uint32{27}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
 				if nstreamVectors != nil {
 					if row = nstreamVectors(row, a, b, c); row.First() >= row.End {
 						continue
@@ -238,39 +239,39 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		sums := kernel.Slice[float64](blk, 4)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			innerPhases(blk, a, b, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
-}, Indexes: []string{"cg.go:18", "cg.go:21", "cg.go:24", "cg.go:27", "cg.go:29", "cg.go:37", "cg.go:38", "cg.go:39", "cg.go:41", "cg.go:43", "cg.go:50", "cg.go:51", "cg.go:58", "heat.go:15", "heat.go:18", "heat.go:20", "mandelbrot.go:22", "nbody.go:17", "nbody.go:19", "nbody.go:21", "nbody.go:24", "nbody.go:25", "stream.go:15", "stream.go:22", "stream.go:29", "stream.go:36", "stream.go:43", "stream.go:51", "stream.go:52", "stream.go:53", "stream.go:55", "stream.go:57"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"cg.go:18", "cg.go:21", "cg.go:24", "cg.go:27", "cg.go:29", "cg.go:37", "cg.go:38", "cg.go:39", "cg.go:41", "cg.go:43", "cg.go:50", "cg.go:51", "cg.go:58", "heat.go:15", "heat.go:18", "heat.go:20", "mandelbrot.go:22", "nbody.go:17", "nbody.go:19", "nbody.go:21", "nbody.go:24", "nbody.go:25", "stream.go:15", "stream.go:22", "stream.go:29", "stream.go:36", "stream.go:43", "stream.go:51", "stream.go:52", "stream.go:53", "stream.go:55", "stream.go:57"}, Kernels: map[string]gridgen.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "cg.go:15",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
 	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "cg.go:38", Threads: 1024,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}, {11}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
 	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
 	"spread": {Code: "k_spread", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "heat.go:12",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
 	"escape": {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{3}}, Dims: 2, DimsAt: "mandelbrot.go:12", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:18",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: escapeFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: escapeFootprint}},
 	"move": {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1}, {2, 2}}, RoundsAt: "nbody.go:18",
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: moveFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: moveFootprint}},
 	"copies": {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiesFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: copiesFootprint}},
 	"mul": {Code: "k_mul", Params: []string{"b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: mulFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: mulFootprint}},
 	"add": {Code: "k_add", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
 	"triad": {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: triadFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: triadFootprint}},
 	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: nstreamFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: nstreamFootprint}},
 	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "stream.go:52", Threads: 1024,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: innerFootprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: innerFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16 main",
 	"cg.go advance c805f5dae3148dfe",
@@ -466,10 +467,10 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 		f32 v_17 = h_y + h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 1), h_v_n, 21)] * h_dt;
 		f32 v_18 = h_z + h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 2), h_v_n, 21)] * h_dt;
 		f32 v_19 = h_old[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 3), h_old_n, 21)];
-		GO_ONCE(h_now[GO_AT(v_12, h_now_n, 21)]) = v_16;
-		GO_ONCE(h_now[GO_AT(v_13, h_now_n, 21)]) = v_17;
-		GO_ONCE(h_now[GO_AT(v_14, h_now_n, 21)]) = v_18;
-		GO_ONCE(h_now[GO_AT(v_15, h_now_n, 21)]) = v_19;
+		h_now[GO_AT(v_12, h_now_n, 21)] = v_16;
+		h_now[GO_AT(v_13, h_now_n, 21)] = v_17;
+		h_now[GO_AT(v_14, h_now_n, 21)] = v_18;
+		h_now[GO_AT(v_15, h_now_n, 21)] = v_19;
 	}
 	GO_LOOPED
 }
@@ -763,177 +764,179 @@ func InnerOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Vect
 }
 
 // laplaceFootprint is the Footprint.Of of laplace.
-func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	i := grid.Places(box, 1).Below(n)
-	j := grid.Places(box, 0).Below(n)
+func laplaceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	i := gridgen.Places(box, 1).Below(n)
+	j := gridgen.Places(box, 0).Below(n)
 	at := n.Add(-1)
 	at1 := n.Times(i)
 	at2 := at1.Plus(j)
 	span := at2.Span(v[4])
-	touch[0] = kernel.Touch{Read: n.Times(i.Above(grid.Only(0))).Plus(j).Minus(n).
+	touch[0] = gridgen.Touch{Read: n.Times(i.Above(gridgen.Only(0))).Plus(j).Minus(n).
 		Or(n.Times(i.Below(at)).Plus(n).Plus(j)).
-		Or(at1.Plus(j.Above(grid.Only(0))).Add(-1)).
+		Or(at1.Plus(j.Above(gridgen.Only(0))).Add(-1)).
 		Or(at1.Plus(j.Below(at)).Add(1)).
 		Or(at2).Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i, j)}
 }
 
 // dotFootprint is the Footprint.Of of dot.
-func dotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Locals(box, 0)
-	at1 := grid.Only(v[1])
-	at2 := grid.Blocks(box, 0)
+func dotFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Locals(box, 0)
+	at1 := gridgen.Only(v[1])
+	at2 := gridgen.Blocks(box, 0)
 	at3 := at1.Times(at2)
-	i := at.Plus(at3.Over(grid.Between(1, 2147483647))).Steps(grid.Only(64), at3.Plus(at1).Over(grid.Between(1, 2147483647)))
-	at4 := at2.When(at.And(grid.Only(0)))
-	span := at4.Span(v[5])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at4)}
+	at4 := gridgen.Counts(box, 0)
+	i := at.Plus(at3.Over(at4)).Steps(gridgen.Only(64), at3.Plus(at1).Over(at4))
+	at5 := at2.When(at.And(gridgen.Only(0)))
+	span := at5.Span(v[5])
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: i.Span(v[3])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at5)}
 }
 
 // advanceFootprint is the Footprint.Of of advance.
-func advanceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func advanceFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[1])
 	span1 := i.Span(v[3])
-	at := grid.Only(0).When(i)
-	touch[0] = kernel.Touch{Read: span, Write: span}
-	touch[1] = kernel.Touch{Read: span1, Write: span1}
-	touch[2] = kernel.Touch{Read: i.Span(v[5])}
-	touch[3] = kernel.Touch{Read: i.Span(v[7])}
-	touch[4] = kernel.Touch{Read: at.Span(v[9])}
-	touch[5] = kernel.Touch{Read: at.Span(v[11])}
+	at := gridgen.Only(0).When(i)
+	touch[0] = gridgen.Touch{Read: span, Write: span}
+	touch[1] = gridgen.Touch{Read: span1, Write: span1}
+	touch[2] = gridgen.Touch{Read: i.Span(v[5])}
+	touch[3] = gridgen.Touch{Read: i.Span(v[7])}
+	touch[4] = gridgen.Touch{Read: at.Span(v[9])}
+	touch[5] = gridgen.Touch{Read: at.Span(v[11])}
 }
 
 // directFootprint is the Footprint.Of of direct.
-func directFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func directFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[1])
-	at := grid.Only(0).When(i)
-	touch[0] = kernel.Touch{Read: span, Write: span}
-	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Read: at.Span(v[5])}
-	touch[3] = kernel.Touch{Read: at.Span(v[7])}
+	at := gridgen.Only(0).When(i)
+	touch[0] = gridgen.Touch{Read: span, Write: span}
+	touch[1] = gridgen.Touch{Read: i.Span(v[3])}
+	touch[2] = gridgen.Touch{Read: at.Span(v[5])}
+	touch[3] = gridgen.Touch{Read: at.Span(v[7])}
 }
 
 // spreadFootprint is the Footprint.Of of spread.
-func spreadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	i := grid.Places(box, 1).Below(n)
+func spreadFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	i := gridgen.Places(box, 1).Below(n)
 	at := n.Times(i)
 	at1 := at.Plus(n)
-	j := grid.Places(box, 0).Below(n)
+	j := gridgen.Places(box, 0).Below(n)
 	at2 := at.Plus(j)
 	span := at2.Span(v[4])
-	touch[0] = kernel.Touch{Read: at1.Plus(j.Above(grid.Only(0))).Add(-1).
+	touch[0] = gridgen.Touch{Read: at1.Plus(j.Above(gridgen.Only(0))).Add(-1).
 		Or(at1.Plus(j.Below(n.Add(-1))).Add(1)).
 		Or(at1.Plus(j)).
 		Or(at2).
-		Or(at.Plus(n.Times(grid.Only(2))).Plus(j)).Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+		Or(at.Plus(n.Times(gridgen.Only(2))).Plus(j)).Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i, j)}
 }
 
 // escapeFootprint is the Footprint.Of of escape.
-func escapeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	n := grid.Only(v[0])
-	at := grid.Places(box, 1).Below(n)
-	at1 := grid.Places(box, 0).Below(n)
+func escapeFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	at := gridgen.Places(box, 1).Below(n)
+	at1 := gridgen.Places(box, 0).Below(n)
 	span := n.Times(at).Plus(at1).Span(v[3])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, at1)}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at, at1)}
 }
 
 // moveFootprint is the Footprint.Of of move.
-func moveFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[6]).Over(grid.Only(4)))
-	at := i.Times(grid.Only(4))
-	k := grid.Only(0).Steps(grid.Only(4), grid.Only(v[2]))
+func moveFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[6]).Over(gridgen.Only(4)))
+	at := i.Times(gridgen.Only(4))
+	k := gridgen.Only(0).Steps(gridgen.Only(4), gridgen.Only(v[2]))
 	at1 := at.
 		Or(at.Add(3))
-	at2 := i.Times(grid.Only(3))
+	at2 := i.Times(gridgen.Only(3))
 	span := at2.
 		Or(at2.Add(2)).Span(v[4])
 	span1 := at1.Span(v[6])
-	touch[0] = kernel.Touch{Read: at1.
+	touch[0] = gridgen.Touch{Read: at1.
 		Or(k.When(i)).
 		Or(k.Add(3).When(i)).Span(v[2])}
-	touch[1] = kernel.Touch{Read: span, Write: span}
-	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 4, i)}
+	touch[1] = gridgen.Touch{Read: span, Write: span}
+	touch[2] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 4, i)}
 }
 
 // copiesFootprint is the Footprint.Of of copies.
-func copiesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+func copiesFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[3]))
 	span := i.Span(v[3])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // mulFootprint is the Footprint.Of of mul.
-func mulFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func mulFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[1])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
+	touch[1] = gridgen.Touch{Read: i.Span(v[3])}
 }
 
 // addFootprint is the Footprint.Of of add.
-func addFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[5]))
+func addFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[5]))
 	span := i.Span(v[5])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: i.Span(v[3])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
 }
 
 // triadFootprint is the Footprint.Of of triad.
-func triadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func triadFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[1])
-	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+	touch[0] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
+	touch[1] = gridgen.Touch{Read: i.Span(v[3])}
+	touch[2] = gridgen.Touch{Read: i.Span(v[5])}
 }
 
 // nstreamFootprint is the Footprint.Of of nstream.
-func nstreamFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+func nstreamFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	i := gridgen.Places(box, 0).Below(gridgen.Only(v[1]))
 	span := i.Span(v[1])
-	touch[0] = kernel.Touch{Read: span, Write: span}
-	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+	touch[0] = gridgen.Touch{Read: span, Write: span}
+	touch[1] = gridgen.Touch{Read: i.Span(v[3])}
+	touch[2] = gridgen.Touch{Read: i.Span(v[5])}
 }
 
 // innerFootprint is the Footprint.Of of inner.
-func innerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Locals(box, 0)
-	at1 := grid.Only(v[1])
-	at2 := grid.Blocks(box, 0)
+func innerFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Locals(box, 0)
+	at1 := gridgen.Only(v[1])
+	at2 := gridgen.Blocks(box, 0)
 	at3 := at1.Times(at2)
-	i := at.Plus(at3.Over(grid.Between(1, 2147483647))).Steps(grid.Only(64), at3.Plus(at1).Over(grid.Between(1, 2147483647)))
-	at4 := at2.When(at.And(grid.Only(0)))
-	span := at4.Span(v[5])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at4)}
+	at4 := gridgen.Counts(box, 0)
+	i := at.Plus(at3.Over(at4)).Steps(gridgen.Only(64), at3.Plus(at1).Over(at4))
+	at5 := at2.When(at.And(gridgen.Only(0)))
+	span := at5.Span(v[5])
+	touch[0] = gridgen.Touch{Read: i.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: i.Span(v[3])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at5)}
 }
 
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func laplaceRow(r grid.Row, n int, p []float32, q grid.Out[float32]) {
+func laplaceRow(r gridgen.Row, n int, p []float32, q grid.Out[float32]) {
 	if r.Y >= n {
 		return
 	}
 	end := min(r.End, n)
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, n*r.Y-n, len(p))
-	from, to = grid.Within(from, to, n*r.Y+n, len(p))
-	from, to = grid.Within(from, to, n*r.Y-1, len(p))
-	from, to = grid.Within(from, to, n*r.Y+1, len(p))
-	from, to = grid.Within(from, to, n*r.Y, len(q))
-	from, to = grid.Within(from, to, n*r.Y, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y-n, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y+n, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y-1, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y+1, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y, len(q))
+	from, to = gridgen.Within(from, to, n*r.Y, len(p))
 	if from >= to {
 		from = end // none
 	}
@@ -953,20 +956,20 @@ func laplaceRow(r grid.Row, n int, p []float32, q grid.Out[float32]) {
 				if j, i := x, r.Y; (true || j < n) && (true || i < n) {
 					at, around := i*n+j, float32(0)
 					if i > 0 {
-						around += p0[grid.At(at_, at-n)]
+						around += p0[gridgen.At(at_, at-n)]
 					}
 					if i < n-1 {
-						around += p1[grid.At(at_, at+n)]
+						around += p1[gridgen.At(at_, at+n)]
 					}
 					if j > 0 {
-						around += p2[grid.At(at_, at-1)]
+						around += p2[gridgen.At(at_, at-1)]
 					}
 					if j < n-1 {
-						around += p3[grid.At(at_, at+1)]
+						around += p3[gridgen.At(at_, at+1)]
 					}
-					q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
+					q4[gridgen.At(at_, at)] = 4*p5[gridgen.At(at_, at)] - around
 				}
-//line main_kernels.go:970
+//line main_kernels.go:973
 			}
 			x = to - 1
 			continue
@@ -988,7 +991,7 @@ func laplaceRow(r grid.Row, n int, p []float32, q grid.Out[float32]) {
 			}
 			q[at] = 4*p[at] - around
 		}
-//line main_kernels.go:992
+//line main_kernels.go:995
 	}
 }
 
@@ -997,7 +1000,7 @@ type dotPhasesKept struct {
 	mine []float32
 }
 
-var dotPhasesPool grid.Pool[dotPhasesKept]
+var dotPhasesPool gridgen.Pool[dotPhasesKept]
 
 // dotPhases runs dot for a block: the code between two barriers runs for one thread after the other.
 //
@@ -1019,14 +1022,16 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			if dotPhase1Vectors == nil || !dotPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if dotPhase1Vectors != nil {
+				done = dotPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
 //line cg.go:37
-					_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1028
-					mines[tx] = mine
-				}
+				_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
+//line main_kernels.go:1034
+				mines[tx] = mine
 			}
 		}
 	}
@@ -1035,8 +1040,8 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		_, _, _ = tx, ty, tz
 		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+tx, end, int(64)
 		from, to := round, stop
-		from, to = grid.Within(from, to, 0, len(a))
-		from, to = grid.Within(from, to, 0, len(b))
+		from, to = gridgen.Within(from, to, 0, len(a))
+		from, to = gridgen.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
 			if dotPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
 				round = dotPhase2Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
@@ -1057,7 +1062,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:39
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1061
+//line main_kernels.go:1066
 							mines[tx] = mine
 						}
 					}
@@ -1076,7 +1081,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + tx; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1080
+//line main_kernels.go:1085
 						mines[tx] = mine
 					}
 				}
@@ -1087,16 +1092,18 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if dotPhase3Vectors == nil || !dotPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), grid.Lent(values[:]), mines, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
-					mine := mines[tx]
-					_ = mine
+			done_ := 0
+			if dotPhase3Vectors != nil {
+				done_ = dotPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), gridgen.Lent(values[:]), mines, count___)
+			}
+			for tx := done_ & (1<<62 - 1); tx < count___; tx++ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
+				mine := mines[tx]
+				_ = mine
 //line cg.go:41
-					values[rank] = mine
-//line main_kernels.go:1099
-				}
+				values[rank] = mine
+//line main_kernels.go:1107
 			}
 		}
 	}
@@ -1118,7 +1125,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				if tx == 0 {
 					sums[int(b_.Index[0])] = all
 				}
-//line main_kernels.go:1122
+//line main_kernels.go:1129
 			}
 		}
 	}
@@ -1128,13 +1135,13 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 // advanceRow runs advance for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
+func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
 	end := min(r_.End, len(x))
 	from, to := r_.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, 0, len(p))
-	from, to = grid.Within(from, to, 0, len(r))
-	from, to = grid.Within(from, to, 0, len(q))
+	from, to = gridgen.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(p))
+	from, to = gridgen.Within(from, to, 0, len(r))
+	from, to = gridgen.Within(from, to, 0, len(q))
 	if from >= to {
 		from = end // none
 	}
@@ -1150,10 +1157,10 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 				_ = x_
 //line cg.go:49
 				if i := x_; true || i < len(x) {
-					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
-					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
+					x0[gridgen.At(at, i)] += rr[0] / pq[0] * p1[gridgen.At(at, i)]
+					r2[gridgen.At(at, i)] -= rr[0] / pq[0] * q3[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1157
+//line main_kernels.go:1164
 			}
 			x_ = to - 1
 			continue
@@ -1163,18 +1170,18 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1167
+//line main_kernels.go:1174
 	}
 }
 
 // directRow runs direct for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) {
+func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before []float32) {
 	end := min(r_.End, len(p))
 	from, to := r_.First(), end
-	from, to = grid.Within(from, to, 0, len(p))
-	from, to = grid.Within(from, to, 0, len(r))
+	from, to = gridgen.Within(from, to, 0, len(p))
+	from, to = gridgen.Within(from, to, 0, len(r))
 	if from >= to {
 		from = end // none
 	}
@@ -1190,9 +1197,9 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					_ = x
 //line cg.go:57
 					if i := x; true || i < len(p) {
-						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
+						p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + now[0]/before[0]*p0[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1196
+//line main_kernels.go:1203
 				}
 				{
 					at := at + 1
@@ -1200,9 +1207,9 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					_ = x
 //line cg.go:57
 					if i := x; true || i < len(p) {
-						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
+						p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + now[0]/before[0]*p0[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1206
+//line main_kernels.go:1213
 				}
 			}
 			if at < count {
@@ -1210,9 +1217,9 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				_ = x
 //line cg.go:57
 				if i := x; true || i < len(p) {
-					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
+					p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + now[0]/before[0]*p0[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1216
+//line main_kernels.go:1223
 			}
 			x = to - 1
 			continue
@@ -1221,25 +1228,25 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1225
+//line main_kernels.go:1232
 	}
 }
 
 // spreadRow runs spread for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func spreadRow(r grid.Row, n int, from []float32, to grid.Out[float32]) {
+func spreadRow(r gridgen.Row, n int, from []float32, to grid.Out[float32]) {
 	if r.Y >= n {
 		return
 	}
 	end := min(r.End, n)
 	from_, to_ := r.First(), end
-	from_, to_ = grid.Within(from_, to_, n*r.Y+n-1, len(from))
-	from_, to_ = grid.Within(from_, to_, n*r.Y+n+1, len(from))
-	from_, to_ = grid.Within(from_, to_, n*r.Y, len(to))
-	from_, to_ = grid.Within(from_, to_, n*r.Y+n, len(from))
-	from_, to_ = grid.Within(from_, to_, n*r.Y, len(from))
-	from_, to_ = grid.Within(from_, to_, n*r.Y+2*n, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+n-1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+n+1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y, len(to))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+n, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+2*n, len(from))
 	if from_ >= to_ {
 		from_ = end // none
 	}
@@ -1259,14 +1266,14 @@ func spreadRow(r grid.Row, n int, from []float32, to grid.Out[float32]) {
 				if j, i := x, r.Y; (true || j < n) && (true || i < n) {
 					at, left, right := (i+1)*n+j, float32(0), float32(0)
 					if j > 0 {
-						left = from0[grid.At(at_, at-1)]
+						left = from0[gridgen.At(at_, at-1)]
 					}
 					if j < n-1 {
-						right = from1[grid.At(at_, at+1)]
+						right = from1[gridgen.At(at_, at+1)]
 					}
-					to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
+					to2[gridgen.At(at_, i*n+j)] = from3[gridgen.At(at_, at)] + 0.1*(from4[gridgen.At(at_, at-n)]+from5[gridgen.At(at_, at+n)]+left+right-4*from3[gridgen.At(at_, at)])
 				}
-//line main_kernels.go:1270
+//line main_kernels.go:1277
 			}
 			x = to_ - 1
 			continue
@@ -1282,14 +1289,14 @@ func spreadRow(r grid.Row, n int, from []float32, to grid.Out[float32]) {
 			}
 			to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
 		}
-//line main_kernels.go:1286
+//line main_kernels.go:1293
 	}
 }
 
 // escapeRow runs escape for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func escapeRow(r grid.Row, n int32, limit int32, out grid.Out[uint16]) {
+func escapeRow(r gridgen.Row, n int32, limit int32, out grid.Out[uint16]) {
 	if r.Y >= int(n) {
 		return
 	}
@@ -1308,14 +1315,14 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1312
+//line main_kernels.go:1319
 	}
 }
 
 // moveRow runs move for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func moveRow(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[float32]) {
+func moveRow(r gridgen.Row, dt float32, old []float32, v []float32, now grid.Out[float32]) {
 	end := min(r.End, (len(now) / int(4)))
 	for x_ := r.First(); x_ < end; x_++ {
 //line nbody.go:16
@@ -1330,18 +1337,18 @@ func moveRow(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[fl
 			v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 			now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
 		}
-//line main_kernels.go:1334
+//line main_kernels.go:1341
 	}
 }
 
 // copiesRow runs copies for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
+func copiesRow(r gridgen.Row, a []float64, c grid.Out[float64]) {
 	end := min(r.End, len(c))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(c))
-	from, to = grid.Within(from, to, 0, len(a))
+	from, to = gridgen.Within(from, to, 0, len(c))
+	from, to = gridgen.Within(from, to, 0, len(a))
 	if from >= to {
 		from = end // none
 	}
@@ -1357,9 +1364,9 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					_ = x
 //line stream.go:14
 					if i := x; true || i < len(c) {
-						c0[grid.At(at, i)] = a1[grid.At(at, i)]
+						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1363
+//line main_kernels.go:1370
 				}
 				{
 					at := at + 1
@@ -1367,9 +1374,9 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					_ = x
 //line stream.go:14
 					if i := x; true || i < len(c) {
-						c0[grid.At(at, i)] = a1[grid.At(at, i)]
+						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1373
+//line main_kernels.go:1380
 				}
 			}
 			if at < count {
@@ -1377,9 +1384,9 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				_ = x
 //line stream.go:14
 				if i := x; true || i < len(c) {
-					c0[grid.At(at, i)] = a1[grid.At(at, i)]
+					c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1383
+//line main_kernels.go:1390
 			}
 			x = to - 1
 			continue
@@ -1388,18 +1395,18 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1392
+//line main_kernels.go:1399
 	}
 }
 
 // mulRow runs mul for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
+func mulRow(r gridgen.Row, b grid.Out[float64], c []float64) {
 	end := min(r.End, len(b))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(b))
-	from, to = grid.Within(from, to, 0, len(c))
+	from, to = gridgen.Within(from, to, 0, len(b))
+	from, to = gridgen.Within(from, to, 0, len(c))
 	if from >= to {
 		from = end // none
 	}
@@ -1415,9 +1422,9 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					_ = x
 //line stream.go:21
 					if i := x; true || i < len(b) {
-						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
+						b0[gridgen.At(at, i)] = scalar * c1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1421
+//line main_kernels.go:1428
 				}
 				{
 					at := at + 1
@@ -1425,9 +1432,9 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					_ = x
 //line stream.go:21
 					if i := x; true || i < len(b) {
-						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
+						b0[gridgen.At(at, i)] = scalar * c1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1431
+//line main_kernels.go:1438
 				}
 			}
 			if at < count {
@@ -1435,9 +1442,9 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				_ = x
 //line stream.go:21
 				if i := x; true || i < len(b) {
-					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
+					b0[gridgen.At(at, i)] = scalar * c1[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1441
+//line main_kernels.go:1448
 			}
 			x = to - 1
 			continue
@@ -1446,19 +1453,19 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1450
+//line main_kernels.go:1457
 	}
 }
 
 // addRow runs add for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
+func addRow(r gridgen.Row, a []float64, b []float64, c grid.Out[float64]) {
 	end := min(r.End, len(c))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(c))
-	from, to = grid.Within(from, to, 0, len(a))
-	from, to = grid.Within(from, to, 0, len(b))
+	from, to = gridgen.Within(from, to, 0, len(c))
+	from, to = gridgen.Within(from, to, 0, len(a))
+	from, to = gridgen.Within(from, to, 0, len(b))
 	if from >= to {
 		from = end // none
 	}
@@ -1475,9 +1482,9 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					_ = x
 //line stream.go:28
 					if i := x; true || i < len(c) {
-						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
+						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)] + b2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1481
+//line main_kernels.go:1488
 				}
 				{
 					at := at + 1
@@ -1485,9 +1492,9 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					_ = x
 //line stream.go:28
 					if i := x; true || i < len(c) {
-						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
+						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)] + b2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1491
+//line main_kernels.go:1498
 				}
 			}
 			if at < count {
@@ -1495,9 +1502,9 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				_ = x
 //line stream.go:28
 				if i := x; true || i < len(c) {
-					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
+					c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)] + b2[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1501
+//line main_kernels.go:1508
 			}
 			x = to - 1
 			continue
@@ -1506,19 +1513,19 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1510
+//line main_kernels.go:1517
 	}
 }
 
 // triadRow runs triad for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
+func triadRow(r gridgen.Row, a grid.Out[float64], b []float64, c []float64) {
 	end := min(r.End, len(a))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(a))
-	from, to = grid.Within(from, to, 0, len(b))
-	from, to = grid.Within(from, to, 0, len(c))
+	from, to = gridgen.Within(from, to, 0, len(a))
+	from, to = gridgen.Within(from, to, 0, len(b))
+	from, to = gridgen.Within(from, to, 0, len(c))
 	if from >= to {
 		from = end // none
 	}
@@ -1535,9 +1542,9 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					_ = x
 //line stream.go:35
 					if i := x; true || i < len(a) {
-						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
+						a0[gridgen.At(at, i)] = b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1541
+//line main_kernels.go:1548
 				}
 				{
 					at := at + 1
@@ -1545,9 +1552,9 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					_ = x
 //line stream.go:35
 					if i := x; true || i < len(a) {
-						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
+						a0[gridgen.At(at, i)] = b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1551
+//line main_kernels.go:1558
 				}
 			}
 			if at < count {
@@ -1555,9 +1562,9 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				_ = x
 //line stream.go:35
 				if i := x; true || i < len(a) {
-					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
+					a0[gridgen.At(at, i)] = b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1561
+//line main_kernels.go:1568
 			}
 			x = to - 1
 			continue
@@ -1566,19 +1573,19 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1570
+//line main_kernels.go:1577
 	}
 }
 
 // nstreamRow runs nstream for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
+func nstreamRow(r gridgen.Row, a []float64, b []float64, c []float64) {
 	end := min(r.End, len(a))
 	from, to := r.First(), end
-	from, to = grid.Within(from, to, 0, len(a))
-	from, to = grid.Within(from, to, 0, len(b))
-	from, to = grid.Within(from, to, 0, len(c))
+	from, to = gridgen.Within(from, to, 0, len(a))
+	from, to = gridgen.Within(from, to, 0, len(b))
+	from, to = gridgen.Within(from, to, 0, len(c))
 	if from >= to {
 		from = end // none
 	}
@@ -1595,9 +1602,9 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					_ = x
 //line stream.go:42
 					if i := x; true || i < len(a) {
-						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
+						a0[gridgen.At(at, i)] += b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1601
+//line main_kernels.go:1608
 				}
 				{
 					at := at + 1
@@ -1605,9 +1612,9 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					_ = x
 //line stream.go:42
 					if i := x; true || i < len(a) {
-						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
+						a0[gridgen.At(at, i)] += b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1611
+//line main_kernels.go:1618
 				}
 			}
 			if at < count {
@@ -1615,9 +1622,9 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				_ = x
 //line stream.go:42
 				if i := x; true || i < len(a) {
-					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
+					a0[gridgen.At(at, i)] += b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1621
+//line main_kernels.go:1628
 			}
 			x = to - 1
 			continue
@@ -1626,7 +1633,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1630
+//line main_kernels.go:1637
 	}
 }
 
@@ -1635,7 +1642,7 @@ type innerPhasesKept struct {
 	mine []float64
 }
 
-var innerPhasesPool grid.Pool[innerPhasesKept]
+var innerPhasesPool gridgen.Pool[innerPhasesKept]
 
 // innerPhases runs inner for a block: the code between two barriers runs for one thread after the other.
 //
@@ -1657,14 +1664,16 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			if innerPhase1Vectors == nil || !innerPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if innerPhase1Vectors != nil {
+				done = innerPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
 //line stream.go:51
-					_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1666
-					mines[tx] = mine
-				}
+				_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
+//line main_kernels.go:1676
+				mines[tx] = mine
 			}
 		}
 	}
@@ -1673,8 +1682,8 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		_, _, _ = tx, ty, tz
 		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+tx, end, int(64)
 		from, to := round, stop
-		from, to = grid.Within(from, to, 0, len(a))
-		from, to = grid.Within(from, to, 0, len(b))
+		from, to = gridgen.Within(from, to, 0, len(a))
+		from, to = gridgen.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
 			if innerPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
 				round = innerPhase2Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
@@ -1695,7 +1704,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:53
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1699
+//line main_kernels.go:1708
 							mines[tx] = mine
 						}
 					}
@@ -1714,7 +1723,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + tx; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1718
+//line main_kernels.go:1727
 						mines[tx] = mine
 					}
 				}
@@ -1725,16 +1734,18 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if innerPhase3Vectors == nil || !innerPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), grid.Lent(values[:]), mines, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
-					mine := mines[tx]
-					_ = mine
+			done_ := 0
+			if innerPhase3Vectors != nil {
+				done_ = innerPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), gridgen.Lent(values[:]), mines, count___)
+			}
+			for tx := done_ & (1<<62 - 1); tx < count___; tx++ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
+				mine := mines[tx]
+				_ = mine
 //line stream.go:55
-					values[rank] = mine
-//line main_kernels.go:1737
-				}
+				values[rank] = mine
+//line main_kernels.go:1749
 			}
 		}
 	}
@@ -1756,7 +1767,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if tx == 0 {
 					sums[int(b_.Index[0])] = all
 				}
-//line main_kernels.go:1760
+//line main_kernels.go:1771
 			}
 		}
 	}
@@ -1765,21 +1776,21 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	laplaceVectors     func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	advanceVectors     func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
-	directVectors      func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
-	spreadVectors      func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	escapeVectors      func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
-	moveVectors        func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
-	copiesVectors      func(grid.Row, []float64, grid.Out[float64]) grid.Row
-	mulVectors         func(grid.Row, grid.Out[float64], []float64) grid.Row
-	addVectors         func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
-	triadVectors       func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
-	nstreamVectors     func(grid.Row, []float64, []float64, []float64) grid.Row
-	dotPhase1Vectors   func(int, int, int, []float32, []float32, int) bool
+	laplaceVectors     func(gridgen.Row, int, []float32, grid.Out[float32]) gridgen.Row
+	advanceVectors     func(gridgen.Row, []float32, []float32, []float32, []float32, []float32, []float32) gridgen.Row
+	directVectors      func(gridgen.Row, []float32, []float32, []float32, []float32) gridgen.Row
+	spreadVectors      func(gridgen.Row, int, []float32, grid.Out[float32]) gridgen.Row
+	escapeVectors      func(gridgen.Row, int32, int32, grid.Out[uint16]) gridgen.Row
+	moveVectors        func(gridgen.Row, float32, []float32, []float32, grid.Out[float32]) gridgen.Row
+	copiesVectors      func(gridgen.Row, []float64, grid.Out[float64]) gridgen.Row
+	mulVectors         func(gridgen.Row, grid.Out[float64], []float64) gridgen.Row
+	addVectors         func(gridgen.Row, []float64, []float64, grid.Out[float64]) gridgen.Row
+	triadVectors       func(gridgen.Row, grid.Out[float64], []float64, []float64) gridgen.Row
+	nstreamVectors     func(gridgen.Row, []float64, []float64, []float64) gridgen.Row
+	dotPhase1Vectors   func(int, int, int, []float32, []float32, int) int
 	dotPhase2Vectors   func(int, []float32, []float32, []float32, int, int, int) int
-	dotPhase3Vectors   func(int, int, int, int, []float32, []float32, int) bool
-	innerPhase1Vectors func(int, int, int, []float64, []float64, int) bool
+	dotPhase3Vectors   func(int, int, int, int, []float32, []float32, int) int
+	innerPhase1Vectors func(int, int, int, []float64, []float64, int) int
 	innerPhase2Vectors func(int, []float64, []float64, []float64, int, int, int) int
-	innerPhase3Vectors func(int, int, int, int, []float64, []float64, int) bool
+	innerPhase3Vectors func(int, int, int, int, []float64, []float64, int) int
 )

@@ -8,6 +8,7 @@ import (
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -36,17 +37,17 @@ func init() {
 }
 
 // laplaceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row {
+func laplaceLanes(r gridgen.Row, n int, p []float32, q grid.Out[float32]) gridgen.Row {
 	if r.Y >= n {
 		return r
 	}
 	from, to := r.First(), min(r.End, n)
-	from, to = grid.Within(from, to, n*r.Y-n, len(p))
-	from, to = grid.Within(from, to, n*r.Y+n, len(p))
-	from, to = grid.Within(from, to, n*r.Y-1, len(p))
-	from, to = grid.Within(from, to, n*r.Y+1, len(p))
-	from, to = grid.Within(from, to, n*r.Y, len(p))
-	from, to = grid.Within(from, to, n*r.Y, len(q))
+	from, to = gridgen.Within(from, to, n*r.Y-n, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y+n, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y-1, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y+1, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y, len(p))
+	from, to = gridgen.Within(from, to, n*r.Y, len(q))
 	from = max(from, 1)
 	to = min(to, n-1)
 	if to-from < lanes.Lanes32().Len() {
@@ -85,7 +86,7 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 			around = around.Add(lanes.Load[simd.Float32s](&p3[at]))
 //line cg.go:29
 			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p4[at])).Sub(around), &q5[at])
-//line main_kernels_simd.go:89
+//line main_kernels_simd.go:90
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
@@ -97,12 +98,12 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 }
 
 // advanceLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) grid.Row {
+func advanceLanes(r_2 gridgen.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) gridgen.Row {
 	from, to := r_2.First(), min(r_2.End, len(x))
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, 0, len(p))
-	from, to = grid.Within(from, to, 0, len(r))
-	from, to = grid.Within(from, to, 0, len(q))
+	from, to = gridgen.Within(from, to, 0, len(x))
+	from, to = gridgen.Within(from, to, 0, len(p))
+	from, to = gridgen.Within(from, to, 0, len(r))
+	from, to = gridgen.Within(from, to, 0, len(q))
 	if to-from < lanes.Lanes32().Len() || len(rr) <= 0 || len(pq) <= 0 {
 		return r_2
 	}
@@ -123,17 +124,17 @@ func advanceLanes(r_2 grid.Row, x []float32, r []float32, p []float32, q []float
 //line cg.go:50
 		lanes.Store(lanes.Load[simd.Float32s](&x0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &x0[at])
 		lanes.Store(lanes.Load[simd.Float32s](&r2[at]).Sub(all0.Mul(lanes.Load[simd.Float32s](&q3[at]))), &r2[at])
-//line main_kernels_simd.go:127
+//line main_kernels_simd.go:128
 	}
 	lanes.ClearUpper()
 	return r_2.From(from + at)
 }
 
 // directLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before []float32) grid.Row {
+func directLanes(r_2 gridgen.Row, p []float32, r []float32, now []float32, before []float32) gridgen.Row {
 	from, to := r_2.First(), min(r_2.End, len(p))
-	from, to = grid.Within(from, to, 0, len(r))
-	from, to = grid.Within(from, to, 0, len(p))
+	from, to = gridgen.Within(from, to, 0, len(r))
+	from, to = gridgen.Within(from, to, 0, len(p))
 	if to-from < lanes.Lanes32().Len() || len(now) <= 0 || len(before) <= 0 {
 		return r_2
 	}
@@ -151,24 +152,24 @@ func directLanes(r_2 grid.Row, p []float32, r []float32, now []float32, before [
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:58
 		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
-//line main_kernels_simd.go:155
+//line main_kernels_simd.go:156
 	}
 	lanes.ClearUpper()
 	return r_2.From(from + at)
 }
 
 // spreadLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row {
+func spreadLanes(r gridgen.Row, n int, from []float32, to grid.Out[float32]) gridgen.Row {
 	if r.Y >= n {
 		return r
 	}
 	from_2, to_2 := r.First(), min(r.End, n)
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n-1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n+1, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+n, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y+2*n, len(from))
-	from_2, to_2 = grid.Within(from_2, to_2, n*r.Y, len(to))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+n-1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+n+1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+n, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+2*n, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y, len(to))
 	from_2 = max(from_2, 1)
 	to_2 = min(to_2, n-1)
 	if to_2-from_2 < lanes.Lanes32().Len() {
@@ -203,7 +204,7 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 			right = lanes.Load[simd.Float32s](&from1[at])
 //line heat.go:20
 			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
-//line main_kernels_simd.go:207
+//line main_kernels_simd.go:208
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break
@@ -215,12 +216,12 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 }
 
 // escapeLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Row {
+func escapeLanes(r gridgen.Row, n int32, limit int32, out grid.Out[uint16]) gridgen.Row {
 	if r.Y >= int(n) {
 		return r
 	}
 	from, to := r.First(), min(r.End, int(n))
-	from, to = grid.Within(from, to, int(n)*r.Y, len(out))
+	from, to = gridgen.Within(from, to, int(n)*r.Y, len(out))
 	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
@@ -276,7 +277,7 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 			}
 //line mandelbrot.go:22
 			lanes.StoreUint16(lanes.WrapUint16(count.ToBits()), lanes.All32(), out0[at:])
-//line main_kernels_simd.go:280
+//line main_kernels_simd.go:281
 		}
 		if at == count_2 {
 			break
@@ -288,7 +289,7 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 }
 
 // moveLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[float32]) grid.Row {
+func moveLanes(r gridgen.Row, dt float32, old []float32, v []float32, now grid.Out[float32]) gridgen.Row {
 	from, to := r.First(), min(r.End, (len(now)/int(4)))
 	from, to = lanes.Within(from, to, 4, 0, len(old))
 	from, to = lanes.Within(from, to, 4, 1, len(old))
@@ -336,6 +337,8 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 //line nbody.go:19
 			if uint(i) >= uint(len(old)) {
 //line nbody.go:19
+				lanes.ClearUpper()
+//line nbody.go:19
 				return r.From(from + at) // the row's loop tells
 			}
 //line nbody.go:19
@@ -344,6 +347,8 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 			i_2 := (k + 2)
 //line nbody.go:19
 			if uint(i_2) >= uint(len(old)) {
+//line nbody.go:19
+				lanes.ClearUpper()
 //line nbody.go:19
 				return r.From(from + at) // the row's loop tells
 			}
@@ -355,6 +360,8 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 			i_3 := (k + 3)
 //line nbody.go:21
 			if uint(i_3) >= uint(len(old)) {
+//line nbody.go:21
+				lanes.ClearUpper()
 //line nbody.go:21
 				return r.From(from + at) // the row's loop tells
 			}
@@ -398,17 +405,17 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 		lanes.ScatterFloat32s(v_18, lanes.All32(), now, 4*x+2, 4)
 //line nbody.go:25
 		lanes.ScatterFloat32s(v_19, lanes.All32(), now, 4*x+3, 4)
-//line main_kernels_simd.go:402
+//line main_kernels_simd.go:409
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
 // copiesLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
+func copiesLanes(r gridgen.Row, a []float64, c grid.Out[float64]) gridgen.Row {
 	from, to := r.First(), min(r.End, len(c))
-	from, to = grid.Within(from, to, 0, len(a))
-	from, to = grid.Within(from, to, 0, len(c))
+	from, to = gridgen.Within(from, to, 0, len(a))
+	from, to = gridgen.Within(from, to, 0, len(c))
 	if to-from < lanes.Lanes64().Len() {
 		return r
 	}
@@ -426,7 +433,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:15
 			lanes.Store(lanes.Load[simd.Float64s](&a0[at]), &c1[at])
-//line main_kernels_simd.go:430
+//line main_kernels_simd.go:437
 		}
 		if at == count || !lanes.Disjoint(c, a) {
 			break
@@ -438,10 +445,10 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 }
 
 // mulLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
+func mulLanes(r gridgen.Row, b grid.Out[float64], c []float64) gridgen.Row {
 	from, to := r.First(), min(r.End, len(b))
-	from, to = grid.Within(from, to, 0, len(c))
-	from, to = grid.Within(from, to, 0, len(b))
+	from, to = gridgen.Within(from, to, 0, len(c))
+	from, to = gridgen.Within(from, to, 0, len(b))
 	if to-from < lanes.Lanes64().Len() {
 		return r
 	}
@@ -460,7 +467,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:22
 			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](&c0[at])), &b1[at])
-//line main_kernels_simd.go:464
+//line main_kernels_simd.go:471
 		}
 		if at == count || !lanes.Disjoint(b, c) {
 			break
@@ -472,11 +479,11 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 }
 
 // addLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Row {
+func addLanes(r gridgen.Row, a []float64, b []float64, c grid.Out[float64]) gridgen.Row {
 	from, to := r.First(), min(r.End, len(c))
-	from, to = grid.Within(from, to, 0, len(a))
-	from, to = grid.Within(from, to, 0, len(b))
-	from, to = grid.Within(from, to, 0, len(c))
+	from, to = gridgen.Within(from, to, 0, len(a))
+	from, to = gridgen.Within(from, to, 0, len(b))
+	from, to = gridgen.Within(from, to, 0, len(c))
 	if to-from < lanes.Lanes64().Len() {
 		return r
 	}
@@ -495,7 +502,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:29
 			lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at])), &c2[at])
-//line main_kernels_simd.go:499
+//line main_kernels_simd.go:506
 		}
 		if at == count || !lanes.Disjoint(c, a) || !lanes.Disjoint(c, b) {
 			break
@@ -507,11 +514,11 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 }
 
 // triadLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.Row {
+func triadLanes(r gridgen.Row, a grid.Out[float64], b []float64, c []float64) gridgen.Row {
 	from, to := r.First(), min(r.End, len(a))
-	from, to = grid.Within(from, to, 0, len(b))
-	from, to = grid.Within(from, to, 0, len(c))
-	from, to = grid.Within(from, to, 0, len(a))
+	from, to = gridgen.Within(from, to, 0, len(b))
+	from, to = gridgen.Within(from, to, 0, len(c))
+	from, to = gridgen.Within(from, to, 0, len(a))
 	if to-from < lanes.Lanes64().Len() {
 		return r
 	}
@@ -531,7 +538,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:36
 			lanes.Store(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at]))), &a2[at])
-//line main_kernels_simd.go:535
+//line main_kernels_simd.go:542
 		}
 		if at == count || !lanes.Disjoint(a, b) || !lanes.Disjoint(a, c) {
 			break
@@ -543,11 +550,11 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 }
 
 // nstreamLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
+func nstreamLanes(r gridgen.Row, a []float64, b []float64, c []float64) gridgen.Row {
 	from, to := r.First(), min(r.End, len(a))
-	from, to = grid.Within(from, to, 0, len(a))
-	from, to = grid.Within(from, to, 0, len(b))
-	from, to = grid.Within(from, to, 0, len(c))
+	from, to = gridgen.Within(from, to, 0, len(a))
+	from, to = gridgen.Within(from, to, 0, len(b))
+	from, to = gridgen.Within(from, to, 0, len(c))
 	if to-from < lanes.Lanes64().Len() {
 		return r
 	}
@@ -566,29 +573,41 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:43
 		lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c2[at])))), &a0[at])
-//line main_kernels_simd.go:570
+//line main_kernels_simd.go:577
 	}
 	lanes.ClearUpper()
 	return r.From(from + at)
 }
 
-// dotPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func dotPhase1Lanes(indexX int, gridX int, end int, a []float32, mines []float32, count int) bool {
-	end_2 := count
+// dotPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func dotPhase1Lanes(indexX int, gridX int, end int, a []float32, mines []float32, threads int) int {
+	end_2 := threads
 	from, to := 0, end_2
-	from, to = grid.Within(from, to, 0, len(mines))
-	if from != 0 || to != end_2 || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || gridX == 0 {
-		return false
+	first, last := from, to
+	from, to = gridgen.Within(from, to, 0, len(mines))
+	if from != first || to-from < lanes.Lanes32().Len() || gridX == 0 {
+		return 0
 	}
-	mines0 := mines[0:][:to]
+	count := to - from
+	mines0 := mines[from+0:][:count]
 	c2 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:37
-		lanes.Store(c2, &mines0[at])
-//line main_kernels_simd.go:589
+			lanes.Store(c2, &mines0[at])
+//line main_kernels_simd.go:600
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
 // dotPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
@@ -607,52 +626,76 @@ func dotPhase2Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
 //line cg.go:39
 			lanes.Store(mine, &mines0[at])
-//line main_kernels_simd.go:611
+//line main_kernels_simd.go:630
 		}
 	}
 	lanes.ClearUpper()
 	return round
 }
 
-// dotPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func dotPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mines []float32, count int) bool {
-	end := count
+// dotPhase3Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func dotPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mines []float32, threads int) int {
+	end := threads
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(mines))
-	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	first, last := from, to
+	from, to = gridgen.Within(from, to, 0, len(mines))
+	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	mines0 := mines[0:][:to]
-	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	mines0 := mines[from+0:][:count]
+	values1 := values[from+tz*sizeY*sizeX+ty*sizeX:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:41
-		mine := lanes.Load[simd.Float32s](&mines0[at])
+			mine := lanes.Load[simd.Float32s](&mines0[at])
 //line cg.go:41
-		lanes.Store(mine, &values1[at])
-//line main_kernels_simd.go:634
+			lanes.Store(mine, &values1[at])
+//line main_kernels_simd.go:657
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
-// innerPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func innerPhase1Lanes(indexX int, gridX int, end int, a []float64, mines []float64, count int) bool {
-	end_2 := count
+// innerPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func innerPhase1Lanes(indexX int, gridX int, end int, a []float64, mines []float64, threads int) int {
+	end_2 := threads
 	from, to := 0, end_2
-	from, to = grid.Within(from, to, 0, len(mines))
-	if from != 0 || to != end_2 || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 || gridX == 0 {
-		return false
+	first, last := from, to
+	from, to = gridgen.Within(from, to, 0, len(mines))
+	if from != first || to-from < lanes.Lanes64().Len() || gridX == 0 {
+		return 0
 	}
-	mines0 := mines[0:][:to]
+	count := to - from
+	mines0 := mines[from+0:][:count]
 	c2 := simd.BroadcastFloat64s(0)
-	for at := 0; at < to; at += lanes.Lanes64().Len() {
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:51
-		lanes.Store(c2, &mines0[at])
-//line main_kernels_simd.go:653
+			lanes.Store(c2, &mines0[at])
+//line main_kernels_simd.go:688
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
 // innerPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
@@ -671,31 +714,43 @@ func innerPhase2Lanes(round int, a []float64, b []float64, mines []float64, stop
 			mine = mine.Add(lanes.Load[simd.Float64s](&a1[at]).Mul(lanes.Load[simd.Float64s](&b2[at])))
 //line stream.go:53
 			lanes.Store(mine, &mines0[at])
-//line main_kernels_simd.go:675
+//line main_kernels_simd.go:718
 		}
 	}
 	lanes.ClearUpper()
 	return round
 }
 
-// innerPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func innerPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float64, mines []float64, count int) bool {
-	end := count
+// innerPhase3Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func innerPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float64, mines []float64, threads int) int {
+	end := threads
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(mines))
-	from, to = grid.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
-	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
-		return false
+	first, last := from, to
+	from, to = gridgen.Within(from, to, 0, len(mines))
+	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
+	if from != first || to-from < lanes.Lanes64().Len() {
+		return 0
 	}
-	mines0 := mines[0:][:to]
-	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
-	for at := 0; at < to; at += lanes.Lanes64().Len() {
+	count := to - from
+	mines0 := mines[from+0:][:count]
+	values1 := values[from+tz*sizeY*sizeX+ty*sizeX:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:55
-		mine := lanes.Load[simd.Float64s](&mines0[at])
+			mine := lanes.Load[simd.Float64s](&mines0[at])
 //line stream.go:55
-		lanes.Store(mine, &values1[at])
-//line main_kernels_simd.go:698
+			lanes.Store(mine, &values1[at])
+//line main_kernels_simd.go:745
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }

@@ -473,14 +473,16 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			if productPhase1Vectors == nil || !productPhase1Vectors(mines, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if productPhase1Vectors != nil {
+				done = productPhase1Vectors(mines, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
 //line kernels.go:37
-					mine := float32(0)
-//line cg_kernels.go:482
-					mines[tx] = mine
-				}
+				mine := float32(0)
+//line cg_kernels.go:485
+				mines[tx] = mine
 			}
 		}
 	}
@@ -512,7 +514,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:39
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:516
+//line cg_kernels.go:518
 							mines[tx] = mine
 						}
 					}
@@ -532,7 +534,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:536
+//line cg_kernels.go:538
 						mines[tx] = mine
 					}
 				}
@@ -543,16 +545,18 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if productPhase3Vectors == nil || !productPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), gridgen.Lent(values[:]), mines, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
-					mine := mines[tx]
-					_ = mine
+			done_ := 0
+			if productPhase3Vectors != nil {
+				done_ = productPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), gridgen.Lent(values[:]), mines, count___)
+			}
+			for tx := done_ & (1<<62 - 1); tx < count___; tx++ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
+				mine := mines[tx]
+				_ = mine
 //line kernels.go:41
-					values[rank] = mine
-//line cg_kernels.go:555
-				}
+				values[rank] = mine
+//line cg_kernels.go:560
 			}
 		}
 	}
@@ -575,7 +579,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = sum
 				}
-//line cg_kernels.go:579
+//line cg_kernels.go:583
 			}
 		}
 	}
@@ -607,14 +611,16 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if totalPhase1Vectors == nil || !totalPhase1Vectors(mines, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if totalPhase1Vectors != nil {
+				done = totalPhase1Vectors(mines, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
 //line kernels.go:52
-					mine := float32(0)
-//line cg_kernels.go:616
-					mines[tx] = mine
-				}
+				mine := float32(0)
+//line cg_kernels.go:623
+				mines[tx] = mine
 			}
 		}
 	}
@@ -645,7 +651,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:54
 								mine += sums[j]
 							}
-//line cg_kernels.go:649
+//line cg_kernels.go:655
 							mines[tx] = mine
 						}
 					}
@@ -665,7 +671,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:669
+//line cg_kernels.go:675
 						mines[tx] = mine
 					}
 				}
@@ -676,16 +682,18 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
 			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-			if totalPhase3Vectors == nil || !totalPhase3Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), gridgen.Lent(values[:]), mines, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
-					mine := mines[tx]
-					_ = mine
+			done_ := 0
+			if totalPhase3Vectors != nil {
+				done_ = totalPhase3Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), gridgen.Lent(values[:]), mines, count___)
+			}
+			for tx := done_ & (1<<62 - 1); tx < count___; tx++ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+				mine := mines[tx]
+				_ = mine
 //line kernels.go:56
-					values[rank] = mine
-//line cg_kernels.go:688
-				}
+				values[rank] = mine
+//line cg_kernels.go:697
 			}
 		}
 	}
@@ -708,7 +716,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = sum
 				}
-//line cg_kernels.go:712
+//line cg_kernels.go:720
 			}
 		}
 	}
@@ -744,7 +752,7 @@ func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float
 					x0[gridgen.At(at, i)] += float32(alpha * p1[gridgen.At(at, i)])
 					r2[gridgen.At(at, i)] -= float32(alpha * q3[gridgen.At(at, i)])
 				}
-//line cg_kernels.go:748
+//line cg_kernels.go:756
 			}
 			x_ = to - 1
 			continue
@@ -755,7 +763,7 @@ func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:759
+//line cg_kernels.go:767
 	}
 }
 
@@ -783,7 +791,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 					beta := now[0] / before[0]
 					p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + float32(beta*p0[gridgen.At(at, i)])
 				}
-//line cg_kernels.go:787
+//line cg_kernels.go:795
 			}
 			x = to - 1
 			continue
@@ -793,7 +801,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:797
+//line cg_kernels.go:805
 	}
 }
 
@@ -802,10 +810,10 @@ var (
 	laplaceVectors       func(gridgen.Row, []float32, grid.Out[float32], int) gridgen.Row
 	advanceVectors       func(gridgen.Row, []float32, []float32, []float32, []float32, []float32, []float32) gridgen.Row
 	directVectors        func(gridgen.Row, []float32, []float32, []float32, []float32) gridgen.Row
-	productPhase1Vectors func([]float32, int) bool
+	productPhase1Vectors func([]float32, int) int
 	productPhase2Vectors func(int, []float32, int, []float32, []float32, int, int, int) int
-	productPhase3Vectors func(int, int, int, int, []float32, []float32, int) bool
-	totalPhase1Vectors   func([]float32, int) bool
+	productPhase3Vectors func(int, int, int, int, []float32, []float32, int) int
+	totalPhase1Vectors   func([]float32, int) int
 	totalPhase2Vectors   func(int, []float32, []float32, int, int, int) int
-	totalPhase3Vectors   func(int, int, int, int, []float32, []float32, int) bool
+	totalPhase3Vectors   func(int, int, int, int, []float32, []float32, int) int
 )

@@ -149,23 +149,35 @@ func directLanes(r_2 gridgen.Row, p []float32, r []float32, now []float32, befor
 	return r_2.From(from + at)
 }
 
-// productPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func productPhase1Lanes(mines []float32, count int) bool {
-	end := count
+// productPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func productPhase1Lanes(mines []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, 0, len(mines))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	mines0 := mines[0:][:to]
+	count := to - from
+	mines0 := mines[from+0:][:count]
 	c1 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:37
-		lanes.Store(c1, &mines0[at])
-//line cg_kernels_simd.go:166
+			lanes.Store(c1, &mines0[at])
+//line cg_kernels_simd.go:170
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
 // productPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
@@ -184,52 +196,76 @@ func productPhase2Lanes(round int, a []float32, row int, b []float32, mines []fl
 			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
 //line kernels.go:39
 			lanes.Store(mine, &mines0[at])
-//line cg_kernels_simd.go:188
+//line cg_kernels_simd.go:200
 		}
 	}
 	lanes.ClearUpper()
 	return round
 }
 
-// productPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func productPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mines []float32, count int) bool {
-	end := count
+// productPhase3Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func productPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mines []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, 0, len(mines))
 	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	mines0 := mines[0:][:to]
-	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	mines0 := mines[from+0:][:count]
+	values1 := values[from+tz*sizeY*sizeX+ty*sizeX:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:41
-		mine := lanes.Load[simd.Float32s](&mines0[at])
+			mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:41
-		lanes.Store(mine, &values1[at])
-//line cg_kernels_simd.go:211
+			lanes.Store(mine, &values1[at])
+//line cg_kernels_simd.go:227
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
-// totalPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func totalPhase1Lanes(mines []float32, count int) bool {
-	end := count
+// totalPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func totalPhase1Lanes(mines []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, 0, len(mines))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	mines0 := mines[0:][:to]
+	count := to - from
+	mines0 := mines[from+0:][:count]
 	c1 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:52
-		lanes.Store(c1, &mines0[at])
-//line cg_kernels_simd.go:230
+			lanes.Store(c1, &mines0[at])
+//line cg_kernels_simd.go:258
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
 // totalPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
@@ -247,31 +283,43 @@ func totalPhase2Lanes(round int, sums []float32, mines []float32, stop, step, to
 			mine = mine.Add(lanes.Load[simd.Float32s](&sums1[at]))
 //line kernels.go:54
 			lanes.Store(mine, &mines0[at])
-//line cg_kernels_simd.go:251
+//line cg_kernels_simd.go:287
 		}
 	}
 	lanes.ClearUpper()
 	return round
 }
 
-// totalPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func totalPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mines []float32, count int) bool {
-	end := count
+// totalPhase3Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func totalPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, mines []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, 0, len(mines))
 	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	mines0 := mines[0:][:to]
-	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	mines0 := mines[from+0:][:count]
+	values1 := values[from+tz*sizeY*sizeX+ty*sizeX:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:56
-		mine := lanes.Load[simd.Float32s](&mines0[at])
+			mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:56
-		lanes.Store(mine, &values1[at])
-//line cg_kernels_simd.go:274
+			lanes.Store(mine, &values1[at])
+//line cg_kernels_simd.go:314
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }

@@ -79,7 +79,7 @@ func CountOn(ctx context.Context, on kernel.Target, over hal.Grid, data kernel.V
 func countFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 	at := gridgen.Sizes(box, 0)
 	span := gridgen.Locals(box, 0).Steps(at, gridgen.Only(256)).When(gridgen.Between(0, 4294967295).Not(gridgen.Only(0))).Span(v[3])
-	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).Steps(at.Times(gridgen.Between(1, 2147483647)), gridgen.Only(v[1])).Span(v[1])}
+	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).Steps(at.Times(gridgen.Counts(box, 0)), gridgen.Only(v[1])).Span(v[1])}
 	touch[1] = gridgen.Touch{Read: span, Write: span}
 }
 

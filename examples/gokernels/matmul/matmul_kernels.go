@@ -13,73 +13,113 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
-	"matmul": gridgen.Bounded(gridgen.Steps(54, 0, 0, 423), func(blk *kernel.Block) {
-		rows := kernel.Number[int32](blk, 0)
-		cols := kernel.Number[int32](blk, 1)
-		inner := kernel.Number[int32](blk, 2)
-		a := kernel.Slice[float32](blk, 3)
-		b := kernel.Slice[float32](blk, 5)
-		c := kernel.Slice[float32](blk, 7)
+	"matmul": kernel.Go(func(blk *kernel.Block) {
+		a := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
+		b := grid.MatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
+		c := grid.OutMatrixOf(kernel.Slice[float32](blk, 6), int(kernel.Number[int64](blk, 7)), int(kernel.Number[int64](blk, 8)))
 		if gridgen.InPhases() {
-			matmulPhases(blk, rows, cols, inner, a, b, c)
+			matmulPhases(blk, a, b, c)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, rows, cols, inner, a, b, c) })
+		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, a, b, c) })
 	}),
-}, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]gridgen.Written{
-	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{2049}, {18, 2}}, RoundsAt: "matmul.go:20",
+}, Indexes: []string{"matmul.go:20", "matmul.go:21", "matmul.go:23", "matmul.go:27"}, Kernels: map[string]gridgen.Written{
+	"matmul": {Code: "k_matmul", Params: []string{"a", "a.Rows()", "a.Cols()", "b", "b.Rows()", "b.Cols()", "c", "c.Rows()", "c.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}, {7, 8}}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{8193}, {2212, 2}}, RoundsAt: "matmul.go:19",
 		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
 }, Format: 3, Sources: []string{
-	"./ float32,int,int32 matmul",
-	"matmul.go matmul 7c6205407eb4744c",
-	"matmul.go tile a9c0f56587d65210",
-}, Portable: `typedef struct { f32 a[16]; } T_16_f32;
-typedef struct { T_16_f32 a[16]; } T_16_16_f32;
+	"./ float32 matmul",
+	"matmul.go matmul 3d52fc6e59f97e6f",
+	"matmul.go tile 7a190d74d30d4afe",
+}, Portable: `typedef struct { f32 a[32]; } T_32_f32;
+typedef struct { T_32_f32 a[32]; } T_32_32_f32;
+FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 
-KERNEL void k_matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_c, i64 h_c_n GO_FAULTS) {
-	LOCAL T_16_16_f32 h_at;
-	LOCAL T_16_16_f32 h_bt;
+KERNEL void k_matmul(const GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m, const GLOBAL f32 *h_b, i64 h_b_n, i64 h_b_m, GLOBAL f32 *h_c, i64 h_c_n, i64 h_c_m GO_FAULTS) {
+	LOCAL T_32_32_f32 h_at;
+	LOCAL T_32_32_f32 h_bt;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(1) < 16 || THREADS(0) < 16) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 16 >= THREADS(1) || v_i / 1 % 16 >= THREADS(0)) h_at.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
-			}
+		for (u64 v_i = v_me; v_i < 1024; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_at.a[v_i / 32].a[v_i / 1 % 32] = v_zero;
 		}
-		if (THREADS(1) < 16 || THREADS(0) < 16) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 16 >= THREADS(1) || v_i / 1 % 16 >= THREADS(0)) h_bt.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
-			}
+		for (u64 v_i = v_me; v_i < 1024; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_bt.a[v_i / 32].a[v_i / 1 % 32] = v_zero;
 		}
+		BARRIER();
 	}
+	GO_INT h_tileRow = (GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1);
+	GO_INT h_tileRows = (GO_INT)(u64)(u32)THREADS(1) * (GO_INT)(u64)(u32)THREADS(2);
 	GO_INT h_x = (GO_INT)THREAD(0);
 	GO_INT h_y = (GO_INT)THREAD(1);
 	GO_INT h_col = (GO_INT)INDEX(0);
 	GO_INT h_row = (GO_INT)INDEX(1);
-	GO_INT h_m = (GO_INT)h_rows;
-	GO_INT h_n = (GO_INT)h_cols;
-	GO_INT h_depth = (GO_INT)h_inner;
 	f32 h_sum = 0.0f;
-	GO_ORDERED for (i64 h_k = 0; h_k < h_depth; h_k = (i64)((u64)h_k + 16)) {
-		GO_ONCE(h_at.a[GO_AT(h_y, 16, 0)].a[GO_AT(h_x, 16, 0)]) = 0.0f;
-		if (h_row < h_m && (i64)((u64)((GO_INT)h_k) + (u64)h_x) < h_depth) {
-			GO_ONCE(h_at.a[GO_AT(h_y, 16, 1)].a[GO_AT(h_x, 16, 1)]) = h_a[GO_AT((GO_INT)((GO_UINT)h_row * (GO_UINT)h_depth + (GO_UINT)((GO_INT)h_k) + (GO_UINT)h_x), h_a_n, 1)];
-		}
-		GO_ONCE(h_bt.a[GO_AT(h_y, 16, 2)].a[GO_AT(h_x, 16, 2)]) = 0.0f;
-		if (h_col < h_n && (i64)((u64)((GO_INT)h_k) + (u64)h_y) < h_depth) {
-			GO_ONCE(h_bt.a[GO_AT(h_y, 16, 3)].a[GO_AT(h_x, 16, 3)]) = h_b[GO_AT((GO_INT)(((GO_UINT)((GO_INT)h_k) + (GO_UINT)h_y) * (GO_UINT)h_n + (GO_UINT)h_col), h_b_n, 3)];
-		}
+	GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_a_m; h_k += 32) {
 		BARRIER();
-		GO_ORDERED for (GO_INT h_i = 0; h_i < 16; h_i++) {
-			h_sum = h_sum + GO_ONCE(h_at.a[GO_AT(h_y, 16, 4)].a[GO_AT(h_i, 16, 4)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 16, 4)].a[GO_AT(h_x, 16, 4)]);
+		i64 h_top = (i64)(BLOCK(1) * 32);
+		if ((GO_INT)go_min_i64(h_top, h_k) <= h_top) {
+			if (h_tileRows == 32 && (GO_INT)THREADS(0) == 32) {
+				GO_INT h_j = (GO_INT)THREAD(0);
+				f32 h_v = 0.0f;
+				if ((u64)(i64)((u64)h_top + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_a_n && (GO_UINT)(h_k + h_j) < (GO_UINT)(GO_INT)h_a_m) {
+					h_v = h_a[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_tileRow), h_k + h_j, h_a_n, h_a_m, 0)];
+				}
+				GO_ONCE(h_at.a[GO_AT(h_tileRow, 32, 0)].a[GO_AT(h_j, 32, 0)]) = h_v;
+			} else {
+				GO_INT h_n = 0;
+				GO_ORDERED for (; h_n < 32; h_n = h_n + h_tileRows) {
+					GO_INT h_k2 = 0;
+					GO_ORDERED for (; h_k2 < 32; h_k2 = h_k2 + (GO_INT)THREADS(0)) {
+						GO_INT h_i2 = h_n + h_tileRow;
+						GO_INT h_j_1 = h_k2 + (GO_INT)THREAD(0);
+						if (h_i2 < 32 && h_j_1 < 32) {
+							f32 h_v_1 = 0.0f;
+							if ((u64)(i64)((u64)h_top + (u64)h_i2) < (GO_UINT)(GO_INT)h_a_n && (GO_UINT)(h_k + h_j_1) < (GO_UINT)(GO_INT)h_a_m) {
+								h_v_1 = h_a[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_i2), h_k + h_j_1, h_a_n, h_a_m, 0)];
+							}
+							GO_ONCE(h_at.a[GO_AT(h_i2, 32, 0)].a[GO_AT(h_j_1, 32, 0)]) = h_v_1;
+						}
+					}
+				}
+			}
 		}
-		BARRIER();
+		i64 h_left2 = (i64)(BLOCK(0) * 32);
+		if ((GO_INT)go_min_i64(h_k, h_left2) <= h_k) {
+			if (h_tileRows == 32 && (GO_INT)THREADS(0) == 32) {
+				GO_INT h_j2 = (GO_INT)THREAD(0);
+				f32 h_v2 = 0.0f;
+				if ((u64)(i64)((u64)h_k + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_b_n && (u64)(i64)((u64)h_left2 + (u64)h_j2) < (GO_UINT)(GO_INT)h_b_m) {
+					h_v2 = h_b[GO_CELL_OF((GO_INT)((GO_UINT)h_k + (GO_UINT)h_tileRow), (GO_INT)((GO_UINT)h_left2 + (GO_UINT)h_j2), h_b_n, h_b_m, 1)];
+				}
+				GO_ONCE(h_bt.a[GO_AT(h_tileRow, 32, 1)].a[GO_AT(h_j2, 32, 1)]) = h_v2;
+			} else {
+				GO_INT h_n2 = 0;
+				GO_ORDERED for (; h_n2 < 32; h_n2 = h_n2 + h_tileRows) {
+					GO_INT h_k3 = 0;
+					GO_ORDERED for (; h_k3 < 32; h_k3 = h_k3 + (GO_INT)THREADS(0)) {
+						GO_INT h_i3 = h_n2 + h_tileRow;
+						GO_INT h_j2_1 = h_k3 + (GO_INT)THREAD(0);
+						if (h_i3 < 32 && h_j2_1 < 32) {
+							f32 h_v2_1 = 0.0f;
+							if ((u64)(i64)((u64)h_k + (u64)h_i3) < (GO_UINT)(GO_INT)h_b_n && (u64)(i64)((u64)h_left2 + (u64)h_j2_1) < (GO_UINT)(GO_INT)h_b_m) {
+								h_v2_1 = h_b[GO_CELL_OF((GO_INT)((GO_UINT)h_k + (GO_UINT)h_i3), (GO_INT)((GO_UINT)h_left2 + (GO_UINT)h_j2_1), h_b_n, h_b_m, 1)];
+							}
+							GO_ONCE(h_bt.a[GO_AT(h_i3, 32, 1)].a[GO_AT(h_j2_1, 32, 1)]) = h_v2_1;
+						}
+					}
+				}
+			}
+			BARRIER();
+		}
+		GO_ORDERED for (GO_INT h_i = 0; h_i < 32; h_i++) {
+			h_sum = FMA(GO_ONCE(h_at.a[GO_AT(h_y, 32, 2)].a[GO_AT(h_i, 32, 2)]), GO_ONCE(h_bt.a[GO_AT(h_i, 32, 2)].a[GO_AT(h_x, 32, 2)]), h_sum);
+		}
 	}
-	if (h_row < h_m && h_col < h_n) {
-		h_c[GO_AT((GO_INT)((GO_UINT)h_row * (GO_UINT)h_n + (GO_UINT)h_col), h_c_n, 5)] = h_sum;
+	if (h_row < (GO_INT)h_c_n && h_col < (GO_INT)h_c_m) {
+		h_c[GO_CELL_OF(h_row, h_col, h_c_n, h_c_m, 3)] = h_sum;
 	}
 	GO_LOOPED
 }
@@ -90,29 +130,47 @@ var (
 )
 
 // Matmul launches matmul on a queue, on the grid of q.Over or q.Grid.
-func Matmul(q kernel.Queue, rows int32, cols int32, inner int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) {
+func Matmul(q kernel.Queue, a kernel.Matrix[float32], b kernel.Matrix[float32], c kernel.Matrix[float32]) {
 	if ctx, _, over, ok := q.Launching("matmul", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = MatmulOn(ctx, q.On(), over, rows, cols, inner, a, b, c)
+		err = MatmulOn(ctx, q.On(), over, a, b, c)
 	}
 }
 
 // MatmulOn launches matmul on a stream, a Split or a Step.
-func MatmulOn(ctx context.Context, on kernel.Target, over hal.Grid, rows int32, cols int32, inner int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) error {
-	return matmulKernel.Launch(ctx, on, over, kernel.Value(rows), kernel.Value(cols), kernel.Value(inner), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
+func MatmulOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Matrix[float32], b kernel.Matrix[float32], c kernel.Matrix[float32]) error {
+	return matmulKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(a)), kernel.Value(int64(gridgen.RowsOf(a))), kernel.Value(int64(gridgen.ColsOf(a))), kernel.In(kernel.Elements(b)), kernel.Value(int64(gridgen.RowsOf(b))), kernel.Value(int64(gridgen.ColsOf(b))), kernel.Out(kernel.Elements(c)), kernel.Value(int64(gridgen.RowsOf(c))), kernel.Value(int64(gridgen.ColsOf(c))))
 }
 
 // matmulFootprint is the Footprint.Of of matmul.
 func matmulFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
-	inner := gridgen.Only(v[2])
-	k := gridgen.Only(0).Steps(gridgen.Only(16), inner)
-	row := gridgen.Places(box, 1).Below(gridgen.Only(v[0]))
-	cols := gridgen.Only(v[1])
-	col := gridgen.Places(box, 0).Below(cols)
-	span := cols.Times(row).Plus(col).Span(v[8])
-	touch[0] = gridgen.Touch{Read: gridgen.Locals(box, 0).Plus(k).Below(inner).Plus(inner.Times(row)).Span(v[4])}
-	touch[1] = gridgen.Touch{Read: gridgen.Locals(box, 1).Plus(k).Below(inner).Times(cols).Plus(col).Span(v[6])}
+	at := gridgen.Only(v[2])
+	at1 := gridgen.Sizes(box, 1)
+	at2 := gridgen.Locals(box, 2).Times(at1).Plus(gridgen.Locals(box, 1))
+	at3 := gridgen.Blocks(box, 1).Times(gridgen.Only(32))
+	at4 := at2.Plus(at3)
+	at5 := gridgen.Only(v[1])
+	x := gridgen.Locals(box, 0)
+	k := gridgen.Only(0).Steps(gridgen.Only(32), at)
+	at6 := at3.Min(k).UpTo(at3)
+	at7 := gridgen.Sizes(box, 0)
+	at8 := at7.And(gridgen.Only(32))
+	n := gridgen.Only(0).Steps(at1.Times(gridgen.Sizes(box, 2)), gridgen.Only(32))
+	k2 := gridgen.Only(0).Steps(at7, gridgen.Only(32))
+	at9 := gridgen.Only(v[5])
+	at10 := at2.Plus(k)
+	at11 := gridgen.Only(v[4])
+	at12 := gridgen.Blocks(box, 0).Times(gridgen.Only(32))
+	at13 := k.Min(at12).UpTo(k)
+	at14 := gridgen.Only(v[8])
+	row := gridgen.Places(box, 1).Below(gridgen.Only(v[7]))
+	col := gridgen.Places(box, 0).Below(at14)
+	span := at14.Times(row).Plus(col).Span(v[7] * v[8])
+	touch[0] = gridgen.Touch{Read: at4.From(gridgen.Only(0)).Below(at5).Times(at).Plus(x).Plus(k).When(at6).When(at8).
+		Or(at4.Plus(n).From(gridgen.Only(0)).Below(at5).Times(at).Plus(x).Plus(k).Plus(k2).When(at6)).Span(v[1] * v[2])}
+	touch[1] = gridgen.Touch{Read: at10.From(gridgen.Only(0)).Below(at11).Times(at9).Plus(x).Plus(at12).When(at13).When(at8).
+		Or(at10.Plus(n).From(gridgen.Only(0)).Below(at11).Times(at9).Plus(x).Plus(at12).Plus(k2).When(at13)).Span(v[4] * v[5])}
 	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, row, col)}
 }
 
@@ -126,12 +184,12 @@ var matmulPhasesPool gridgen.Pool[matmulPhasesKept]
 // matmulPhases runs matmul for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []float32, b []float32, c grid.Out[float32]) {
+func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float32], c grid.OutMatrix[float32]) {
 	firstX := int(b_.Index[0]) * int(b_.Size[0])
 	firstY := int(b_.Index[1]) * int(b_.Size[1])
-	var at_ [16][16]float32
+	var at_ [32][32]float32
 	at := &at_
-	var bt_ [16][16]float32
+	var bt_ [32][32]float32
 	bt := &bt_
 	held := matmulPhasesPool.Take(1)
 	kept := &(*held)[0]
@@ -139,90 +197,82 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 	if len(kept.sum) < threads_ {
 		kept.sum = make([]float32, threads_)
 	}
-	m, n, depth := int(rows), int(cols), int(inner)
-	_, _, _ = m, n, depth
+	tileRows := int(b_.Size[1]) * int(b_.Size[2])
+	_ = tileRows
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			if matmulPhase1Vectors == nil || !matmulPhase1Vectors(sums, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if matmulPhase1Vectors != nil {
+				done = matmulPhase1Vectors(sums, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
+//line matmul.go:18
+				sum := float32(0)
+//line matmul_kernels.go:215
+				sums[tx] = sum
+			}
+		}
+	}
 //line matmul.go:19
-					sum := float32(0)
-//line matmul_kernels.go:154
+	for k := 0; k < a.Cols(); k += tile {
+//line matmul_kernels.go:222
+		top := int(int(b_.Index[1]) * tile)
+		_ = top
+		left := int(k)
+		_ = left
+		grid.LoadTileOf(at[:], a, top, left, 0)
+		top2 := int(k)
+		_ = top2
+		left2 := int(int(b_.Index[0]) * tile)
+		_ = left2
+		grid.LoadTileOf(bt[:], b, top2, left2, 0)
+		for tz := range int(b_.Size[2]) {
+			for ty := range int(b_.Size[1]) {
+				count_ := int(b_.Size[0])
+				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+				done_ := 0
+				if matmulPhase2Vectors != nil {
+					done_ = matmulPhase2Vectors(ty, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), sums, count_)
+				}
+				for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+					_, _, _ = tx, ty, tz
+					x := tx
+					y := ty
+					sum := sums[tx]
+					_ = sum
+//line matmul.go:22
+					for i := range tile {
+						sum = grid.FMA(at[y][i], bt[i][x], sum)
+					}
+//line matmul_kernels.go:251
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line matmul.go:20
-	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:162
-		for tz := range int(b_.Size[2]) {
-			for ty := range int(b_.Size[1]) {
-				count_ := int(b_.Size[0])
-				if matmulPhase2Vectors == nil || !matmulPhase2Vectors(ty, firstX, firstY, gridgen.Lent(at[:]), m, k, depth, a, gridgen.Lent(bt[:]), n, b, count_) {
-					for tx := range count_ {
-						_, _, _ = tx, ty, tz
-						x := tx
-						y := ty
-						col := (firstX + tx)
-						row := (firstY + ty)
-//line matmul.go:21
-						at[y][x] = 0
-						if row < m && k+x < depth {
-							at[y][x] = a[row*depth+k+x]
-						}
-						bt[y][x] = 0
-						if col < n && k+y < depth {
-							bt[y][x] = b[(k+y)*n+col]
-						}
-//line matmul_kernels.go:182
-					}
-				}
-			}
-		}
-		for tz := range int(b_.Size[2]) {
-			for ty := range int(b_.Size[1]) {
-				count__ := int(b_.Size[0])
-				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
-				if matmulPhase3Vectors == nil || !matmulPhase3Vectors(ty, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), sums, count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						x := tx
-						y := ty
-						sum := sums[tx]
-						_ = sum
-//line matmul.go:30
-						for i := 0; i < tile; i++ {
-							sum += float32(at[y][i] * bt[i][x])
-						}
-//line matmul_kernels.go:202
-						sums[tx] = sum
-					}
-				}
-			}
-		}
-	}
-//line matmul_kernels.go:209
+//line matmul_kernels.go:257
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			count___ := min(int(b_.Size[0]), max((n)-firstX, 0))
-			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if matmulPhase4Vectors == nil || !matmulPhase4Vectors(firstX, ty, firstY, m, n, c, sums, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					col := (firstX + tx)
-					row := (firstY + ty)
-					sum := sums[tx]
-					_ = sum
-//line matmul.go:35
-					if row < m && col < n {
-						c[row*n+col] = sum
-					}
-//line matmul_kernels.go:225
+			count__ := min(int(b_.Size[0]), max((c.Cols())-firstX, 0))
+			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+			done__ := 0
+			if matmulPhase3Vectors != nil {
+				done__ = matmulPhase3Vectors(firstX, ty, firstY, c, sums, count__)
+			}
+			for tx := done__ & (1<<62 - 1); tx < count__; tx++ {
+				_, _, _ = tx, ty, tz
+				col := (firstX + tx)
+				row := (firstY + ty)
+				sum := sums[tx]
+				_ = sum
+//line matmul.go:26
+				if row < c.Rows() && col < c.Cols() {
+					c.Set(row, col, sum)
 				}
+//line matmul_kernels.go:276
 			}
 		}
 	}
@@ -231,8 +281,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in matmul_kernels_simd.go.
 var (
-	matmulPhase1Vectors func([]float32, int) bool
-	matmulPhase2Vectors func(int, int, int, [][16]float32, int, int, int, []float32, [][16]float32, int, []float32, int) bool
-	matmulPhase3Vectors func(int, [][16]float32, [][16]float32, []float32, int) bool
-	matmulPhase4Vectors func(int, int, int, int, int, grid.Out[float32], []float32, int) bool
+	matmulPhase1Vectors func([]float32, int) int
+	matmulPhase2Vectors func(int, [][32]float32, [][32]float32, []float32, int) int
+	matmulPhase3Vectors func(int, int, int, grid.OutMatrix[float32], []float32, int) int
 )

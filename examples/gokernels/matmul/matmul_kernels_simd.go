@@ -17,111 +17,114 @@ func init() {
 		matmulPhase1Vectors = matmulPhase1Lanes
 		matmulPhase2Vectors = matmulPhase2Lanes
 		matmulPhase3Vectors = matmulPhase3Lanes
-		matmulPhase4Vectors = matmulPhase4Lanes
 	}
 }
 
-// matmulPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func matmulPhase1Lanes(sums []float32, count int) bool {
-	end := count
+// matmulPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func matmulPhase1Lanes(sums []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, 0, len(sums))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	sums0 := sums[0:][:to]
+	count := to - from
+	sums0 := sums[from+0:][:count]
 	c1 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line matmul.go:19
-		lanes.Store(c1, &sums0[at])
-//line matmul_kernels_simd.go:38
-	}
-	lanes.ClearUpper()
-	return true
-}
-
-// matmulPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func matmulPhase2Lanes(ty int, firstX int, firstY int, at [][16]float32, m int, k int, depth int, a []float32, bt [][16]float32, n int, b []float32, count int) bool {
-	end := count
-	from, to := 0, end
-	from, to = gridgen.Within(from, to, ty*depth+depth*firstY+k, len(a))
-	from, to = gridgen.Within(from, to, ty*n+k*n+firstX, len(b))
-	from, to = gridgen.Within(from, to, 0, 16)
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || uint(k+1<<61) > 1<<62 || uint(depth+1<<61) > 1<<62 || to > 1<<31-64 || uint(ty) >= uint(len(bt)) || uint(firstX+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 {
-		return false
-	}
-	a0 := a[ty*depth+depth*firstY+k:][:to]
-	b1 := b[ty*n+k*n+firstX:][:to]
-	row := (firstY + ty)
-	c1 := simd.BroadcastFloat32s(0)
-	bound2 := lanes.Bound32(-k + depth)
-	bound3 := lanes.Bound32(-firstX + n)
-	for at_2 := 0; at_2 < to; at_2 += lanes.Lanes32().Len() {
-		x := at_2
-		xs := lanes.Int32s(x)
-//line matmul.go:21
-		lanes.Store(c1, &at[ty][x])
-		on := lanes.Mask32((row < m)).And(xs.Less(bound2))
-		lanes.StoreFloat32s(lanes.Load[simd.Float32s](&a0[at_2]), on, at[ty][x:])
-//line matmul.go:25
-		lanes.Store(c1, &bt[ty][x])
-		on_2 := xs.Less(bound3).And(lanes.Mask32(((k + ty) < depth)))
-		lanes.StoreFloat32s(lanes.Load[simd.Float32s](&b1[at_2]), on_2, bt[ty][x:])
-//line matmul_kernels_simd.go:71
-	}
-	lanes.ClearUpper()
-	return true
-}
-
-// matmulPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func matmulPhase3Lanes(ty int, at [][16]float32, bt [][16]float32, sums []float32, count int) bool {
-	end := count
-	from, to := 0, end
-	from, to = gridgen.Within(from, to, 0, len(sums))
-	from, to = gridgen.Within(from, to, 0, 16)
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || len(bt) < 16 {
-		return false
-	}
-	sums0 := sums[0:][:to]
-	for at_2 := 0; at_2 < to; at_2 += lanes.Lanes32().Len() {
-		x := at_2
-//line matmul.go:30
-		sum := lanes.Load[simd.Float32s](&sums0[at_2])
-//line matmul.go:30
-		for i := range 16 {
-			sum = sum.Add(simd.BroadcastFloat32s(at[ty][i]).Mul(lanes.Load[simd.Float32s](&bt[i][x])))
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+//line matmul.go:18
+			lanes.Store(c1, &sums0[at])
+//line matmul_kernels_simd.go:41
 		}
-//line matmul.go:32
-		lanes.Store(sum, &sums0[at_2])
-//line matmul_kernels_simd.go:97
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
-// matmulPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func matmulPhase4Lanes(firstX int, ty int, firstY int, m int, n int, c grid.Out[float32], sums []float32, count int) bool {
-	end := count
+// matmulPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func matmulPhase2Lanes(ty int, at [][32]float32, bt [][32]float32, sums []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, 0, len(sums))
-	from, to = gridgen.Within(from, to, n*firstY+n*ty+firstX, len(c))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 {
-		return false
+	from, to = gridgen.Within(from, to, 0, 32)
+	if from != first || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(at)) || len(bt) < 32 {
+		return 0
 	}
-	sums0 := sums[0:][:to]
-	c1 := c[n*firstY+n*ty+firstX:][:to]
-	row := (firstY + ty)
-	bound1 := lanes.Bound32(-firstX + n)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x := at
-		xs := lanes.Int32s(x)
-//line matmul.go:35
-		sum := lanes.Load[simd.Float32s](&sums0[at])
-//line matmul.go:35
-		on := lanes.Mask32((row < m)).And(xs.Less(bound1))
-		lanes.StoreFloat32s(sum, on, c1[at:])
-//line matmul_kernels_simd.go:124
+	count := to - from
+	sums0 := sums[from+0:][:count]
+	at_2 := 0
+	for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
+		x := from + at_2
+//line matmul.go:22
+		sum := lanes.Load[simd.Float32s](&sums0[at_2])
+//line matmul.go:22
+		for i := 0; i < 32; i += 4 {
+			sum = lanes.FMAFloat32s(simd.BroadcastFloat32s(at[ty][i]), lanes.Load[simd.Float32s](&bt[i][x]), sum)
+//line matmul.go:23
+			sum = lanes.FMAFloat32s(simd.BroadcastFloat32s(at[ty][(i+1)]), lanes.Load[simd.Float32s](&bt[(i + 1)][x]), sum)
+//line matmul.go:23
+			sum = lanes.FMAFloat32s(simd.BroadcastFloat32s(at[ty][(i+2)]), lanes.Load[simd.Float32s](&bt[(i + 2)][x]), sum)
+//line matmul.go:23
+			sum = lanes.FMAFloat32s(simd.BroadcastFloat32s(at[ty][(i+3)]), lanes.Load[simd.Float32s](&bt[(i + 3)][x]), sum)
+		}
+//line matmul.go:24
+		lanes.Store(sum, &sums0[at_2])
+//line matmul_kernels_simd.go:84
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at_2 == last {
+		return threads
+	}
+	return from + at_2
+}
+
+// matmulPhase3Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func matmulPhase3Lanes(firstX int, ty int, firstY int, c grid.OutMatrix[float32], sums []float32, threads int) int {
+	cRow := c.Span(firstY+ty, 1)
+	end := threads
+	from, to := 0, end
+	first, last := from, to
+	from, to = gridgen.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, firstX, len(cRow))
+	if from != first || to-from < lanes.Lanes32().Len() || uint(firstX+1<<61) > 1<<62 || uint(c.Cols()+1<<61) > 1<<62 || to > 1<<31-64 {
+		return 0
+	}
+	count := to - from
+	sums0 := sums[from+0:][:count]
+	cRow1 := cRow[from+firstX:][:count]
+	row := (firstY + ty)
+	bound1 := lanes.Bound32(-firstX + c.Cols())
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
+			xs := lanes.Int32s(x)
+//line matmul.go:26
+			sum := lanes.Load[simd.Float32s](&sums0[at])
+//line matmul.go:26
+			on := lanes.Mask32((row < c.Rows())).And(xs.Less(bound1))
+			lanes.StoreFloat32s(sum, on, cRow1[at:])
+//line matmul_kernels_simd.go:119
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+	}
+	lanes.ClearUpper()
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }

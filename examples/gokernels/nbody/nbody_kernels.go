@@ -103,10 +103,10 @@ KERNEL void k_step(f32 h_dt, i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, 
 		GO_ONCE(h_v[GO_AT(v_8, h_v_n, 5)]) = GO_ONCE(h_v[GO_AT(v_8, h_v_n, 5)]) + h_ay * h_dt;
 		GO_INT v_9 = (GO_INT)(3 * (GO_UINT)h_i + 2);
 		GO_ONCE(h_v[GO_AT(v_9, h_v_n, 6)]) = GO_ONCE(h_v[GO_AT(v_9, h_v_n, 6)]) + h_az * h_dt;
-		GO_ONCE(h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i), h_now_n, 7)]) = GO_ONCE(h_b.h_X) + GO_ONCE(h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i), h_v_n, 7)]) * h_dt;
-		GO_ONCE(h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 1), h_now_n, 8)]) = GO_ONCE(h_b.h_Y) + GO_ONCE(h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 1), h_v_n, 8)]) * h_dt;
-		GO_ONCE(h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 2), h_now_n, 9)]) = GO_ONCE(h_b.h_Z) + GO_ONCE(h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 2), h_v_n, 9)]) * h_dt;
-		GO_ONCE(h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 3), h_now_n, 10)]) = GO_ONCE(h_b.h_Mass);
+		h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i), h_now_n, 7)] = GO_ONCE(h_b.h_X) + GO_ONCE(h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i), h_v_n, 7)]) * h_dt;
+		h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 1), h_now_n, 8)] = GO_ONCE(h_b.h_Y) + GO_ONCE(h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 1), h_v_n, 8)]) * h_dt;
+		h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 2), h_now_n, 9)] = GO_ONCE(h_b.h_Z) + GO_ONCE(h_v[GO_AT((GO_INT)(3 * (GO_UINT)h_i + 2), h_v_n, 9)]) * h_dt;
+		h_now[GO_AT((GO_INT)(4 * (GO_UINT)h_i + 3), h_now_n, 10)] = GO_ONCE(h_b.h_Mass);
 	}
 	GO_LOOPED
 }

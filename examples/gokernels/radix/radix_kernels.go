@@ -209,7 +209,7 @@ func ScatterOn(ctx context.Context, on kernel.Target, over hal.Grid, shift uint3
 // countFootprint is the Footprint.Of of count.
 func countFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).Below(gridgen.Only(v[2])).Span(v[2])}
-	touch[1] = gridgen.Touch{Write: gridgen.Locals(box, 0).Below(gridgen.Only(16)).Times(gridgen.Between(1, 2147483647)).Plus(gridgen.Blocks(box, 0)).Span(v[4])}
+	touch[1] = gridgen.Touch{Write: gridgen.Locals(box, 0).Below(gridgen.Only(16)).Times(gridgen.Counts(box, 0)).Plus(gridgen.Blocks(box, 0)).Span(v[4])}
 }
 
 // startsFootprint is the Footprint.Of of starts.
@@ -226,7 +226,7 @@ func scatterFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 	at := gridgen.Only(v[2])
 	i := gridgen.Places(box, 0).Below(at)
 	touch[0] = gridgen.Touch{Read: i.Span(v[2])}
-	touch[1] = gridgen.Touch{Read: gridgen.Only(16).When(i.From(at)).Or(gridgen.Between(0, 4294967295).Mask(gridgen.Only(15)).Fits(0, 4294967295)).Times(gridgen.Between(1, 2147483647)).Plus(gridgen.Blocks(box, 0)).When(i).Span(v[4])}
+	touch[1] = gridgen.Touch{Read: gridgen.Only(16).When(i.From(at)).Or(gridgen.Between(0, 4294967295).Mask(gridgen.Only(15)).Fits(0, 4294967295)).Times(gridgen.Counts(box, 0)).Plus(gridgen.Blocks(box, 0)).When(i).Span(v[4])}
 	touch[2] = gridgen.Touch{Write: gridgen.Between(0, 4294967295).When(i).Span(v[6])}
 }
 
@@ -356,20 +356,22 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			digits_ := kept.digit[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if scatterPhase1Vectors == nil || !scatterPhase1Vectors(firstX, keys, shift, gridgen.Lent(own[:]), digits_, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-					i := (firstX + tx)
-					me := tx
+			done := 0
+			if scatterPhase1Vectors != nil {
+				done = scatterPhase1Vectors(firstX, keys, shift, gridgen.Lent(own[:]), digits_, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+				me := tx
 //line radix.go:59
-					digit := uint32(digits) // none
-					if i < len(keys) {
-						digit = keys[i] >> shift & (digits - 1)
-					}
-					own[me] = digit
-//line radix_kernels.go:371
-					digits_[tx] = digit
+				digit := uint32(digits) // none
+				if i < len(keys) {
+					digit = keys[i] >> shift & (digits - 1)
 				}
+				own[me] = digit
+//line radix_kernels.go:374
+				digits_[tx] = digit
 			}
 		}
 	}
@@ -393,7 +395,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:397
+//line radix_kernels.go:399
 			}
 		}
 	}
@@ -402,5 +404,5 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in radix_kernels_simd.go.
 var (
-	scatterPhase1Vectors func(int, []uint32, uint32, []uint32, []uint32, int) bool
+	scatterPhase1Vectors func(int, []uint32, uint32, []uint32, []uint32, int) int
 )

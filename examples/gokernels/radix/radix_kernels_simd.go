@@ -17,35 +17,47 @@ func init() {
 	}
 }
 
-// scatterPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func scatterPhase1Lanes(firstX int, keys []uint32, shift uint32, own []uint32, digits_ []uint32, count_2 int) bool {
-	end := count_2
+// scatterPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func scatterPhase1Lanes(firstX int, keys []uint32, shift uint32, own []uint32, digits_ []uint32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, firstX, len(keys))
 	from, to = gridgen.Within(from, to, 0, len(own))
 	from, to = gridgen.Within(from, to, 0, len(digits_))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(keys)+1<<61) > 1<<62 || to > 1<<31-64 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() || uint(firstX+1<<61) > 1<<62 || uint(len(keys)+1<<61) > 1<<62 || to > 1<<31-64 {
+		return 0
 	}
-	keys0 := keys[firstX:][:to]
-	own1 := own[0:][:to]
-	digits_2 := digits_[0:][:to]
+	count_2 := to - from
+	keys0 := keys[from+firstX:][:count_2]
+	own1 := own[from+0:][:count_2]
+	digits_2 := digits_[from+0:][:count_2]
 	c0 := simd.BroadcastUint32s(16)
 	bound1 := lanes.Bound32(-firstX + len(keys))
 	c2 := simd.BroadcastUint32s(15)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x := at
-		xs := lanes.Int32s(x)
+	at := 0
+	for {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
+			xs := lanes.Int32s(x)
 //line radix.go:59
-		digit := c0
-		on := xs.Less(bound1)
-		digit = lanes.AndUint32s(lanes.ShiftRightUint32s(lanes.Load[simd.Uint32s](&keys0[at]), uint64(shift)), c2).IfElse(on, digit)
+			digit := c0
+			on := xs.Less(bound1)
+			digit = lanes.AndUint32s(lanes.ShiftRightUint32s(lanes.Load[simd.Uint32s](&keys0[at]), uint64(shift)), c2).IfElse(on, digit)
 //line radix.go:63
-		lanes.Store(digit, &own1[at])
+			lanes.Store(digit, &own1[at])
 //line radix.go:63
-		lanes.Store(digit, &digits_2[at])
-//line radix_kernels_simd.go:48
+			lanes.Store(digit, &digits_2[at])
+//line radix_kernels_simd.go:52
+		}
+		if at == count_2 {
+			break
+		}
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }

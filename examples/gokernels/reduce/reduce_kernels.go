@@ -203,18 +203,20 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if sumPhase1Vectors == nil || !sumPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, gridgen.Lent(values[:]), count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-					rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+			done := 0
+			if sumPhase1Vectors != nil {
+				done = sumPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, gridgen.Lent(values[:]), count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 //line reduce.go:12
-					v := uint32(0)
-					if i := (firstX + tx); i < len(x) {
-						v = x[i]
-					}
-					values[rank] = v
-//line reduce_kernels.go:217
+				v := uint32(0)
+				if i := (firstX + tx); i < len(x) {
+					v = x[i]
 				}
+				values[rank] = v
+//line reduce_kernels.go:220
 			}
 		}
 	}
@@ -236,7 +238,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line reduce_kernels.go:240
+//line reduce_kernels.go:242
 			}
 		}
 	}
@@ -268,20 +270,22 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if scanPhase1Vectors == nil || !scanPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, gridgen.Lent(values[:]), vs, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-					rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
-					i := (firstX + tx)
+			done := 0
+			if scanPhase1Vectors != nil {
+				done = scanPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, gridgen.Lent(values[:]), vs, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+				i := (firstX + tx)
 //line reduce.go:26
-					_, v := (firstX + tx), uint32(0)
-					if i < len(x) {
-						v = x[i]
-					}
-					values[rank] = v
-//line reduce_kernels.go:283
-					vs[tx] = v
+				_, v := (firstX + tx), uint32(0)
+				if i < len(x) {
+					v = x[i]
 				}
+				values[rank] = v
+//line reduce_kernels.go:288
+				vs[tx] = v
 			}
 		}
 	}
@@ -310,7 +314,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if tx == int(b.Size[0])-1 {
 					sums[int(b.Index[0])] = v
 				}
-//line reduce_kernels.go:314
+//line reduce_kernels.go:318
 			}
 		}
 	}
@@ -319,6 +323,6 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in reduce_kernels_simd.go.
 var (
-	sumPhase1Vectors  func(int, int, int, int, int, []uint32, []uint32, int) bool
-	scanPhase1Vectors func(int, int, int, int, int, []uint32, []uint32, []uint32, int) bool
+	sumPhase1Vectors  func(int, int, int, int, int, []uint32, []uint32, int) int
+	scanPhase1Vectors func(int, int, int, int, int, []uint32, []uint32, []uint32, int) int
 )

@@ -18,62 +18,86 @@ func init() {
 	}
 }
 
-// sumPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sumPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, x []uint32, values []uint32, count int) bool {
-	end := count
+// sumPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func sumPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, x []uint32, values []uint32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, firstX, len(x))
 	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
+		return 0
 	}
-	x0 := x[firstX:][:to]
-	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
+	count := to - from
+	x0 := x[from+firstX:][:count]
+	values1 := values[from+tz*sizeY*sizeX+ty*sizeX:][:count]
 	c0 := simd.BroadcastUint32s(0)
 	bound1 := lanes.Bound32(-firstX + len(x))
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x_2 := at
-		xs := lanes.Int32s(x_2)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x_2 := from + at
+			xs := lanes.Int32s(x_2)
 //line reduce.go:12
-		v := c0
-		on := xs.Less(bound1)
-		v = lanes.Load[simd.Uint32s](&x0[at]).IfElse(on, v)
+			v := c0
+			on := xs.Less(bound1)
+			v = lanes.Load[simd.Uint32s](&x0[at]).IfElse(on, v)
 //line reduce.go:16
-		lanes.Store(v, &values1[at])
-//line reduce_kernels_simd.go:44
+			lanes.Store(v, &values1[at])
+//line reduce_kernels_simd.go:48
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
-// scanPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func scanPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, x []uint32, values []uint32, vs []uint32, count int) bool {
-	end := count
+// scanPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func scanPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, x []uint32, values []uint32, vs []uint32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, firstX, len(x))
 	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
 	from, to = gridgen.Within(from, to, 0, len(vs))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
+		return 0
 	}
-	x0 := x[firstX:][:to]
-	values1 := values[tz*sizeY*sizeX+ty*sizeX:][:to]
-	vs2 := vs[0:][:to]
+	count := to - from
+	x0 := x[from+firstX:][:count]
+	values1 := values[from+tz*sizeY*sizeX+ty*sizeX:][:count]
+	vs2 := vs[from+0:][:count]
 	c0 := simd.BroadcastUint32s(0)
 	bound1 := lanes.Bound32(-firstX + len(x))
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x_2 := at
-		xs := lanes.Int32s(x_2)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x_2 := from + at
+			xs := lanes.Int32s(x_2)
 //line reduce.go:26
-		v_2 := c0
-		on := xs.Less(bound1)
-		v_2 = lanes.Load[simd.Uint32s](&x0[at]).IfElse(on, v_2)
+			v_2 := c0
+			on := xs.Less(bound1)
+			v_2 = lanes.Load[simd.Uint32s](&x0[at]).IfElse(on, v_2)
 //line reduce.go:30
-		lanes.Store(v_2, &values1[at])
+			lanes.Store(v_2, &values1[at])
 //line reduce.go:30
-		lanes.Store(v_2, &vs2[at])
-//line reduce_kernels_simd.go:76
+			lanes.Store(v_2, &vs2[at])
+//line reduce_kernels_simd.go:92
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }

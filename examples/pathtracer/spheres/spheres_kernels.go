@@ -329,10 +329,10 @@ KERNEL void k_trace(i32 h_width, i32 h_height, i32 h_samples, const GLOBAL f32 *
 	u8 v_7 = go_f32_u8(255.0f * v_4);
 	u8 v_8 = go_f32_u8(255.0f * v_5);
 	u8 v_9 = go_f32_u8(255.0f * v_6);
-	GO_ONCE(h_picture[GO_AT(h_i, h_picture_n, 7)]) = v_7;
-	GO_ONCE(h_picture[GO_AT(v_1, h_picture_n, 7)]) = v_8;
-	GO_ONCE(h_picture[GO_AT(v_2, h_picture_n, 7)]) = v_9;
-	GO_ONCE(h_picture[GO_AT(v_3, h_picture_n, 7)]) = 255;
+	h_picture[GO_AT(h_i, h_picture_n, 7)] = v_7;
+	h_picture[GO_AT(v_1, h_picture_n, 7)] = v_8;
+	h_picture[GO_AT(v_2, h_picture_n, 7)] = v_9;
+	h_picture[GO_AT(v_3, h_picture_n, 7)] = 255;
 	GO_LOOPED
 }
 `})

@@ -855,40 +855,44 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			if productPhase1Vectors == nil || !productPhase1Vectors(sums, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if productPhase1Vectors != nil {
+				done = productPhase1Vectors(sums, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
 //line divided.go:63
-					sum := float32(0)
-//line divided_kernels.go:864
-					sums[tx] = sum
-				}
+				sum := float32(0)
+//line divided_kernels.go:867
+				sums[tx] = sum
 			}
 		}
 	}
 //line divided.go:64
 	for k := 0; k < n; k += side {
-//line divided_kernels.go:872
+//line divided_kernels.go:874
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count_ := int(b_.Size[0])
-				if productPhase2Vectors == nil || !productPhase2Vectors(ty, firstX, firstY, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), n, k, a, b, count_) {
-					for tx := range count_ {
-						_, _, _ = tx, ty, tz
-						x := tx
-						y := ty
-						col := (firstX + tx)
-						row := (firstY + ty)
+				done_ := 0
+				if productPhase2Vectors != nil {
+					done_ = productPhase2Vectors(ty, firstX, firstY, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), n, k, a, b, count_)
+				}
+				for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+					_, _, _ = tx, ty, tz
+					x := tx
+					y := ty
+					col := (firstX + tx)
+					row := (firstY + ty)
 //line divided.go:65
-						at[y][x], bt[y][x] = 0, 0
-						if row < n && k+x < n {
-							at[y][x] = a[row*n+k+x]
-						}
-						if col < n && k+y < n {
-							bt[y][x] = b[(k+y)*n+col]
-						}
-//line divided_kernels.go:891
+					at[y][x], bt[y][x] = 0, 0
+					if row < n && k+x < n {
+						at[y][x] = a[row*n+k+x]
 					}
+					if col < n && k+y < n {
+						bt[y][x] = b[(k+y)*n+col]
+					}
+//line divided_kernels.go:896
 				}
 			}
 		}
@@ -896,42 +900,46 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 			for ty := range int(b_.Size[1]) {
 				count__ := int(b_.Size[0])
 				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
-				if productPhase3Vectors == nil || !productPhase3Vectors(ty, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), sums, count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						x := tx
-						y := ty
-						sum := sums[tx]
-						_ = sum
+				done__ := 0
+				if productPhase3Vectors != nil {
+					done__ = productPhase3Vectors(ty, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), sums, count__)
+				}
+				for tx := done__ & (1<<62 - 1); tx < count__; tx++ {
+					_, _, _ = tx, ty, tz
+					x := tx
+					y := ty
+					sum := sums[tx]
+					_ = sum
 //line divided.go:73
-						for i := 0; i < side; i++ {
-							sum += float32(at[y][i] * bt[i][x])
-						}
-//line divided_kernels.go:911
-						sums[tx] = sum
+					for i := 0; i < side; i++ {
+						sum += float32(at[y][i] * bt[i][x])
 					}
+//line divided_kernels.go:918
+					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line divided_kernels.go:918
+//line divided_kernels.go:924
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count___ := min(int(b_.Size[0]), max((n)-firstX, 0))
 			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if productPhase4Vectors == nil || !productPhase4Vectors(firstX, ty, firstY, n, c, sums, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					col := (firstX + tx)
-					row := (firstY + ty)
-					sum := sums[tx]
-					_ = sum
+			done___ := 0
+			if productPhase4Vectors != nil {
+				done___ = productPhase4Vectors(firstX, ty, firstY, n, c, sums, count___)
+			}
+			for tx := done___ & (1<<62 - 1); tx < count___; tx++ {
+				_, _, _ = tx, ty, tz
+				col := (firstX + tx)
+				row := (firstY + ty)
+				sum := sums[tx]
+				_ = sum
 //line divided.go:78
-					if row < n && col < n {
-						c[row*n+col] = sum
-					}
-//line divided_kernels.go:934
+				if row < n && col < n {
+					c[row*n+col] = sum
 				}
+//line divided_kernels.go:943
 			}
 		}
 	}
@@ -960,7 +968,7 @@ threads:
 		b.At[0] += float32(dt * b.Speed[0])
 		b.At[1] += float32(dt * b.Speed[1])
 		to[i] = b
-//line divided_kernels.go:964
+//line divided_kernels.go:972
 	}
 }
 
@@ -986,7 +994,7 @@ threads:
 			n++
 		}
 		image.Set(row, col, n)
-//line divided_kernels.go:990
+//line divided_kernels.go:998
 	}
 }
 
@@ -1010,7 +1018,7 @@ threads:
 			sum += from.At(min(max(i+d, 0), from.Rows()-1), j)
 		}
 		to.Set(i, j, sum/5)
-//line divided_kernels.go:1014
+//line divided_kernels.go:1022
 	}
 }
 
@@ -1052,7 +1060,7 @@ threads:
 					sum -= x2[gridgen.At(at, i+1)]
 				}
 				y3[gridgen.At(at, i)] = sum
-//line divided_kernels.go:1056
+//line divided_kernels.go:1064
 			}
 			x_ = to - 1
 			continue
@@ -1070,7 +1078,7 @@ threads:
 			sum -= x[i+1]
 		}
 		y[i] = sum
-//line divided_kernels.go:1074
+//line divided_kernels.go:1082
 	}
 }
 
@@ -1091,7 +1099,7 @@ threads:
 			sum += float32(x[j] * y[j])
 		}
 		sums[i] = sum
-//line divided_kernels.go:1095
+//line divided_kernels.go:1103
 	}
 }
 
@@ -1118,7 +1126,7 @@ func countRow(r gridgen.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[gridgen.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1122
+//line divided_kernels.go:1130
 				}
 				{
 					at := at + 1
@@ -1128,7 +1136,7 @@ func countRow(r gridgen.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[gridgen.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1132
+//line divided_kernels.go:1140
 				}
 			}
 			if at < count {
@@ -1138,7 +1146,7 @@ func countRow(r gridgen.Row, x []float32, bins []int32) {
 				if i := x_; true || i < len(x) {
 					grid.AtomicAdd(&bins[int(x0[gridgen.At(at, i)])%len(bins)], 1)
 				}
-//line divided_kernels.go:1142
+//line divided_kernels.go:1150
 			}
 			x_ = to - 1
 			continue
@@ -1147,7 +1155,7 @@ func countRow(r gridgen.Row, x []float32, bins []int32) {
 		if i := x_; i < len(x) {
 			grid.AtomicAdd(&bins[int(x[i])%len(bins)], 1)
 		}
-//line divided_kernels.go:1151
+//line divided_kernels.go:1159
 	}
 }
 
@@ -1158,8 +1166,8 @@ var (
 	mandelbrotVectors    func(gridgen.Row, grid.OutMatrix[int32]) gridgen.Row
 	blurVectors          func(gridgen.Row, grid.Matrix[float32], grid.OutMatrix[float32]) gridgen.Row
 	laplaceVectors       func(gridgen.Row, []float32, grid.Out[float32]) gridgen.Row
-	productPhase1Vectors func([]float32, int) bool
-	productPhase2Vectors func(int, int, int, [][8]float32, [][8]float32, int, int, []float32, []float32, int) bool
-	productPhase3Vectors func(int, [][8]float32, [][8]float32, []float32, int) bool
-	productPhase4Vectors func(int, int, int, int, grid.Out[float32], []float32, int) bool
+	productPhase1Vectors func([]float32, int) int
+	productPhase2Vectors func(int, int, int, [][8]float32, [][8]float32, int, int, []float32, []float32, int) int
+	productPhase3Vectors func(int, [][8]float32, [][8]float32, []float32, int) int
+	productPhase4Vectors func(int, int, int, int, grid.Out[float32], []float32, int) int
 )

@@ -211,13 +211,15 @@ func blurLanes(r gridgen.Row, from grid.Matrix[float32], to grid.OutMatrix[float
 //line divided.go:133
 				if uint(x) > uint(len(fromRow)) || len(fromRow)-x < lanes.Lanes32().Len() {
 //line divided.go:133
+					lanes.ClearUpper()
+//line divided.go:133
 					return r.From(from_2 + at) // the row's loop tells
 				}
 //line divided.go:133
 				sum = sum.Add(lanes.Load[simd.Float32s](&fromRow[x]))
 			}
 			lanes.Store(sum.Div(c2), &toRow0[at])
-//line divided_kernels_simd.go:221
+//line divided_kernels_simd.go:223
 		}
 		if at == count_2 || !lanes.Disjoint(toRow, from.Span(0, from.Rows())) {
 			break
@@ -266,7 +268,7 @@ func laplaceLanes(r gridgen.Row, x []float32, y grid.Out[float32]) gridgen.Row {
 			sum = sum.Sub(lanes.Load[simd.Float32s](&x2[at])).IfElse(on, sum)
 //line divided.go:153
 			lanes.Store(sum, &y3[at])
-//line divided_kernels_simd.go:270
+//line divided_kernels_simd.go:272
 		}
 		if at == count_2 || !lanes.Disjoint(y, x) {
 			break
@@ -277,108 +279,156 @@ func laplaceLanes(r gridgen.Row, x []float32, y grid.Out[float32]) gridgen.Row {
 	return r.From(from + at)
 }
 
-// productPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func productPhase1Lanes(sums []float32, count_2 int) bool {
-	end := count_2
+// productPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func productPhase1Lanes(sums []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, 0, len(sums))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	sums0 := sums[0:][:to]
+	count_2 := to - from
+	sums0 := sums[from+0:][:count_2]
 	c1 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:63
-		lanes.Store(c1, &sums0[at])
-//line divided_kernels_simd.go:294
+			lanes.Store(c1, &sums0[at])
+//line divided_kernels_simd.go:300
+		}
+		if at == count_2 {
+			break
+		}
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
-// productPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func productPhase2Lanes(ty int, firstX int, firstY int, at [][8]float32, bt [][8]float32, n int, k int, a []float32, b []float32, count_2 int) bool {
-	end := count_2
+// productPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func productPhase2Lanes(ty int, firstX int, firstY int, at [][8]float32, bt [][8]float32, n int, k int, a []float32, b []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, ty*n+n*firstY+k, len(a))
 	from, to = gridgen.Within(from, to, ty*n+k*n+firstX, len(b))
 	from, to = gridgen.Within(from, to, 0, 8)
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || uint(ty) >= uint(len(bt)) || uint(k+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 || uint(firstX+1<<61) > 1<<62 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(at)) || uint(ty) >= uint(len(bt)) || uint(k+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 || uint(firstX+1<<61) > 1<<62 {
+		return 0
 	}
-	a0 := a[ty*n+n*firstY+k:][:to]
-	b1 := b[ty*n+k*n+firstX:][:to]
+	count_2 := to - from
+	a0 := a[from+ty*n+n*firstY+k:][:count_2]
+	b1 := b[from+ty*n+k*n+firstX:][:count_2]
 	row := (firstY + ty)
 	c1 := simd.BroadcastFloat32s(0)
 	bound2 := lanes.Bound32(-k + n)
 	bound3 := lanes.Bound32(n - firstX)
-	for at_2 := 0; at_2 < to; at_2 += lanes.Lanes32().Len() {
-		x := at_2
-		xs := lanes.Int32s(x)
+	at_2 := 0
+	for {
+		for ; at_2 <= count_2-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
+			x := from + at_2
+			xs := lanes.Int32s(x)
 //line divided.go:65
-		lanes.Store(c1, &at[ty][x])
+			lanes.Store(c1, &at[ty][x])
 //line divided.go:65
-		lanes.Store(c1, &bt[ty][x])
-		on := lanes.Mask32((row < n)).And(xs.Less(bound2))
-		lanes.StoreFloat32s(lanes.Load[simd.Float32s](&a0[at_2]), on, at[ty][x:])
+			lanes.Store(c1, &bt[ty][x])
+			on := lanes.Mask32((row < n)).And(xs.Less(bound2))
+			lanes.StoreFloat32s(lanes.Load[simd.Float32s](&a0[at_2]), on, at[ty][x:])
 //line divided.go:69
-		on_2 := xs.Less(bound3).And(lanes.Mask32(((k + ty) < n)))
-		lanes.StoreFloat32s(lanes.Load[simd.Float32s](&b1[at_2]), on_2, bt[ty][x:])
-//line divided_kernels_simd.go:328
+			on_2 := xs.Less(bound3).And(lanes.Mask32(((k + ty) < n)))
+			lanes.StoreFloat32s(lanes.Load[simd.Float32s](&b1[at_2]), on_2, bt[ty][x:])
+//line divided_kernels_simd.go:346
+		}
+		if at_2 == count_2 {
+			break
+		}
+		at_2 = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at_2 == last {
+		return threads
+	}
+	return from + at_2
 }
 
-// productPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func productPhase3Lanes(ty int, at [][8]float32, bt [][8]float32, sums []float32, count_2 int) bool {
-	end := count_2
+// productPhase3Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func productPhase3Lanes(ty int, at [][8]float32, bt [][8]float32, sums []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, 0, len(sums))
 	from, to = gridgen.Within(from, to, 0, 8)
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(ty) >= uint(len(at)) || len(bt) < 8 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(at)) || len(bt) < 8 {
+		return 0
 	}
-	sums0 := sums[0:][:to]
-	for at_2 := 0; at_2 < to; at_2 += lanes.Lanes32().Len() {
-		x := at_2
+	count_2 := to - from
+	sums0 := sums[from+0:][:count_2]
+	at_2 := 0
+	for ; at_2 <= count_2-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
+		x := from + at_2
 //line divided.go:73
 		sum := lanes.Load[simd.Float32s](&sums0[at_2])
 //line divided.go:73
-		for i := range 8 {
+		for i := 0; i < 8; i += 4 {
 			sum = sum.Add(simd.BroadcastFloat32s(at[ty][i]).Mul(lanes.Load[simd.Float32s](&bt[i][x])))
+//line divided.go:74
+			sum = sum.Add(simd.BroadcastFloat32s(at[ty][(i + 1)]).Mul(lanes.Load[simd.Float32s](&bt[(i + 1)][x])))
+//line divided.go:74
+			sum = sum.Add(simd.BroadcastFloat32s(at[ty][(i + 2)]).Mul(lanes.Load[simd.Float32s](&bt[(i + 2)][x])))
+//line divided.go:74
+			sum = sum.Add(simd.BroadcastFloat32s(at[ty][(i + 3)]).Mul(lanes.Load[simd.Float32s](&bt[(i + 3)][x])))
 		}
 //line divided.go:75
 		lanes.Store(sum, &sums0[at_2])
-//line divided_kernels_simd.go:354
+//line divided_kernels_simd.go:389
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at_2 == last {
+		return threads
+	}
+	return from + at_2
 }
 
-// productPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func productPhase4Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float32], sums []float32, count_2 int) bool {
-	end := count_2
+// productPhase4Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func productPhase4Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float32], sums []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, 0, len(sums))
 	from, to = gridgen.Within(from, to, n*firstY+n*ty+firstX, len(c))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() || uint(firstX+1<<61) > 1<<62 || uint(n+1<<61) > 1<<62 || to > 1<<31-64 {
+		return 0
 	}
-	sums0 := sums[0:][:to]
-	c1 := c[n*firstY+n*ty+firstX:][:to]
+	count_2 := to - from
+	sums0 := sums[from+0:][:count_2]
+	c1 := c[from+n*firstY+n*ty+firstX:][:count_2]
 	row := (firstY + ty)
 	bound1 := lanes.Bound32(-firstX + n)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x := at
-		xs := lanes.Int32s(x)
+	at := 0
+	for {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
+			xs := lanes.Int32s(x)
 //line divided.go:78
-		sum := lanes.Load[simd.Float32s](&sums0[at])
+			sum := lanes.Load[simd.Float32s](&sums0[at])
 //line divided.go:78
-		on := lanes.Mask32((row < n)).And(xs.Less(bound1))
-		lanes.StoreFloat32s(sum, on, c1[at:])
-//line divided_kernels_simd.go:381
+			on := lanes.Mask32((row < n)).And(xs.Less(bound1))
+			lanes.StoreFloat32s(sum, on, c1[at:])
+//line divided_kernels_simd.go:423
+		}
+		if at == count_2 {
+			break
+		}
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }

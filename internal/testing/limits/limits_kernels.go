@@ -1237,60 +1237,62 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 			es := kept.e[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
 			ats := kept.at[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
 			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			if copiedPhase1Vectors == nil || !copiedPhase1Vectors(firstX, x, lasts, steps, smalls, as, bs, cs, ds, es, ats, sums, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-					i := (firstX + tx)
+			done := 0
+			if copiedPhase1Vectors != nil {
+				done = copiedPhase1Vectors(firstX, x, lasts, steps, smalls, as, bs, cs, ds, es, ats, sums, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
 //line limits.go:191
-					var n uint32
-					if i < len(x) {
-						n = x[i]
-					}
-					last, step, small := int64(0), int64(0), int64(0)
-					for k := range int64(n) {
-						last = k
-					}
-					for k := int64(0); k < int64(n); k += 2 {
-						step = k
-					}
-					for k := range n {
-						small = int64(k)
-					}
-					a, b := int64(1), int64(2)
-					for range n {
-						a, b = b, a
-					}
-					c, d, e := int64(3), int64(4), int64(5)
-					for k := range int64(n) {
-						c, d, e = d, e, k
-						if k > 4 {
-							break
-						}
-					}
-					stop, at := false, int64(0)
-					for k := int64(0); k < 8 && !stop; k++ {
-						stop, at = k == int64(n), k
-					}
-					sum := int64(0)
-					for k := range int64(3) {
-						inner := k
-						for m := range int64(n) {
-							inner = m
-						}
-						sum += inner
-					}
-//line limits_kernels.go:1283
-					lasts[tx] = last
-					steps[tx] = step
-					smalls[tx] = small
-					as[tx] = a
-					bs[tx] = b
-					cs[tx] = c
-					ds[tx] = d
-					es[tx] = e
-					ats[tx] = at
-					sums[tx] = sum
+				var n uint32
+				if i < len(x) {
+					n = x[i]
 				}
+				last, step, small := int64(0), int64(0), int64(0)
+				for k := range int64(n) {
+					last = k
+				}
+				for k := int64(0); k < int64(n); k += 2 {
+					step = k
+				}
+				for k := range n {
+					small = int64(k)
+				}
+				a, b := int64(1), int64(2)
+				for range n {
+					a, b = b, a
+				}
+				c, d, e := int64(3), int64(4), int64(5)
+				for k := range int64(n) {
+					c, d, e = d, e, k
+					if k > 4 {
+						break
+					}
+				}
+				stop, at := false, int64(0)
+				for k := int64(0); k < 8 && !stop; k++ {
+					stop, at = k == int64(n), k
+				}
+				sum := int64(0)
+				for k := range int64(3) {
+					inner := k
+					for m := range int64(n) {
+						inner = m
+					}
+					sum += inner
+				}
+//line limits_kernels.go:1286
+				lasts[tx] = last
+				steps[tx] = step
+				smalls[tx] = small
+				as[tx] = a
+				bs[tx] = b
+				cs[tx] = c
+				ds[tx] = d
+				es[tx] = e
+				ats[tx] = at
+				sums[tx] = sum
 			}
 		}
 	}
@@ -1307,36 +1309,38 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 			es := kept.e[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
 			ats := kept.at[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
 			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
-			if copiedPhase2Vectors == nil || !copiedPhase2Vectors(firstX, x, y, lasts, steps, smalls, as, bs, cs, ds, es, ats, sums, count_) {
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
-					i := (firstX + tx)
-					last := lasts[tx]
-					_ = last
-					step := steps[tx]
-					_ = step
-					small := smalls[tx]
-					_ = small
-					a := as[tx]
-					_ = a
-					b := bs[tx]
-					_ = b
-					c := cs[tx]
-					_ = c
-					d := ds[tx]
-					_ = d
-					e := es[tx]
-					_ = e
-					at := ats[tx]
-					_ = at
-					sum := sums[tx]
-					_ = sum
-					{
+			done_ := 0
+			if copiedPhase2Vectors != nil {
+				done_ = copiedPhase2Vectors(firstX, x, y, lasts, steps, smalls, as, bs, cs, ds, es, ats, sums, count_)
+			}
+			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+				last := lasts[tx]
+				_ = last
+				step := steps[tx]
+				_ = step
+				small := smalls[tx]
+				_ = small
+				a := as[tx]
+				_ = a
+				b := bs[tx]
+				_ = b
+				c := cs[tx]
+				_ = c
+				d := ds[tx]
+				_ = d
+				e := es[tx]
+				_ = e
+				at := ats[tx]
+				_ = at
+				sum := sums[tx]
+				_ = sum
+				{
 //line limits.go:230
-						y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e + 100000000*at + 1000000000*sum
-					}
-//line limits_kernels.go:1339
+					y[i] = last + 10*step + 100*small + 1000*a + 10000*b + 100000*c + 1000000*d + 10000000*e + 100000000*at + 1000000000*sum
 				}
+//line limits_kernels.go:1344
 			}
 		}
 	}
@@ -1368,7 +1372,7 @@ func rootsRow(r gridgen.Row, x []float32, y []float32) {
 					if i := x_; true || i < len(x) {
 						y0[gridgen.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[gridgen.At(at, i)]))))
 					}
-//line limits_kernels.go:1372
+//line limits_kernels.go:1376
 				}
 				{
 					at := at + 1
@@ -1378,7 +1382,7 @@ func rootsRow(r gridgen.Row, x []float32, y []float32) {
 					if i := x_; true || i < len(x) {
 						y0[gridgen.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[gridgen.At(at, i)]))))
 					}
-//line limits_kernels.go:1382
+//line limits_kernels.go:1386
 				}
 			}
 			if at < count {
@@ -1388,7 +1392,7 @@ func rootsRow(r gridgen.Row, x []float32, y []float32) {
 				if i := x_; true || i < len(x) {
 					y0[gridgen.At(at, i)] = float32(math.Abs(math.Sqrt(float64(x1[gridgen.At(at, i)]))))
 				}
-//line limits_kernels.go:1392
+//line limits_kernels.go:1396
 			}
 			x_ = to - 1
 			continue
@@ -1397,7 +1401,7 @@ func rootsRow(r gridgen.Row, x []float32, y []float32) {
 		if i := x_; i < len(x) {
 			y[i] = float32(math.Abs(math.Sqrt(float64(x[i]))))
 		}
-//line limits_kernels.go:1401
+//line limits_kernels.go:1405
 	}
 }
 
@@ -1426,7 +1430,7 @@ func renewedRow(r gridgen.Row, x []uint32, e []record) {
 					if i := x_; true || i < len(e) {
 						e0[gridgen.At(at, i)] = record{is: float64(e0[gridgen.At(at, i)].was), list: [2]uint32{1: x1[gridgen.At(at, i)]}}
 					}
-//line limits_kernels.go:1430
+//line limits_kernels.go:1434
 				}
 				{
 					at := at + 1
@@ -1436,7 +1440,7 @@ func renewedRow(r gridgen.Row, x []uint32, e []record) {
 					if i := x_; true || i < len(e) {
 						e0[gridgen.At(at, i)] = record{is: float64(e0[gridgen.At(at, i)].was), list: [2]uint32{1: x1[gridgen.At(at, i)]}}
 					}
-//line limits_kernels.go:1440
+//line limits_kernels.go:1444
 				}
 			}
 			if at < count {
@@ -1446,7 +1450,7 @@ func renewedRow(r gridgen.Row, x []uint32, e []record) {
 				if i := x_; true || i < len(e) {
 					e0[gridgen.At(at, i)] = record{is: float64(e0[gridgen.At(at, i)].was), list: [2]uint32{1: x1[gridgen.At(at, i)]}}
 				}
-//line limits_kernels.go:1450
+//line limits_kernels.go:1454
 			}
 			x_ = to - 1
 			continue
@@ -1455,7 +1459,7 @@ func renewedRow(r gridgen.Row, x []uint32, e []record) {
 		if i := x_; i < len(e) {
 			e[i] = record{is: float64(e[i].was), list: [2]uint32{1: x[i]}}
 		}
-//line limits_kernels.go:1459
+//line limits_kernels.go:1463
 	}
 }
 
@@ -1465,6 +1469,6 @@ var (
 	twiceVectors        func(gridgen.Row, int32, int32, []int32) gridgen.Row
 	insideVectors       func(gridgen.Row, int32, []uint32) gridgen.Row
 	rootsVectors        func(gridgen.Row, []float32, []float32) gridgen.Row
-	copiedPhase1Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) bool
-	copiedPhase2Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) bool
+	copiedPhase1Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) int
+	copiedPhase2Vectors func(int, []uint32, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, []int64, int) int
 )

@@ -162,10 +162,11 @@ func rootsLanes(r gridgen.Row, x []float32, y []float32) gridgen.Row {
 	return r.From(from + at)
 }
 
-// copiedPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, ats []int64, sums []int64, count int) bool {
-	end := count
+// copiedPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, ats []int64, sums []int64, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, firstX, len(x))
 	from, to = gridgen.Within(from, to, 0, len(lasts))
 	from, to = gridgen.Within(from, to, 0, len(steps))
@@ -177,20 +178,21 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 	from, to = gridgen.Within(from, to, 0, len(es))
 	from, to = gridgen.Within(from, to, 0, len(ats))
 	from, to = gridgen.Within(from, to, 0, len(sums))
-	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 {
-		return false
+	if from != first || to-from < lanes.Lanes64().Len() || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 {
+		return 0
 	}
-	x0 := x[firstX:][:to]
-	lasts1 := lasts[0:][:to]
-	steps2 := steps[0:][:to]
-	smalls3 := smalls[0:][:to]
-	as4 := as[0:][:to]
-	bs5 := bs[0:][:to]
-	cs6 := cs[0:][:to]
-	ds7 := ds[0:][:to]
-	es8 := es[0:][:to]
-	ats9 := ats[0:][:to]
-	sums10 := sums[0:][:to]
+	count := to - from
+	x0 := x[from+firstX:][:count]
+	lasts1 := lasts[from+0:][:count]
+	steps2 := steps[from+0:][:count]
+	smalls3 := smalls[from+0:][:count]
+	as4 := as[from+0:][:count]
+	bs5 := bs[from+0:][:count]
+	cs6 := cs[from+0:][:count]
+	ds7 := ds[from+0:][:count]
+	es8 := es[from+0:][:count]
+	ats9 := ats[from+0:][:count]
+	sums10 := sums[from+0:][:count]
 	c0 := simd.BroadcastUint64s(0)
 	bound1 := lanes.Bound64(-firstX + len(x))
 	c2 := simd.BroadcastInt64s(0)
@@ -199,223 +201,234 @@ func copiedPhase1Lanes(firstX int, x []uint32, lasts []int64, steps []int64, sma
 	c5 := simd.BroadcastInt64s(3)
 	c6 := simd.BroadcastInt64s(4)
 	c7 := simd.BroadcastInt64s(5)
-	for at := 0; at < to; at += lanes.Lanes64().Len() {
-		x_2 := at
-		xs := lanes.Int64s(x_2)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+			x_2 := from + at
+			xs := lanes.Int64s(x_2)
 //line limits.go:191
-		n := c0
-		on := xs.Less(bound1)
-		n = lanes.Load64Uint32(x0[at:]).IfElse(on, n)
+			n := c0
+			on := xs.Less(bound1)
+			n = lanes.Load64Uint32(x0[at:]).IfElse(on, n)
 //line limits.go:195
-		last := c2
+			last := c2
 //line limits.go:195
-		step := c2
+			step := c2
 //line limits.go:195
-		small := c2
-		{
-//line limits.go:196
-			n_2 := n.BitsToInt64()
-//line limits.go:196
-			k := int64(0)
-//line limits.go:196
-			live := lanes.All64()
-//line limits.go:196
-			for ; ; k = (k + int64(1)) {
-//line limits.go:196
-				live = live.And(simd.BroadcastInt64s(k).Less(n_2))
-//line limits.go:196
-				if !lanes.Any64(live) {
-//line limits.go:196
-					break
-				}
-//line limits.go:197
-				last = simd.BroadcastInt64s(k).IfElse(live, last)
-			}
-		}
-//line limits.go:199
-		k_2 := int64(0)
-//line limits.go:199
-		{
-//line limits.go:199
-			live_2 := lanes.All64()
-//line limits.go:199
-			for ; ; k_2 = (k_2 + int64(2)) {
-//line limits.go:199
-				live_2 = live_2.And(simd.BroadcastInt64s(k_2).Less(n.BitsToInt64()))
-//line limits.go:199
-				if !lanes.Any64(live_2) {
-//line limits.go:199
-					break
-				}
-//line limits.go:200
-				step = simd.BroadcastInt64s(k_2).IfElse(live_2, step)
-			}
-		}
-//line limits.go:202
-		{
-//line limits.go:202
-			n_3 := n
-//line limits.go:202
-			k_3 := uint32(0)
-//line limits.go:202
-			live_3 := lanes.All64()
-//line limits.go:202
-			for ; ; k_3 = (k_3 + uint32(1)) {
-//line limits.go:202
-				live_3 = live_3.And(simd.BroadcastUint64s(uint64(k_3)).Less(n_3))
-//line limits.go:202
-				if !lanes.Any64(live_3) {
-//line limits.go:202
-					break
-				}
-//line limits.go:203
-				small = simd.BroadcastInt64s(int64(k_3)).IfElse(live_3, small)
-			}
-		}
-//line limits.go:205
-		a := c3
-//line limits.go:205
-		b := c4
-		{
-//line limits.go:206
-			n_4 := n
-//line limits.go:206
-			k_4 := uint32(0)
-//line limits.go:206
-			live_4 := lanes.All64()
-//line limits.go:206
-			for ; ; k_4 = (k_4 + uint32(1)) {
-//line limits.go:206
-				live_4 = live_4.And(simd.BroadcastUint64s(uint64(k_4)).Less(n_4))
-//line limits.go:206
-				if !lanes.Any64(live_4) {
-//line limits.go:206
-					break
-				}
-//line limits.go:207
-				v := a
-//line limits.go:207
-				a = b.IfElse(live_4, a)
-//line limits.go:207
-				b = v.IfElse(live_4, b)
-			}
-		}
-//line limits.go:209
-		c := c5
-//line limits.go:209
-		d := c6
-//line limits.go:209
-		e := c7
-		{
-//line limits.go:210
-			n_5 := n.BitsToInt64()
-//line limits.go:210
-			k_5 := int64(0)
-//line limits.go:210
-			live_5 := lanes.All64()
-//line limits.go:210
-			for ; ; k_5 = (k_5 + int64(1)) {
-//line limits.go:210
-				live_5 = live_5.And(simd.BroadcastInt64s(k_5).Less(n_5))
-//line limits.go:210
-				if !lanes.Any64(live_5) {
-//line limits.go:210
-					break
-				}
-//line limits.go:211
-				c = d.IfElse(live_5, c)
-//line limits.go:211
-				d = e.IfElse(live_5, d)
-//line limits.go:211
-				e = simd.BroadcastInt64s(k_5).IfElse(live_5, e)
-				if k_5 > int64(4) {
-					break
-				}
-			}
-		}
-//line limits.go:216
-		stop := lanes.Mask64(false)
-//line limits.go:216
-		at_2 := c2
-		k_6 := int64(0)
-//line limits.go:217
-		{
-//line limits.go:217
-			live_6 := lanes.All64()
-//line limits.go:217
-			for ; ; k_6 = (k_6 + int64(1)) {
-//line limits.go:217
-				live_6 = live_6.And(lanes.Mask64((k_6 < int64(8))).And(lanes.Not64(stop)))
-//line limits.go:217
-				if !lanes.Any64(live_6) {
-//line limits.go:217
-					break
-				}
-//line limits.go:218
-				v_2 := simd.BroadcastInt64s(k_6).Equal(n.BitsToInt64())
-//line limits.go:218
-				stop = v_2
-//line limits.go:218
-				at_2 = simd.BroadcastInt64s(k_6).IfElse(live_6, at_2)
-			}
-		}
-//line limits.go:220
-		sum := c2
-		for k_7 := int64(0); k_7 < int64(3); k_7 += 1 {
-			inner := simd.BroadcastInt64s(k_7)
+			small := c2
 			{
-//line limits.go:223
-				n_6 := n.BitsToInt64()
-//line limits.go:223
-				m := int64(0)
-//line limits.go:223
-				live_7 := lanes.All64()
-//line limits.go:223
-				for ; ; m = (m + int64(1)) {
-//line limits.go:223
-					live_7 = live_7.And(simd.BroadcastInt64s(m).Less(n_6))
-//line limits.go:223
-					if !lanes.Any64(live_7) {
-//line limits.go:223
+//line limits.go:196
+				n_2 := n.BitsToInt64()
+//line limits.go:196
+				k := int64(0)
+//line limits.go:196
+				live := lanes.All64()
+//line limits.go:196
+				for ; ; k = (k + int64(1)) {
+//line limits.go:196
+					live = live.And(simd.BroadcastInt64s(k).Less(n_2))
+//line limits.go:196
+					if !lanes.Any64(live) {
+//line limits.go:196
 						break
 					}
-//line limits.go:224
-					inner = simd.BroadcastInt64s(m).IfElse(live_7, inner)
+//line limits.go:197
+					last = simd.BroadcastInt64s(k).IfElse(live, last)
 				}
 			}
+//line limits.go:199
+			k_2 := int64(0)
+//line limits.go:199
+			{
+//line limits.go:199
+				live_2 := lanes.All64()
+//line limits.go:199
+				for ; ; k_2 = (k_2 + int64(2)) {
+//line limits.go:199
+					live_2 = live_2.And(simd.BroadcastInt64s(k_2).Less(n.BitsToInt64()))
+//line limits.go:199
+					if !lanes.Any64(live_2) {
+//line limits.go:199
+						break
+					}
+//line limits.go:200
+					step = simd.BroadcastInt64s(k_2).IfElse(live_2, step)
+				}
+			}
+//line limits.go:202
+			{
+//line limits.go:202
+				n_3 := n
+//line limits.go:202
+				k_3 := uint32(0)
+//line limits.go:202
+				live_3 := lanes.All64()
+//line limits.go:202
+				for ; ; k_3 = (k_3 + uint32(1)) {
+//line limits.go:202
+					live_3 = live_3.And(simd.BroadcastUint64s(uint64(k_3)).Less(n_3))
+//line limits.go:202
+					if !lanes.Any64(live_3) {
+//line limits.go:202
+						break
+					}
+//line limits.go:203
+					small = simd.BroadcastInt64s(int64(k_3)).IfElse(live_3, small)
+				}
+			}
+//line limits.go:205
+			a := c3
+//line limits.go:205
+			b := c4
+			{
+//line limits.go:206
+				n_4 := n
+//line limits.go:206
+				k_4 := uint32(0)
+//line limits.go:206
+				live_4 := lanes.All64()
+//line limits.go:206
+				for ; ; k_4 = (k_4 + uint32(1)) {
+//line limits.go:206
+					live_4 = live_4.And(simd.BroadcastUint64s(uint64(k_4)).Less(n_4))
+//line limits.go:206
+					if !lanes.Any64(live_4) {
+//line limits.go:206
+						break
+					}
+//line limits.go:207
+					v := a
+//line limits.go:207
+					a = b.IfElse(live_4, a)
+//line limits.go:207
+					b = v.IfElse(live_4, b)
+				}
+			}
+//line limits.go:209
+			c := c5
+//line limits.go:209
+			d := c6
+//line limits.go:209
+			e := c7
+			{
+//line limits.go:210
+				n_5 := n.BitsToInt64()
+//line limits.go:210
+				k_5 := int64(0)
+//line limits.go:210
+				live_5 := lanes.All64()
+//line limits.go:210
+				for ; ; k_5 = (k_5 + int64(1)) {
+//line limits.go:210
+					live_5 = live_5.And(simd.BroadcastInt64s(k_5).Less(n_5))
+//line limits.go:210
+					if !lanes.Any64(live_5) {
+//line limits.go:210
+						break
+					}
+//line limits.go:211
+					c = d.IfElse(live_5, c)
+//line limits.go:211
+					d = e.IfElse(live_5, d)
+//line limits.go:211
+					e = simd.BroadcastInt64s(k_5).IfElse(live_5, e)
+					if k_5 > int64(4) {
+						break
+					}
+				}
+			}
+//line limits.go:216
+			stop := lanes.Mask64(false)
+//line limits.go:216
+			at_2 := c2
+			k_6 := int64(0)
+//line limits.go:217
+			{
+//line limits.go:217
+				live_6 := lanes.All64()
+//line limits.go:217
+				for ; ; k_6 = (k_6 + int64(1)) {
+//line limits.go:217
+					live_6 = live_6.And(lanes.Mask64((k_6 < int64(8))).And(lanes.Not64(stop)))
+//line limits.go:217
+					if !lanes.Any64(live_6) {
+//line limits.go:217
+						break
+					}
+//line limits.go:218
+					v_2 := simd.BroadcastInt64s(k_6).Equal(n.BitsToInt64())
+//line limits.go:218
+					stop = v_2
+//line limits.go:218
+					at_2 = simd.BroadcastInt64s(k_6).IfElse(live_6, at_2)
+				}
+			}
+//line limits.go:220
+			sum := c2
+			for k_7 := int64(0); k_7 < int64(3); k_7 += 1 {
+				inner := simd.BroadcastInt64s(k_7)
+				{
+//line limits.go:223
+					n_6 := n.BitsToInt64()
+//line limits.go:223
+					m := int64(0)
+//line limits.go:223
+					live_7 := lanes.All64()
+//line limits.go:223
+					for ; ; m = (m + int64(1)) {
+//line limits.go:223
+						live_7 = live_7.And(simd.BroadcastInt64s(m).Less(n_6))
+//line limits.go:223
+						if !lanes.Any64(live_7) {
+//line limits.go:223
+							break
+						}
+//line limits.go:224
+						inner = simd.BroadcastInt64s(m).IfElse(live_7, inner)
+					}
+				}
 //line limits.go:226
-			sum = sum.Add(inner)
+				sum = sum.Add(inner)
+			}
+//line limits.go:227
+			lanes.Store(last, &lasts1[at])
+//line limits.go:227
+			lanes.Store(step, &steps2[at])
+//line limits.go:227
+			lanes.Store(small, &smalls3[at])
+//line limits.go:227
+			lanes.Store(a, &as4[at])
+//line limits.go:227
+			lanes.Store(b, &bs5[at])
+//line limits.go:227
+			lanes.Store(c, &cs6[at])
+//line limits.go:227
+			lanes.Store(d, &ds7[at])
+//line limits.go:227
+			lanes.Store(e, &es8[at])
+//line limits.go:227
+			lanes.Store(at_2, &ats9[at])
+//line limits.go:227
+			lanes.Store(sum, &sums10[at])
+//line limits_kernels_simd.go:414
 		}
-//line limits.go:227
-		lanes.Store(last, &lasts1[at])
-//line limits.go:227
-		lanes.Store(step, &steps2[at])
-//line limits.go:227
-		lanes.Store(small, &smalls3[at])
-//line limits.go:227
-		lanes.Store(a, &as4[at])
-//line limits.go:227
-		lanes.Store(b, &bs5[at])
-//line limits.go:227
-		lanes.Store(c, &cs6[at])
-//line limits.go:227
-		lanes.Store(d, &ds7[at])
-//line limits.go:227
-		lanes.Store(e, &es8[at])
-//line limits.go:227
-		lanes.Store(at_2, &ats9[at])
-//line limits.go:227
-		lanes.Store(sum, &sums10[at])
-//line limits_kernels_simd.go:410
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// copiedPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func copiedPhase2Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, ats []int64, sums []int64, count int) bool {
-	end := count
+// copiedPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func copiedPhase2Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps []int64, smalls []int64, as []int64, bs []int64, cs []int64, ds []int64, es []int64, ats []int64, sums []int64, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(lasts))
 	from, to = gridgen.Within(from, to, 0, len(steps))
 	from, to = gridgen.Within(from, to, 0, len(smalls))
@@ -427,20 +440,21 @@ func copiedPhase2Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 	from, to = gridgen.Within(from, to, 0, len(ats))
 	from, to = gridgen.Within(from, to, 0, len(sums))
 	from, to = gridgen.Within(from, to, firstX, len(y))
-	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 {
-		return false
+	if from != first || to-from < lanes.Lanes64().Len() || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 {
+		return 0
 	}
-	lasts0 := lasts[0:][:to]
-	steps1 := steps[0:][:to]
-	smalls2 := smalls[0:][:to]
-	as3 := as[0:][:to]
-	bs4 := bs[0:][:to]
-	cs5 := cs[0:][:to]
-	ds6 := ds[0:][:to]
-	es7 := es[0:][:to]
-	ats8 := ats[0:][:to]
-	sums9 := sums[0:][:to]
-	y10 := y[firstX:][:to]
+	count := to - from
+	lasts0 := lasts[from+0:][:count]
+	steps1 := steps[from+0:][:count]
+	smalls2 := smalls[from+0:][:count]
+	as3 := as[from+0:][:count]
+	bs4 := bs[from+0:][:count]
+	cs5 := cs[from+0:][:count]
+	ds6 := ds[from+0:][:count]
+	es7 := es[from+0:][:count]
+	ats8 := ats[from+0:][:count]
+	sums9 := sums[from+0:][:count]
+	y10 := y[from+firstX:][:count]
 	bound0 := lanes.Bound64(-firstX + len(x))
 	c1 := simd.BroadcastInt64s(10)
 	c2 := simd.BroadcastInt64s(100)
@@ -451,34 +465,44 @@ func copiedPhase2Lanes(firstX int, x []uint32, y []int64, lasts []int64, steps [
 	c7 := simd.BroadcastInt64s(10000000)
 	c8 := simd.BroadcastInt64s(100000000)
 	c9 := simd.BroadcastInt64s(1000000000)
-	for at := 0; at < to; at += lanes.Lanes64().Len() {
-		x_2 := at
-		xs := lanes.Int64s(x_2)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+			x_2 := from + at
+			xs := lanes.Int64s(x_2)
 //line limits.go:229
-		last := lanes.Load[simd.Int64s](&lasts0[at])
+			last := lanes.Load[simd.Int64s](&lasts0[at])
 //line limits.go:229
-		step := lanes.Load[simd.Int64s](&steps1[at])
+			step := lanes.Load[simd.Int64s](&steps1[at])
 //line limits.go:229
-		small := lanes.Load[simd.Int64s](&smalls2[at])
+			small := lanes.Load[simd.Int64s](&smalls2[at])
 //line limits.go:229
-		a := lanes.Load[simd.Int64s](&as3[at])
+			a := lanes.Load[simd.Int64s](&as3[at])
 //line limits.go:229
-		b := lanes.Load[simd.Int64s](&bs4[at])
+			b := lanes.Load[simd.Int64s](&bs4[at])
 //line limits.go:229
-		c := lanes.Load[simd.Int64s](&cs5[at])
+			c := lanes.Load[simd.Int64s](&cs5[at])
 //line limits.go:229
-		d := lanes.Load[simd.Int64s](&ds6[at])
+			d := lanes.Load[simd.Int64s](&ds6[at])
 //line limits.go:229
-		e := lanes.Load[simd.Int64s](&es7[at])
+			e := lanes.Load[simd.Int64s](&es7[at])
 //line limits.go:229
-		at_2 := lanes.Load[simd.Int64s](&ats8[at])
+			at_2 := lanes.Load[simd.Int64s](&ats8[at])
 //line limits.go:229
-		sum := lanes.Load[simd.Int64s](&sums9[at])
+			sum := lanes.Load[simd.Int64s](&sums9[at])
 //line limits.go:229
-		on := xs.Less(bound0)
-		lanes.StoreInt64s(last.Add(lanes.MulInt64s(c1, step)).Add(lanes.MulInt64s(c2, small)).Add(lanes.MulInt64s(c3, a)).Add(lanes.MulInt64s(c4, b)).Add(lanes.MulInt64s(c5, c)).Add(lanes.MulInt64s(c6, d)).Add(lanes.MulInt64s(c7, e)).Add(lanes.MulInt64s(c8, at_2)).Add(lanes.MulInt64s(c9, sum)), on, y10[at:])
-//line limits_kernels_simd.go:481
+			on := xs.Less(bound0)
+			lanes.StoreInt64s(last.Add(lanes.MulInt64s(c1, step)).Add(lanes.MulInt64s(c2, small)).Add(lanes.MulInt64s(c3, a)).Add(lanes.MulInt64s(c4, b)).Add(lanes.MulInt64s(c5, c)).Add(lanes.MulInt64s(c6, d)).Add(lanes.MulInt64s(c7, e)).Add(lanes.MulInt64s(c8, at_2)).Add(lanes.MulInt64s(c9, sum)), on, y10[at:])
+//line limits_kernels_simd.go:497
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }

@@ -860,13 +860,15 @@ func sumPhases(b *kernel.Block, n int, x []float32, y []float32) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if sumPhase1Vectors == nil || !sumPhase1Vectors(firstX, y, gridgen.Lent(s), n, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if sumPhase1Vectors != nil {
+				done = sumPhase1Vectors(firstX, y, gridgen.Lent(s), n, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
 //line kernels.go:105
-					y[(firstX + tx)] = s[n]
-//line sized_kernels.go:869
-				}
+				y[(firstX + tx)] = s[n]
+//line sized_kernels.go:872
 			}
 		}
 	}
@@ -882,21 +884,23 @@ func totalPhases(b *kernel.Block, n int, x []int32, y []int32) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if totalPhase1Vectors == nil || !totalPhase1Vectors(firstX, gridgen.Lent(s), x, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if totalPhase1Vectors != nil {
+				done = totalPhase1Vectors(firstX, gridgen.Lent(s), x, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
 //line kernels.go:124
-					if i := tx; i < len(s) {
-						s[i] = x[(firstX + tx)]
-					}
-//line sized_kernels.go:893
+				if i := tx; i < len(s) {
+					s[i] = x[(firstX + tx)]
 				}
+//line sized_kernels.go:898
 			}
 		}
 	}
 //line kernels.go:110
 	for d := 1; d < len(s); d *= 2 {
-//line sized_kernels.go:900
+//line sized_kernels.go:904
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -905,12 +909,12 @@ func totalPhases(b *kernel.Block, n int, x []int32, y []int32) {
 					if i_ := tx * 2 * d; i_+d < len(s) {
 						s[i_] += s[i_+d]
 					}
-//line sized_kernels.go:909
+//line sized_kernels.go:913
 				}
 			}
 		}
 	}
-//line sized_kernels.go:914
+//line sized_kernels.go:918
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -919,7 +923,7 @@ func totalPhases(b *kernel.Block, n int, x []int32, y []int32) {
 				if tx == 0 {
 					y[int(b.Index[0])] = s[0]
 				}
-//line sized_kernels.go:923
+//line sized_kernels.go:927
 			}
 		}
 	}
@@ -935,28 +939,32 @@ func beyondPhases(b *kernel.Block, n int, y []int32) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if beyondPhase1Vectors == nil || !beyondPhase1Vectors(gridgen.Lent(s), count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if beyondPhase1Vectors != nil {
+				done = beyondPhase1Vectors(gridgen.Lent(s), count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
 //line kernels.go:138
-					if tx > 0 { // thread 0 leaves the first element to what is not in range
-						s[tx] = 1
-					}
-//line sized_kernels.go:946
+				if tx > 0 { // thread 0 leaves the first element to what is not in range
+					s[tx] = 1
 				}
+//line sized_kernels.go:953
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
-			if beyondPhase2Vectors == nil || !beyondPhase2Vectors(firstX, y, gridgen.Lent(s), n, count_) {
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
+			done_ := 0
+			if beyondPhase2Vectors != nil {
+				done_ = beyondPhase2Vectors(firstX, y, gridgen.Lent(s), n, count_)
+			}
+			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+				_, _, _ = tx, ty, tz
 //line kernels.go:142
-					y[(firstX + tx)] = s[n-1]
-//line sized_kernels.go:959
-				}
+				y[(firstX + tx)] = s[n-1]
+//line sized_kernels.go:968
 			}
 		}
 	}
@@ -964,8 +972,8 @@ func beyondPhases(b *kernel.Block, n int, y []int32) {
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in sized_kernels_simd.go.
 var (
-	sumPhase1Vectors    func(int, []float32, []float32, int, int) bool
-	totalPhase1Vectors  func(int, []int32, []int32, int) bool
-	beyondPhase1Vectors func([]int32, int) bool
-	beyondPhase2Vectors func(int, []int32, []int32, int, int) bool
+	sumPhase1Vectors    func(int, []float32, []float32, int, int) int
+	totalPhase1Vectors  func(int, []int32, []int32, int) int
+	beyondPhase1Vectors func([]int32, int) int
+	beyondPhase2Vectors func(int, []int32, []int32, int, int) int
 )

@@ -20,83 +20,138 @@ func init() {
 	}
 }
 
-// sumPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sumPhase1Lanes(firstX int, y []float32, s []float32, n int, count int) bool {
-	end := count
+// sumPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func sumPhase1Lanes(firstX int, y []float32, s []float32, n int, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last := from, to
 	from, to = gridgen.Within(from, to, firstX, len(y))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(n) >= uint(len(s)) {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() || uint(n) >= uint(len(s)) {
+		return 0
 	}
-	y0 := y[firstX:][:to]
+	count := to - from
+	y0 := y[from+firstX:][:count]
 	all0 := simd.BroadcastFloat32s(s[n])
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:105
-		lanes.Store(all0, &y0[at])
-//line sized_kernels_simd.go:37
+			lanes.Store(all0, &y0[at])
+//line sized_kernels_simd.go:41
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
-// totalPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func totalPhase1Lanes(firstX int, s []int32, x []int32, count int) bool {
-	end := min(count, len(s))
+// totalPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func totalPhase1Lanes(firstX int, s []int32, x []int32, threads int) int {
+	end := min(threads, len(s))
+	if uint(len(s)+1<<61) > 1<<62 {
+		return 0
+	}
 	from, to := 0, end
+	to = min(to, len(s))
+	if from >= to {
+		return threads
+	}
+	first, last := from, to
 	from, to = gridgen.Within(from, to, firstX, len(x))
 	from, to = gridgen.Within(from, to, 0, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	x0 := x[firstX:][:to]
-	s1 := s[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	x0 := x[from+firstX:][:count]
+	s1 := s[from+0:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:125
-		lanes.Store(lanes.Load[simd.Int32s](&x0[at]), &s1[at])
-//line sized_kernels_simd.go:57
-	}
-	lanes.ClearUpper()
-	return true
-}
-
-// beyondPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func beyondPhase1Lanes(s []int32, count int) bool {
-	end := count
-	from, to := 0, end
-	from, to = gridgen.Within(from, to, 0, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || to > 1<<31-64 {
-		return false
-	}
-	s0 := s[0:][:to]
-	bound0 := lanes.Bound32(0)
-	c1 := simd.BroadcastInt32s(1)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x := at
-		xs := lanes.Int32s(x)
-//line kernels.go:138
-		on := xs.Greater(bound0)
-		lanes.StoreInt32s(c1, on, s0[at:])
+			lanes.Store(lanes.Load[simd.Int32s](&x0[at]), &s1[at])
 //line sized_kernels_simd.go:80
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }
 
-// beyondPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func beyondPhase2Lanes(firstX int, y []int32, s []int32, n int, count int) bool {
-	end := count
+// beyondPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func beyondPhase1Lanes(s []int32, threads int) int {
+	end := threads
 	from, to := 0, end
-	from, to = gridgen.Within(from, to, firstX, len(y))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(n-1) >= uint(len(s)) {
-		return false
+	from = max(from, 1)
+	if from >= to {
+		return threads
 	}
-	y0 := y[firstX:][:to]
-	all0 := simd.BroadcastInt32s(s[(n - 1)])
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line kernels.go:142
-		lanes.Store(all0, &y0[at])
-//line sized_kernels_simd.go:99
+	first, last := from, to
+	from, to = gridgen.Within(from, to, 0, len(s))
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
+	}
+	count := to - from
+	s0 := s[from+0:][:count]
+	c0 := simd.BroadcastInt32s(1)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+//line kernels.go:139
+			lanes.Store(c0, &s0[at])
+//line sized_kernels_simd.go:115
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads
+	}
+	return from + at
+}
+
+// beyondPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func beyondPhase2Lanes(firstX int, y []int32, s []int32, n int, threads int) int {
+	end := threads
+	from, to := 0, end
+	first, last := from, to
+	from, to = gridgen.Within(from, to, firstX, len(y))
+	if from != first || to-from < lanes.Lanes32().Len() || uint(n-1) >= uint(len(s)) {
+		return 0
+	}
+	count := to - from
+	y0 := y[from+firstX:][:count]
+	all0 := simd.BroadcastInt32s(s[(n - 1)])
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+//line kernels.go:142
+			lanes.Store(all0, &y0[at])
+//line sized_kernels_simd.go:146
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+	}
+	lanes.ClearUpper()
+	if from+at == last {
+		return threads
+	}
+	return from + at
 }

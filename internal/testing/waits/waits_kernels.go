@@ -105,7 +105,64 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { combined(t, x, halves_, sums_, places) })
 	}),
-}, Indexes: []string{"kernels.go:40", "kernels.go:28", "kernels.go:19", "kernels.go:45", "kernels.go:73", "kernels.go:77", "kernels.go:52", "kernels.go:57", "kernels.go:60", "kernels.go:63", "kernels.go:79", "kernels.go:120", "kernels.go:93", "kernels.go:94", "kernels.go:121", "kernels.go:122", "kernels.go:142", "kernels.go:130", "kernels.go:132", "kernels.go:148", "kernels.go:186", "kernels.go:210", "kernels.go:211", "kernels.go:159", "kernels.go:161", "kernels.go:214", "kernels.go:215", "kernels.go:220", "kernels.go:228", "kernels.go:229", "kernels.go:234", "kernels.go:236", "kernels.go:243", "kernels.go:245", "kernels.go:248", "kernels.go:250", "kernels.go:264", "kernels.go:288", "kernels.go:290", "kernels.go:291", "kernels.go:272", "kernels.go:276", "kernels.go:277", "kernels.go:294", "kernels.go:295", "kernels.go:297", "kernels.go:300"}, Kernels: map[string]gridgen.Written{
+	"zeroEdge": kernel.Go(func(blk *kernel.Block) {
+		from := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
+		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
+		if gridgen.InPhases() {
+			zeroEdgePhases(blk, from, to)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { zeroEdge(t, from, to) })
+	}),
+	"clampEdge": kernel.Go(func(blk *kernel.Block) {
+		from := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
+		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
+		if gridgen.InPhases() {
+			clampEdgePhases(blk, from, to)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { clampEdge(t, from, to) })
+	}),
+	"wrapEdge": kernel.Go(func(blk *kernel.Block) {
+		from := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
+		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
+		if gridgen.InPhases() {
+			wrapEdgePhases(blk, from, to)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { wrapEdge(t, from, to) })
+	}),
+	"turned[uint8]": kernel.Go(func(blk *kernel.Block) {
+		rows := int(kernel.Number[int64](blk, 0))
+		from := grid.MatrixOf(kernel.Slice[uint8](blk, 1), int(kernel.Number[int64](blk, 2)), int(kernel.Number[int64](blk, 3)))
+		to := grid.MatrixOf(kernel.Slice[uint8](blk, 4), int(kernel.Number[int64](blk, 5)), int(kernel.Number[int64](blk, 6)))
+		if gridgen.InPhases() {
+			turnedPhases[uint8](blk, rows, from, to)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { turned[uint8](t, rows, from, to) })
+	}),
+	"turned[int64]": kernel.Go(func(blk *kernel.Block) {
+		rows := int(kernel.Number[int64](blk, 0))
+		from := grid.MatrixOf(kernel.Slice[int64](blk, 1), int(kernel.Number[int64](blk, 2)), int(kernel.Number[int64](blk, 3)))
+		to := grid.MatrixOf(kernel.Slice[int64](blk, 4), int(kernel.Number[int64](blk, 5)), int(kernel.Number[int64](blk, 6)))
+		if gridgen.InPhases() {
+			turnedPhases[int64](blk, rows, from, to)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { turned[int64](t, rows, from, to) })
+	}),
+	"multiplied": kernel.Go(func(blk *kernel.Block) {
+		a := grid.MatrixOf(kernel.Slice[float64](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
+		b := grid.MatrixOf(kernel.Slice[float64](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
+		c := grid.MatrixOf(kernel.Slice[float64](blk, 6), int(kernel.Number[int64](blk, 7)), int(kernel.Number[int64](blk, 8)))
+		if gridgen.InPhases() {
+			multipliedPhases(blk, a, b, c)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { multiplied(t, a, b, c) })
+	}),
+}, Indexes: []string{"kernels.go:40", "kernels.go:28", "kernels.go:19", "kernels.go:45", "kernels.go:73", "kernels.go:77", "kernels.go:52", "kernels.go:57", "kernels.go:60", "kernels.go:63", "kernels.go:79", "kernels.go:120", "kernels.go:93", "kernels.go:94", "kernels.go:121", "kernels.go:122", "kernels.go:142", "kernels.go:130", "kernels.go:132", "kernels.go:148", "kernels.go:186", "kernels.go:210", "kernels.go:211", "kernels.go:159", "kernels.go:161", "kernels.go:214", "kernels.go:215", "kernels.go:220", "kernels.go:228", "kernels.go:229", "kernels.go:234", "kernels.go:236", "kernels.go:243", "kernels.go:245", "kernels.go:248", "kernels.go:250", "kernels.go:264", "kernels.go:288", "kernels.go:290", "kernels.go:291", "kernels.go:272", "kernels.go:276", "kernels.go:277", "kernels.go:294", "kernels.go:295", "kernels.go:297", "kernels.go:300", "tiles.go:15", "tiles.go:36", "tiles.go:25", "tiles.go:38", "tiles.go:45", "tiles.go:47", "tiles.go:61", "tiles.go:56", "tiles.go:70", "tiles.go:73", "tiles.go:86", "tiles.go:88", "tiles.go:89", "tiles.go:91", "tiles.go:94"}, Kernels: map[string]gridgen.Written{
 	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
 	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:75", Types: 1,
@@ -124,12 +181,24 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: choosesFootprint}},
 	"combined": {Code: "k_combined", Params: []string{"x", "len(x)", "halves", "len(halves)", "sums", "len(sums)", "places", "len(places)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:290", Threads: 1024,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: combinedFootprint}},
+	"zeroEdge": {Code: "k_zeroEdge", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 3, DimsAt: "tiles.go:23", Rounds: [][]int{{1048576}}, RoundsAt: "tiles.go:23",
+		Footprint: gridgen.Footprint{Why: "tiles.go:38: the index of to does not follow t.Global(0)", Of: zeroEdgeFootprint}},
+	"clampEdge": {Code: "k_clampEdge", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 3, DimsAt: "tiles.go:23", Rounds: [][]int{{1048576}}, RoundsAt: "tiles.go:23",
+		Footprint: gridgen.Footprint{Why: "tiles.go:47: the index of to does not follow t.Global(0)", Of: clampEdgeFootprint}},
+	"wrapEdge": {Code: "k_wrapEdge", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 3, DimsAt: "tiles.go:23", Rounds: [][]int{{1048576}}, RoundsAt: "tiles.go:23",
+		Footprint: gridgen.Footprint{Why: "tiles.go:56: the index of to does not follow t.Global(0)", Of: wrapEdgeFootprint}},
+	"turned[uint8]": {Code: "k_turned_uint8", Params: []string{"rows", "from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()", "len(s)"}, Most: 1073741824, Sizes: [][]int{{2, 3}, {5, 6}, {7}}, Rounds: [][]int{{1048576}, {1048576, 7}}, RoundsAt: "tiles.go:69", SharedElem: 8, SharedStatic: 0, SharedAt: "tiles.go:68", Types: 4,
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: turned_uint8Footprint}},
+	"turned[int64]": {Code: "k_turned_int64", Params: []string{"rows", "from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()", "len(s)"}, Most: 1073741824, Sizes: [][]int{{2, 3}, {5, 6}, {7}}, Rounds: [][]int{{1048576}, {1048576, 7}}, RoundsAt: "tiles.go:69", SharedElem: 64, SharedStatic: 0, SharedAt: "tiles.go:68", Types: 5,
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: turned_uint8Footprint}},
+	"multiplied": {Code: "k_multiplied", Params: []string{"a", "a.Rows()", "a.Cols()", "b", "b.Rows()", "b.Cols()", "c", "c.Rows()", "c.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}, {7, 8}}, Dims: 2, DimsAt: "tiles.go:86", Rounds: [][]int{{1699}, {172, 2}}, RoundsAt: "tiles.go:87",
+		Footprint: gridgen.Footprint{Why: "tiles.go:86: the index of c does not follow t.Global(0)", Of: multipliedFootprint}},
 }, Format: 3, Sources: []string{
 	"../../../kernel/half/ float32,uint16,uint32 half",
 	"../../../kernel/half/half.go Float16 bc116bb48f8ae8cf",
 	"../../../kernel/half/half.go Float16.Float32 6b089c303d15fde9",
 	"../../../kernel/half/half.go ToFloat16 bd763a6df9fe38f2",
-	"./ any,bool,complex,complex64,false,float32,int,int32,len,real,true,uint32 waits",
+	"./ any,bool,complex,complex64,false,float32,float64,int,int32,int64,len,real,true,uint32,uint8 waits",
 	"kernels.go above 4d685d8df90b17fd",
 	"kernels.go added 6acc744ec2582957",
 	"kernels.go chooses da61294a7f63c1c2",
@@ -159,6 +228,17 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 	"kernels.go turns 5399cfc2af483dc1",
 	"kernels.go types a75e9f326a6e2f85",
 	"kernels.go width a3954a3b6013b593",
+	"tiles.go box 62bcf8b2a966ab4c",
+	"tiles.go boxes a06a02d35aead8d4",
+	"tiles.go clampEdge 588e8f05a0bf20bc",
+	"tiles.go halo 02b7fe2e05fb00fd",
+	"tiles.go high 02b7fe2e05fb00fd",
+	"tiles.go loaded ad52476ed53b37b1",
+	"tiles.go multiplied 738f3914c9117073",
+	"tiles.go turned 6e358bca1eb12be3",
+	"tiles.go wide 02b7fe2e05fb00fd",
+	"tiles.go wrapEdge 59217720679b0fa6",
+	"tiles.go zeroEdge dd04b831b7584860",
 }, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { i32 a[64]; } T_64_i32;
 typedef struct { u64 a[64]; } T_64_u64;
@@ -179,8 +259,22 @@ typedef struct { go_complex64 a[1024]; } T_1024_go_complex64;
 typedef struct { i32 a[1024]; } T_1024_i32;
 typedef struct { i64 a[1024]; } T_1024_i64;
 typedef struct { u32 a[1024]; } T_1024_u32;
+typedef struct { f32 a[20]; } T_20_f32;
+typedef struct { T_20_f32 a[16]; } T_16_20_f32;
+typedef struct { f32 a[10]; } T_10_f32;
+typedef struct { T_10_f32 a[6]; } T_6_10_f32;
+typedef struct { u8 a[8]; } T_8_u8;
+typedef struct { T_8_u8 a[2097152]; } T_2097152_8_u8;
+typedef struct { i64 a[8]; } T_8_i64;
+typedef struct { T_8_i64 a[262144]; } T_262144_8_i64;
+#ifdef HALYARD_FLOAT64
+typedef struct { f64 a[8]; } T_8_f64;
+typedef struct { T_8_f64 a[8]; } T_8_8_f64;
+#endif
 typedef u8 go_size_T_Float16[sizeof(T_Float16) == 2 ? 1 : -1];
 typedef u8 go_size_go_complex64[sizeof(go_complex64) == 8 ? 1 : -1];
+typedef u8 go_size_T_8_u8[sizeof(T_8_u8) == 8 ? 1 : -1];
+typedef u8 go_size_T_8_i64[sizeof(T_8_i64) == 64 ? 1 : -1];
 FUNCTION i64 go_f32_i64(f32 x) { return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? GO_CUT(i64, x) : (i64)0x8000000000000000; }
 FUNCTION u32 go_f32_u32(f32 x) { return (u32)go_f32_i64(x); }
 FUNCTION u32 go_shl_u32(u32 x, u64 n) { return n < 32 ? (u32)((u32)x << n) : (u32)0; }
@@ -191,6 +285,12 @@ FUNCTION go_complex64 go_complex64_add(go_complex64 x, go_complex64 y) { go_comp
 FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 FUNCTION i64 go_ones(u64 x) { i64 n = 0; for (; x; x &= x - 1) n++; return n; }
+#ifdef HALYARD_OPENCL
+#define GO_LOCAL LOCAL
+#else
+#define GO_LOCAL
+#endif
+FUNCTION i64 go_rem_i64(i64 x, i64 y) { i64 q = x % (y == 0 || y == -1 ? 1 : y); return q; }
 
 #if !defined(GO_TYPES) || GO_TYPES == 0
 KERNEL void k_sums(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
@@ -931,6 +1031,514 @@ KERNEL void k_combined(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL T_Float16 *h_hal
 	GO_LOOPED
 }
 #endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 0
+FUNCTION f32 f_box(const GO_LOCAL T_16_20_f32 *h_s, GO_INT h_y, GO_INT h_x GO_FAULTS) {
+	f32 h_sum = 0.0f;
+	GO_ORDERED for (GO_INT h_i = 0; h_i < 13; h_i++) {
+		GO_ORDERED for (GO_INT h_j = 0; h_j < 13; h_j++) {
+			h_sum = FMA(GO_ONCE((*h_s).a[GO_AT(h_y + h_i, 16, 47)].a[GO_AT(h_x + h_j, 20, 47)]), GO_F32(h_i - 2 * h_j), h_sum);
+		}
+	}
+	return h_sum;
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 0
+KERNEL void k_zeroEdge(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL f32 *h_to, i64 h_to_n, i64 h_to_m GO_FAULTS) {
+	LOCAL T_16_20_f32 h_s;
+	LOCAL T_6_10_f32 h_sums;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		for (u64 v_i = v_me; v_i < 320; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_s.a[v_i / 20].a[v_i / 1 % 20] = v_zero;
+		}
+		for (u64 v_i = v_me; v_i < 60; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_sums.a[v_i / 10].a[v_i / 1 % 10] = v_zero;
+		}
+		BARRIER();
+	}
+	GO_INT h_tileRow = (GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1);
+	GO_INT h_tileRows = (GO_INT)(u64)(u32)THREADS(1) * (GO_INT)(u64)(u32)THREADS(2);
+	i64 h_row = (i64)(4 * BLOCK(1));
+	i64 h_col = (i64)(8 * BLOCK(0));
+	BARRIER();
+	i64 h_top = (i64)((u64)h_row - 6);
+	i64 h_left = (i64)((u64)h_col - 6);
+	if (go_min_i64(h_top, h_left) <= h_top) {
+		if (h_tileRows == 16 && (GO_INT)THREADS(0) == 20) {
+			GO_INT h_j = (GO_INT)THREAD(0);
+			f32 h_v = 0.0f;
+			if ((u64)(i64)((u64)h_top + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_from_n && (u64)(i64)((u64)h_left + (u64)h_j) < (GO_UINT)(GO_INT)h_from_m) {
+				h_v = h_from[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_tileRow), (GO_INT)((GO_UINT)h_left + (GO_UINT)h_j), h_from_n, h_from_m, 48)];
+			}
+			GO_ONCE(h_s.a[GO_AT(h_tileRow, 16, 48)].a[GO_AT(h_j, 20, 48)]) = h_v;
+		} else {
+			GO_INT h_n = 0;
+			GO_ORDERED for (; h_n < 16; h_n = h_n + h_tileRows) {
+				GO_INT h_k = 0;
+				GO_ORDERED for (; h_k < 20; h_k = h_k + (GO_INT)THREADS(0)) {
+					GO_INT h_i = h_n + h_tileRow;
+					GO_INT h_j_1 = h_k + (GO_INT)THREAD(0);
+					if (h_i < 16 && h_j_1 < 20) {
+						f32 h_v_1 = 0.0f;
+						if ((u64)(i64)((u64)h_top + (u64)h_i) < (GO_UINT)(GO_INT)h_from_n && (u64)(i64)((u64)h_left + (u64)h_j_1) < (GO_UINT)(GO_INT)h_from_m) {
+							h_v_1 = h_from[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_i), (GO_INT)((GO_UINT)h_left + (GO_UINT)h_j_1), h_from_n, h_from_m, 48)];
+						}
+						GO_ONCE(h_s.a[GO_AT(h_i, 16, 48)].a[GO_AT(h_j_1, 20, 48)]) = h_v_1;
+					}
+				}
+			}
+		}
+		BARRIER();
+	}
+	GO_INT h_y = (GO_INT)THREAD(1) + (GO_INT)THREADS(1) * (GO_INT)THREAD(2);
+	if (GO_APART) {
+		GO_ORDERED for (; h_y < 4; h_y = h_y + (GO_INT)THREADS(1) * (GO_INT)THREADS(2)) {
+			GO_INT h_x = (GO_INT)THREAD(0);
+			if (GO_EACH) {
+				GO_ORDERED for (; h_x < 8; h_x = h_x + (GO_INT)THREADS(0)) {
+					f32 v_5 = f_box(&h_s, h_y, h_x GO_PASS);
+					GO_ONCE(h_sums.a[GO_AT(h_y + 1, 6, 49)].a[GO_AT(h_x + 1, 10, 49)]) = v_5;
+				}
+			}
+		}
+	}
+	BARRIER();
+	BARRIER();
+	i64 h_top2 = (i64)((u64)h_row - 1);
+	i64 h_left2 = (i64)((u64)h_col - 1);
+	if (go_min_i64(h_top2, h_left2) <= h_top2) {
+		GO_INT h_n2 = 1;
+		GO_ORDERED for (; h_n2 < 5; h_n2 = h_n2 + h_tileRows) {
+			GO_INT h_k2 = 1;
+			GO_ORDERED for (; h_k2 < 9; h_k2 = h_k2 + (GO_INT)THREADS(0)) {
+				GO_INT h_i2 = h_n2 + h_tileRow;
+				GO_INT h_j2 = h_k2 + (GO_INT)THREAD(0);
+				if (h_i2 < 5 && h_j2 < 9) {
+					if ((u64)(i64)((u64)h_top2 + (u64)h_i2) < (GO_UINT)(GO_INT)h_to_n && (u64)(i64)((u64)h_left2 + (u64)h_j2) < (GO_UINT)(GO_INT)h_to_m) {
+						h_to[GO_CELL_OF((GO_INT)((GO_UINT)h_top2 + (GO_UINT)h_i2), (GO_INT)((GO_UINT)h_left2 + (GO_UINT)h_j2), h_to_n, h_to_m, 50)] = GO_ONCE(h_sums.a[GO_AT(h_i2, 6, 50)].a[GO_AT(h_j2, 10, 50)]);
+					}
+				}
+			}
+		}
+		BARRIER();
+	}
+	GO_LOOPED
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 0
+KERNEL void k_clampEdge(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL f32 *h_to, i64 h_to_n, i64 h_to_m GO_FAULTS) {
+	LOCAL T_16_20_f32 h_s;
+	LOCAL T_6_10_f32 h_sums;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		for (u64 v_i = v_me; v_i < 320; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_s.a[v_i / 20].a[v_i / 1 % 20] = v_zero;
+		}
+		for (u64 v_i = v_me; v_i < 60; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_sums.a[v_i / 10].a[v_i / 1 % 10] = v_zero;
+		}
+		BARRIER();
+	}
+	GO_INT h_tileRow = (GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1);
+	GO_INT h_tileRows = (GO_INT)(u64)(u32)THREADS(1) * (GO_INT)(u64)(u32)THREADS(2);
+	BARRIER();
+	i64 h_top = (i64)(4 * BLOCK(1) - 6);
+	i64 h_left = (i64)(8 * BLOCK(0) - 6);
+	if (go_min_i64(h_top, h_left) <= h_top) {
+		if (h_tileRows == 16 && (GO_INT)THREADS(0) == 20) {
+			GO_INT h_j = (GO_INT)THREAD(0);
+			GO_ONCE(h_s.a[GO_AT(h_tileRow, 16, 51)].a[GO_AT(h_j, 20, 51)]) = h_from[GO_CELL_OF(go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_top + (u64)h_tileRow), (GO_INT)h_from_n - 1), 0), go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_left + (u64)h_j), (GO_INT)h_from_m - 1), 0), h_from_n, h_from_m, 51)];
+		} else {
+			GO_INT h_n = 0;
+			GO_ORDERED for (; h_n < 16; h_n = h_n + h_tileRows) {
+				GO_INT h_k = 0;
+				GO_ORDERED for (; h_k < 20; h_k = h_k + (GO_INT)THREADS(0)) {
+					GO_INT h_i = h_n + h_tileRow;
+					GO_INT h_j_1 = h_k + (GO_INT)THREAD(0);
+					if (h_i < 16 && h_j_1 < 20) {
+						GO_ONCE(h_s.a[GO_AT(h_i, 16, 51)].a[GO_AT(h_j_1, 20, 51)]) = h_from[GO_CELL_OF(go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_top + (u64)h_i), (GO_INT)h_from_n - 1), 0), go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_left + (u64)h_j_1), (GO_INT)h_from_m - 1), 0), h_from_n, h_from_m, 51)];
+					}
+				}
+			}
+		}
+		BARRIER();
+	}
+	GO_INT h_y = (GO_INT)THREAD(1) + (GO_INT)THREADS(1) * (GO_INT)THREAD(2);
+	if (GO_APART) {
+		GO_ORDERED for (; h_y < 4; h_y = h_y + (GO_INT)THREADS(1) * (GO_INT)THREADS(2)) {
+			GO_INT h_x = (GO_INT)THREAD(0);
+			if (GO_EACH) {
+				GO_ORDERED for (; h_x < 8; h_x = h_x + (GO_INT)THREADS(0)) {
+					f32 v_5 = f_box(&h_s, h_y, h_x GO_PASS);
+					GO_ONCE(h_sums.a[GO_AT(h_y + 1, 6, 49)].a[GO_AT(h_x + 1, 10, 49)]) = v_5;
+				}
+			}
+		}
+	}
+	BARRIER();
+	BARRIER();
+	i64 h_top2 = (i64)(4 * BLOCK(1) - 1);
+	i64 h_left2 = (i64)(8 * BLOCK(0) - 1);
+	if (go_min_i64(h_top2, h_left2) <= h_top2) {
+		GO_INT h_n2 = 1;
+		GO_ORDERED for (; h_n2 < 5; h_n2 = h_n2 + h_tileRows) {
+			GO_INT h_k2 = 1;
+			GO_ORDERED for (; h_k2 < 9; h_k2 = h_k2 + (GO_INT)THREADS(0)) {
+				GO_INT h_i2 = h_n2 + h_tileRow;
+				GO_INT h_j2 = h_k2 + (GO_INT)THREAD(0);
+				if (h_i2 < 5 && h_j2 < 9) {
+					if ((u64)(i64)((u64)h_top2 + (u64)h_i2) < (GO_UINT)(GO_INT)h_to_n && (u64)(i64)((u64)h_left2 + (u64)h_j2) < (GO_UINT)(GO_INT)h_to_m) {
+						h_to[GO_CELL_OF((GO_INT)((GO_UINT)h_top2 + (GO_UINT)h_i2), (GO_INT)((GO_UINT)h_left2 + (GO_UINT)h_j2), h_to_n, h_to_m, 52)] = GO_ONCE(h_sums.a[GO_AT(h_i2, 6, 52)].a[GO_AT(h_j2, 10, 52)]);
+					}
+				}
+			}
+		}
+		BARRIER();
+	}
+	GO_LOOPED
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 0
+KERNEL void k_wrapEdge(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL f32 *h_to, i64 h_to_n, i64 h_to_m GO_FAULTS) {
+	LOCAL T_16_20_f32 h_s;
+	LOCAL T_6_10_f32 h_sums;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		for (u64 v_i = v_me; v_i < 320; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_s.a[v_i / 20].a[v_i / 1 % 20] = v_zero;
+		}
+		for (u64 v_i = v_me; v_i < 60; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_sums.a[v_i / 10].a[v_i / 1 % 10] = v_zero;
+		}
+		BARRIER();
+	}
+	GO_INT h_tileRow = (GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1);
+	GO_INT h_tileRows = (GO_INT)(u64)(u32)THREADS(1) * (GO_INT)(u64)(u32)THREADS(2);
+	BARRIER();
+	i64 h_top = (i64)(4 * BLOCK(1) - 6);
+	i64 h_left = (i64)(8 * BLOCK(0) - 6);
+	if (go_min_i64(h_top, h_left) <= h_top) {
+		if (h_tileRows == 16 && (GO_INT)THREADS(0) == 20) {
+			GO_INT h_j = (GO_INT)THREAD(0);
+			GO_ONCE(h_s.a[GO_AT(h_tileRow, 16, 53)].a[GO_AT(h_j, 20, 53)]) = h_from[GO_CELL_OF((GO_INT)go_rem_i64((i64)((u64)(GO_INT)go_rem_i64((i64)((u64)h_top + (u64)h_tileRow), GO_BY((GO_INT)h_from_n, 53)) + (u64)(GO_INT)h_from_n), GO_BY((GO_INT)h_from_n, 53)), (GO_INT)go_rem_i64((i64)((u64)(GO_INT)go_rem_i64((i64)((u64)h_left + (u64)h_j), GO_BY((GO_INT)h_from_m, 53)) + (u64)(GO_INT)h_from_m), GO_BY((GO_INT)h_from_m, 53)), h_from_n, h_from_m, 53)];
+		} else {
+			GO_INT h_n = 0;
+			GO_ORDERED for (; h_n < 16; h_n = h_n + h_tileRows) {
+				GO_INT h_k = 0;
+				GO_ORDERED for (; h_k < 20; h_k = h_k + (GO_INT)THREADS(0)) {
+					GO_INT h_i = h_n + h_tileRow;
+					GO_INT h_j_1 = h_k + (GO_INT)THREAD(0);
+					if (h_i < 16 && h_j_1 < 20) {
+						GO_ONCE(h_s.a[GO_AT(h_i, 16, 53)].a[GO_AT(h_j_1, 20, 53)]) = h_from[GO_CELL_OF((GO_INT)go_rem_i64((i64)((u64)(GO_INT)go_rem_i64((i64)((u64)h_top + (u64)h_i), GO_BY((GO_INT)h_from_n, 53)) + (u64)(GO_INT)h_from_n), GO_BY((GO_INT)h_from_n, 53)), (GO_INT)go_rem_i64((i64)((u64)(GO_INT)go_rem_i64((i64)((u64)h_left + (u64)h_j_1), GO_BY((GO_INT)h_from_m, 53)) + (u64)(GO_INT)h_from_m), GO_BY((GO_INT)h_from_m, 53)), h_from_n, h_from_m, 53)];
+					}
+				}
+			}
+		}
+		BARRIER();
+	}
+	GO_INT h_y = (GO_INT)THREAD(1) + (GO_INT)THREADS(1) * (GO_INT)THREAD(2);
+	if (GO_APART) {
+		GO_ORDERED for (; h_y < 4; h_y = h_y + (GO_INT)THREADS(1) * (GO_INT)THREADS(2)) {
+			GO_INT h_x = (GO_INT)THREAD(0);
+			if (GO_EACH) {
+				GO_ORDERED for (; h_x < 8; h_x = h_x + (GO_INT)THREADS(0)) {
+					f32 v_5 = f_box(&h_s, h_y, h_x GO_PASS);
+					GO_ONCE(h_sums.a[GO_AT(h_y + 1, 6, 49)].a[GO_AT(h_x + 1, 10, 49)]) = v_5;
+				}
+			}
+		}
+	}
+	BARRIER();
+	BARRIER();
+	i64 h_top2 = (i64)(4 * BLOCK(1) - 1);
+	i64 h_left2 = (i64)(8 * BLOCK(0) - 1);
+	if (go_min_i64(h_top2, h_left2) <= h_top2) {
+		GO_INT h_n2 = 1;
+		GO_ORDERED for (; h_n2 < 5; h_n2 = h_n2 + h_tileRows) {
+			GO_INT h_k2 = 1;
+			GO_ORDERED for (; h_k2 < 9; h_k2 = h_k2 + (GO_INT)THREADS(0)) {
+				GO_INT h_i2 = h_n2 + h_tileRow;
+				GO_INT h_j2 = h_k2 + (GO_INT)THREAD(0);
+				if (h_i2 < 5 && h_j2 < 9) {
+					if ((u64)(i64)((u64)h_top2 + (u64)h_i2) < (GO_UINT)(GO_INT)h_to_n && (u64)(i64)((u64)h_left2 + (u64)h_j2) < (GO_UINT)(GO_INT)h_to_m) {
+						h_to[GO_CELL_OF((GO_INT)((GO_UINT)h_top2 + (GO_UINT)h_i2), (GO_INT)((GO_UINT)h_left2 + (GO_UINT)h_j2), h_to_n, h_to_m, 54)] = GO_ONCE(h_sums.a[GO_AT(h_i2, 6, 54)].a[GO_AT(h_j2, 10, 54)]);
+					}
+				}
+			}
+		}
+		BARRIER();
+	}
+	GO_LOOPED
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 4
+KERNEL void k_turned_uint8(i64 h_rows, const GLOBAL u8 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL u8 *h_to, i64 h_to_n, i64 h_to_m, i64 h_s_len SHARED_PARAM(T_2097152_8_u8, h_s) GO_FAULTS) {
+	SHARED_VAR(T_2097152_8_u8, h_s)
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		for (u64 v_i = v_me; v_i < (u64)h_s_len; v_i += v_all) {
+			T_8_u8 v_zero = {0};
+			(*h_s).a[v_i] = v_zero;
+		}
+		BARRIER();
+	}
+	GO_INT h_tileRow = (GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1);
+	GO_INT h_tileRows = (GO_INT)(u64)(u32)THREADS(1) * (GO_INT)(u64)(u32)THREADS(2);
+	i64 h_row = 0;
+	GO_ORDERED for (; h_row < (GO_INT)h_from_n; h_row = (i64)((u64)h_row + (u64)h_rows)) {
+		BARRIER();
+		i64 h_top = h_row;
+		i64 h_left = (i64)(8 * BLOCK(0));
+		if (go_min_i64(h_top, h_left) <= h_top) {
+			if (h_tileRows == (GO_INT)h_s_len && (GO_INT)THREADS(0) == 8) {
+				GO_INT h_j = (GO_INT)THREAD(0);
+				u8 h_v = 0;
+				if ((u64)(i64)((u64)h_top + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_from_n && (u64)(i64)((u64)h_left + (u64)h_j) < (GO_UINT)(GO_INT)h_from_m) {
+					h_v = h_from[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_tileRow), (GO_INT)((GO_UINT)h_left + (GO_UINT)h_j), h_from_n, h_from_m, 55)];
+				}
+				GO_ONCE((*h_s).a[GO_AT(GO_AT(h_tileRow, (GO_INT)h_s_len, 55), 2097152, 55)].a[GO_AT(h_j, 8, 55)]) = h_v;
+			} else {
+				GO_INT h_n = 0;
+				GO_ORDERED for (; h_n < (GO_INT)h_s_len; h_n = (GO_INT)((GO_UINT)h_n + (GO_UINT)h_tileRows)) {
+					GO_INT h_k = 0;
+					GO_ORDERED for (; h_k < 8; h_k = h_k + (GO_INT)THREADS(0)) {
+						GO_INT h_i2 = (GO_INT)((GO_UINT)h_n + (GO_UINT)h_tileRow);
+						GO_INT h_j_1 = h_k + (GO_INT)THREAD(0);
+						if (h_i2 < (GO_INT)h_s_len && h_j_1 < 8) {
+							u8 h_v_1 = 0;
+							if ((u64)(i64)((u64)h_top + (u64)h_i2) < (GO_UINT)(GO_INT)h_from_n && (u64)(i64)((u64)h_left + (u64)h_j_1) < (GO_UINT)(GO_INT)h_from_m) {
+								h_v_1 = h_from[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_i2), (GO_INT)((GO_UINT)h_left + (GO_UINT)h_j_1), h_from_n, h_from_m, 55)];
+							}
+							GO_ONCE((*h_s).a[GO_AT(GO_AT(h_i2, (GO_INT)h_s_len, 55), 2097152, 55)].a[GO_AT(h_j_1, 8, 55)]) = h_v_1;
+						}
+					}
+				}
+			}
+			BARRIER();
+		}
+		GO_ORDERED for (GO_INT h_i = 0; h_i < (GO_INT)h_s_len; h_i++) {
+			i64 h_x = (i64)(8 * BLOCK(0) + THREAD(0));
+			i64 h_y = (i64)((u64)h_row + (u64)h_i);
+			if ((GO_INT)THREAD(0) < 8 && h_x < (GO_INT)h_to_n && h_y < (GO_INT)h_to_m) {
+				h_to[GO_CELL_OF((GO_INT)h_x, (GO_INT)h_y, h_to_n, h_to_m, 56)] = GO_ONCE((*h_s).a[GO_AT(GO_AT(h_i, (GO_INT)h_s_len, 56), 2097152, 56)].a[GO_AT((GO_INT)THREAD(0), 8, 56)]);
+			}
+		}
+	}
+	GO_LOOPED
+}
+#endif
+
+#if !defined(GO_TYPES) || GO_TYPES == 5
+KERNEL void k_turned_int64(i64 h_rows, const GLOBAL i64 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL i64 *h_to, i64 h_to_n, i64 h_to_m, i64 h_s_len SHARED_PARAM(T_262144_8_i64, h_s) GO_FAULTS) {
+	SHARED_VAR(T_262144_8_i64, h_s)
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		for (u64 v_i = v_me; v_i < (u64)h_s_len; v_i += v_all) {
+			T_8_i64 v_zero = {0};
+			(*h_s).a[v_i] = v_zero;
+		}
+		BARRIER();
+	}
+	GO_INT h_tileRow = (GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1);
+	GO_INT h_tileRows = (GO_INT)(u64)(u32)THREADS(1) * (GO_INT)(u64)(u32)THREADS(2);
+	i64 h_row = 0;
+	GO_ORDERED for (; h_row < (GO_INT)h_from_n; h_row = (i64)((u64)h_row + (u64)h_rows)) {
+		BARRIER();
+		i64 h_top = h_row;
+		i64 h_left = (i64)(8 * BLOCK(0));
+		if (go_min_i64(h_top, h_left) <= h_top) {
+			if (h_tileRows == (GO_INT)h_s_len && (GO_INT)THREADS(0) == 8) {
+				GO_INT h_j = (GO_INT)THREAD(0);
+				i64 h_v = 0;
+				if ((u64)(i64)((u64)h_top + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_from_n && (u64)(i64)((u64)h_left + (u64)h_j) < (GO_UINT)(GO_INT)h_from_m) {
+					h_v = h_from[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_tileRow), (GO_INT)((GO_UINT)h_left + (GO_UINT)h_j), h_from_n, h_from_m, 55)];
+				}
+				GO_ONCE((*h_s).a[GO_AT(GO_AT(h_tileRow, (GO_INT)h_s_len, 55), 262144, 55)].a[GO_AT(h_j, 8, 55)]) = h_v;
+			} else {
+				GO_INT h_n = 0;
+				GO_ORDERED for (; h_n < (GO_INT)h_s_len; h_n = (GO_INT)((GO_UINT)h_n + (GO_UINT)h_tileRows)) {
+					GO_INT h_k = 0;
+					GO_ORDERED for (; h_k < 8; h_k = h_k + (GO_INT)THREADS(0)) {
+						GO_INT h_i2 = (GO_INT)((GO_UINT)h_n + (GO_UINT)h_tileRow);
+						GO_INT h_j_1 = h_k + (GO_INT)THREAD(0);
+						if (h_i2 < (GO_INT)h_s_len && h_j_1 < 8) {
+							i64 h_v_1 = 0;
+							if ((u64)(i64)((u64)h_top + (u64)h_i2) < (GO_UINT)(GO_INT)h_from_n && (u64)(i64)((u64)h_left + (u64)h_j_1) < (GO_UINT)(GO_INT)h_from_m) {
+								h_v_1 = h_from[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_i2), (GO_INT)((GO_UINT)h_left + (GO_UINT)h_j_1), h_from_n, h_from_m, 55)];
+							}
+							GO_ONCE((*h_s).a[GO_AT(GO_AT(h_i2, (GO_INT)h_s_len, 55), 262144, 55)].a[GO_AT(h_j_1, 8, 55)]) = h_v_1;
+						}
+					}
+				}
+			}
+			BARRIER();
+		}
+		GO_ORDERED for (GO_INT h_i = 0; h_i < (GO_INT)h_s_len; h_i++) {
+			i64 h_x = (i64)(8 * BLOCK(0) + THREAD(0));
+			i64 h_y = (i64)((u64)h_row + (u64)h_i);
+			if ((GO_INT)THREAD(0) < 8 && h_x < (GO_INT)h_to_n && h_y < (GO_INT)h_to_m) {
+				h_to[GO_CELL_OF((GO_INT)h_x, (GO_INT)h_y, h_to_n, h_to_m, 56)] = GO_ONCE((*h_s).a[GO_AT(GO_AT(h_i, (GO_INT)h_s_len, 56), 262144, 56)].a[GO_AT((GO_INT)THREAD(0), 8, 56)]);
+			}
+		}
+	}
+	GO_LOOPED
+}
+#endif
+#ifdef HALYARD_FLOAT64
+
+#if !defined(GO_TYPES) || GO_TYPES == 0
+KERNEL void k_multiplied(const GLOBAL f64 *h_a, i64 h_a_n, i64 h_a_m, const GLOBAL f64 *h_b, i64 h_b_n, i64 h_b_m, GLOBAL f64 *h_c, i64 h_c_n, i64 h_c_m GO_FAULTS) {
+	LOCAL T_8_8_f64 h_at;
+	LOCAL T_8_8_f64 h_bt;
+	LOCAL T_8_8_f64 h_ct;
+	{
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+			f64 v_zero = (f64)0;
+			h_at.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
+		}
+		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+			f64 v_zero = (f64)0;
+			h_bt.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
+		}
+		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+			f64 v_zero = (f64)0;
+			h_ct.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
+		}
+		BARRIER();
+	}
+	GO_INT h_tileRow = (GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1);
+	GO_INT h_tileRows = (GO_INT)(u64)(u32)THREADS(1) * (GO_INT)(u64)(u32)THREADS(2);
+	BARRIER();
+	i64 h_top = (i64)(8 * BLOCK(1));
+	i64 h_left = (i64)(8 * BLOCK(0));
+	if (go_min_i64(h_top, h_left) <= h_top) {
+		if (h_tileRows == 8 && (GO_INT)THREADS(0) == 8) {
+			GO_INT h_j = (GO_INT)THREAD(0);
+			GO_ONCE(h_ct.a[GO_AT(h_tileRow, 8, 57)].a[GO_AT(h_j, 8, 57)]) = GO_ONCE(h_c[GO_CELL_OF(go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_top + (u64)h_tileRow), (GO_INT)h_c_n - 1), 0), go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_left + (u64)h_j), (GO_INT)h_c_m - 1), 0), h_c_n, h_c_m, 57)]);
+		} else {
+			GO_INT h_n = 0;
+			GO_ORDERED for (; h_n < 8; h_n = h_n + h_tileRows) {
+				GO_INT h_k2 = 0;
+				GO_ORDERED for (; h_k2 < 8; h_k2 = h_k2 + (GO_INT)THREADS(0)) {
+					GO_INT h_i2 = h_n + h_tileRow;
+					GO_INT h_j_1 = h_k2 + (GO_INT)THREAD(0);
+					if (h_i2 < 8 && h_j_1 < 8) {
+						GO_ONCE(h_ct.a[GO_AT(h_i2, 8, 57)].a[GO_AT(h_j_1, 8, 57)]) = GO_ONCE(h_c[GO_CELL_OF(go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_top + (u64)h_i2), (GO_INT)h_c_n - 1), 0), go_max_GO_INT((GO_INT)go_min_i64((i64)((u64)h_left + (u64)h_j_1), (GO_INT)h_c_m - 1), 0), h_c_n, h_c_m, 57)]);
+					}
+				}
+			}
+		}
+		BARRIER();
+	}
+	GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_a_m; h_k += 8) {
+		BARRIER();
+		i64 h_top2 = (i64)(8 * BLOCK(1));
+		if ((GO_INT)go_min_i64(h_top2, h_k) <= h_top2) {
+			if (h_tileRows == 8 && (GO_INT)THREADS(0) == 8) {
+				GO_INT h_j2 = (GO_INT)THREAD(0);
+				f64 h_v = 0.0;
+				if ((u64)(i64)((u64)h_top2 + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_a_n && (GO_UINT)(h_k + h_j2) < (GO_UINT)(GO_INT)h_a_m) {
+					h_v = h_a[GO_CELL_OF((GO_INT)((GO_UINT)h_top2 + (GO_UINT)h_tileRow), h_k + h_j2, h_a_n, h_a_m, 58)];
+				}
+				GO_ONCE(h_at.a[GO_AT(h_tileRow, 8, 58)].a[GO_AT(h_j2, 8, 58)]) = h_v;
+			} else {
+				GO_INT h_n2 = 0;
+				GO_ORDERED for (; h_n2 < 8; h_n2 = h_n2 + h_tileRows) {
+					GO_INT h_k3 = 0;
+					GO_ORDERED for (; h_k3 < 8; h_k3 = h_k3 + (GO_INT)THREADS(0)) {
+						GO_INT h_i3 = h_n2 + h_tileRow;
+						GO_INT h_j2_1 = h_k3 + (GO_INT)THREAD(0);
+						if (h_i3 < 8 && h_j2_1 < 8) {
+							f64 h_v_1 = 0.0;
+							if ((u64)(i64)((u64)h_top2 + (u64)h_i3) < (GO_UINT)(GO_INT)h_a_n && (GO_UINT)(h_k + h_j2_1) < (GO_UINT)(GO_INT)h_a_m) {
+								h_v_1 = h_a[GO_CELL_OF((GO_INT)((GO_UINT)h_top2 + (GO_UINT)h_i3), h_k + h_j2_1, h_a_n, h_a_m, 58)];
+							}
+							GO_ONCE(h_at.a[GO_AT(h_i3, 8, 58)].a[GO_AT(h_j2_1, 8, 58)]) = h_v_1;
+						}
+					}
+				}
+			}
+		}
+		i64 h_left3 = (i64)(8 * BLOCK(0));
+		if ((GO_INT)go_min_i64(h_k, h_left3) <= h_k) {
+			if (h_tileRows == 8 && (GO_INT)THREADS(0) == 8) {
+				GO_INT h_j3 = (GO_INT)THREAD(0);
+				f64 h_v2 = 0.0;
+				if ((u64)(i64)((u64)h_k + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_b_n && (u64)(i64)((u64)h_left3 + (u64)h_j3) < (GO_UINT)(GO_INT)h_b_m) {
+					h_v2 = h_b[GO_CELL_OF((GO_INT)((GO_UINT)h_k + (GO_UINT)h_tileRow), (GO_INT)((GO_UINT)h_left3 + (GO_UINT)h_j3), h_b_n, h_b_m, 59)];
+				}
+				GO_ONCE(h_bt.a[GO_AT(h_tileRow, 8, 59)].a[GO_AT(h_j3, 8, 59)]) = h_v2;
+			} else {
+				GO_INT h_n3 = 0;
+				GO_ORDERED for (; h_n3 < 8; h_n3 = h_n3 + h_tileRows) {
+					GO_INT h_k4 = 0;
+					GO_ORDERED for (; h_k4 < 8; h_k4 = h_k4 + (GO_INT)THREADS(0)) {
+						GO_INT h_i4 = h_n3 + h_tileRow;
+						GO_INT h_j3_1 = h_k4 + (GO_INT)THREAD(0);
+						if (h_i4 < 8 && h_j3_1 < 8) {
+							f64 h_v2_1 = 0.0;
+							if ((u64)(i64)((u64)h_k + (u64)h_i4) < (GO_UINT)(GO_INT)h_b_n && (u64)(i64)((u64)h_left3 + (u64)h_j3_1) < (GO_UINT)(GO_INT)h_b_m) {
+								h_v2_1 = h_b[GO_CELL_OF((GO_INT)((GO_UINT)h_k + (GO_UINT)h_i4), (GO_INT)((GO_UINT)h_left3 + (GO_UINT)h_j3_1), h_b_n, h_b_m, 59)];
+							}
+							GO_ONCE(h_bt.a[GO_AT(h_i4, 8, 59)].a[GO_AT(h_j3_1, 8, 59)]) = h_v2_1;
+						}
+					}
+				}
+			}
+			BARRIER();
+		}
+		GO_ORDERED for (GO_INT h_i = 0; h_i < 8; h_i++) {
+			GO_ONCE(h_ct.a[GO_AT((GO_INT)THREAD(1), 8, 60)].a[GO_AT((GO_INT)THREAD(0), 8, 60)]) = FMA(GO_ONCE(h_at.a[GO_AT((GO_INT)THREAD(1), 8, 60)].a[GO_AT(h_i, 8, 60)]), GO_ONCE(h_bt.a[GO_AT(h_i, 8, 60)].a[GO_AT((GO_INT)THREAD(0), 8, 60)]), GO_ONCE(h_ct.a[GO_AT((GO_INT)THREAD(1), 8, 60)].a[GO_AT((GO_INT)THREAD(0), 8, 60)]));
+		}
+	}
+	BARRIER();
+	i64 h_top4 = (i64)(8 * BLOCK(1));
+	i64 h_left4 = (i64)(8 * BLOCK(0));
+	if (go_min_i64(h_top4, h_left4) <= h_top4) {
+		if (h_tileRows == 8 && (GO_INT)THREADS(0) == 8) {
+			GO_INT h_j4 = (GO_INT)THREAD(0);
+			if ((u64)(i64)((u64)h_top4 + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_c_n && (u64)(i64)((u64)h_left4 + (u64)h_j4) < (GO_UINT)(GO_INT)h_c_m) {
+				GO_ONCE(h_c[GO_CELL_OF((GO_INT)((GO_UINT)h_top4 + (GO_UINT)h_tileRow), (GO_INT)((GO_UINT)h_left4 + (GO_UINT)h_j4), h_c_n, h_c_m, 61)]) = GO_ONCE(h_ct.a[GO_AT(h_tileRow, 8, 61)].a[GO_AT(h_j4, 8, 61)]);
+			}
+		} else {
+			GO_INT h_n4 = 0;
+			GO_ORDERED for (; h_n4 < 8; h_n4 = h_n4 + h_tileRows) {
+				GO_INT h_k5 = 0;
+				GO_ORDERED for (; h_k5 < 8; h_k5 = h_k5 + (GO_INT)THREADS(0)) {
+					GO_INT h_i5 = h_n4 + h_tileRow;
+					GO_INT h_j4_1 = h_k5 + (GO_INT)THREAD(0);
+					if (h_i5 < 8 && h_j4_1 < 8) {
+						if ((u64)(i64)((u64)h_top4 + (u64)h_i5) < (GO_UINT)(GO_INT)h_c_n && (u64)(i64)((u64)h_left4 + (u64)h_j4_1) < (GO_UINT)(GO_INT)h_c_m) {
+							GO_ONCE(h_c[GO_CELL_OF((GO_INT)((GO_UINT)h_top4 + (GO_UINT)h_i5), (GO_INT)((GO_UINT)h_left4 + (GO_UINT)h_j4_1), h_c_n, h_c_m, 61)]) = GO_ONCE(h_ct.a[GO_AT(h_i5, 8, 61)].a[GO_AT(h_j4_1, 8, 61)]);
+						}
+					}
+				}
+			}
+		}
+		BARRIER();
+	}
+	GO_LOOPED
+}
+#endif
+#endif
 `})
 
 var (
@@ -943,6 +1551,12 @@ var (
 	types_float32Kernel = kernels.Kernel("types[float32]")
 	choosesKernel       = kernels.Kernel("chooses")
 	combinedKernel      = kernels.Kernel("combined")
+	zeroEdgeKernel      = kernels.Kernel("zeroEdge")
+	clampEdgeKernel     = kernels.Kernel("clampEdge")
+	wrapEdgeKernel      = kernels.Kernel("wrapEdge")
+	turned_uint8Kernel  = kernels.Kernel("turned[uint8]")
+	turned_int64Kernel  = kernels.Kernel("turned[int64]")
+	multipliedKernel    = kernels.Kernel("multiplied")
 	scans_int32Pool     gridgen.Pool[scansPhasesKept[int32]]
 	scans_uint64Pool    gridgen.Pool[scansPhasesKept[uint64]]
 	types_int32Pool     gridgen.Pool[typesPhasesKept[int32]]
@@ -1065,6 +1679,85 @@ func CombinedOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.V
 	return combinedKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(halves_), kernel.Value(int64(kernel.Len(halves_))), kernel.Out(sums_), kernel.Value(int64(kernel.Len(sums_))), kernel.Out(places), kernel.Value(int64(kernel.Len(places))))
 }
 
+// ZeroEdge launches zeroEdge on a queue, on the grid of q.Over or q.Grid.
+func ZeroEdge(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float32]) {
+	if ctx, _, over, ok := q.Launching("zeroEdge", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ZeroEdgeOn(ctx, q.On(), over, from, to)
+	}
+}
+
+// ZeroEdgeOn launches zeroEdge on a stream, a Split or a Step.
+func ZeroEdgeOn(ctx context.Context, on kernel.Target, over hal.Grid, from kernel.Matrix[float32], to kernel.Matrix[float32]) error {
+	return zeroEdgeKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(gridgen.RowsOf(from))), kernel.Value(int64(gridgen.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(gridgen.RowsOf(to))), kernel.Value(int64(gridgen.ColsOf(to))))
+}
+
+// ClampEdge launches clampEdge on a queue, on the grid of q.Over or q.Grid.
+func ClampEdge(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float32]) {
+	if ctx, _, over, ok := q.Launching("clampEdge", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ClampEdgeOn(ctx, q.On(), over, from, to)
+	}
+}
+
+// ClampEdgeOn launches clampEdge on a stream, a Split or a Step.
+func ClampEdgeOn(ctx context.Context, on kernel.Target, over hal.Grid, from kernel.Matrix[float32], to kernel.Matrix[float32]) error {
+	return clampEdgeKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(gridgen.RowsOf(from))), kernel.Value(int64(gridgen.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(gridgen.RowsOf(to))), kernel.Value(int64(gridgen.ColsOf(to))))
+}
+
+// WrapEdge launches wrapEdge on a queue, on the grid of q.Over or q.Grid.
+func WrapEdge(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float32]) {
+	if ctx, _, over, ok := q.Launching("wrapEdge", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = WrapEdgeOn(ctx, q.On(), over, from, to)
+	}
+}
+
+// WrapEdgeOn launches wrapEdge on a stream, a Split or a Step.
+func WrapEdgeOn(ctx context.Context, on kernel.Target, over hal.Grid, from kernel.Matrix[float32], to kernel.Matrix[float32]) error {
+	return wrapEdgeKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(gridgen.RowsOf(from))), kernel.Value(int64(gridgen.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(gridgen.RowsOf(to))), kernel.Value(int64(gridgen.ColsOf(to))))
+}
+
+// Turned launches turned on a queue, on the grid of q.Over or q.Grid.
+func Turned[T uint8 | int64](q kernel.Queue, rows int, from kernel.Matrix[T], to kernel.Matrix[T]) {
+	if ctx, _, over, ok := q.Launching("turned", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = TurnedOn[T](ctx, q.On(), over, rows, from, to)
+	}
+}
+
+// TurnedOn launches turned on a stream, a Split or a Step.
+func TurnedOn[T uint8 | int64](ctx context.Context, on kernel.Target, over hal.Grid, rows int, from kernel.Matrix[T], to kernel.Matrix[T]) error {
+	var chosen *kernel.Kernel
+	switch any((*T)(nil)).(type) {
+	case *uint8:
+		chosen = turned_uint8Kernel
+	case *int64:
+		chosen = turned_int64Kernel
+	default:
+		return hal.Errorf("turned", hal.ErrInvalidArgument, "the kernel is not for %T; tiles.go:67 lists uint8 int64", *new(T))
+	}
+	return chosen.Launch(ctx, on, over, kernel.Value(int64(rows)), kernel.In(kernel.Elements(from)), kernel.Value(int64(gridgen.RowsOf(from))), kernel.Value(int64(gridgen.ColsOf(from))), kernel.InOut(kernel.Elements(to)), kernel.Value(int64(gridgen.RowsOf(to))), kernel.Value(int64(gridgen.ColsOf(to))), kernel.Value(int64(int(rows))))
+}
+
+// Multiplied launches multiplied on a queue, on the grid of q.Over or q.Grid.
+func Multiplied(q kernel.Queue, a kernel.Matrix[float64], b kernel.Matrix[float64], c kernel.Matrix[float64]) {
+	if ctx, _, over, ok := q.Launching("multiplied", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = MultipliedOn(ctx, q.On(), over, a, b, c)
+	}
+}
+
+// MultipliedOn launches multiplied on a stream, a Split or a Step.
+func MultipliedOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Matrix[float64], b kernel.Matrix[float64], c kernel.Matrix[float64]) error {
+	return multipliedKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(a)), kernel.Value(int64(gridgen.RowsOf(a))), kernel.Value(int64(gridgen.ColsOf(a))), kernel.In(kernel.Elements(b)), kernel.Value(int64(gridgen.RowsOf(b))), kernel.Value(int64(gridgen.ColsOf(b))), kernel.InOut(kernel.Elements(c)), kernel.Value(int64(gridgen.RowsOf(c))), kernel.Value(int64(gridgen.ColsOf(c))))
+}
+
 // sumsFootprint is the Footprint.Of of sums.
 func sumsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 	at := gridgen.Blocks(box, 0)
@@ -1079,7 +1772,7 @@ func sumsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 // scans_int32Footprint is the Footprint.Of of scans_int32.
 func scans_int32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 	at := gridgen.Blocks(box, 0)
-	at1 := gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Between(-2147483648, 2147483647)).Times(gridgen.Between(1, 2147483647)).Times(gridgen.Only(64)).Plus(gridgen.Locals(box, 0)).Plus(at.Times(gridgen.Only(64)))
+	at1 := gridgen.Only(0).Steps(gridgen.Only(1), gridgen.Between(-2147483648, 2147483647)).Times(gridgen.Counts(box, 0)).Times(gridgen.Only(64)).Plus(gridgen.Locals(box, 0)).Plus(at.Times(gridgen.Only(64)))
 	touch[0] = gridgen.Touch{Read: at1.Span(v[1])}
 	touch[1] = gridgen.Touch{Read: at.Span(v[3])}
 	touch[2] = gridgen.Touch{Write: at1.Span(v[5])}
@@ -1135,6 +1828,125 @@ func combinedFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 	touch[3] = gridgen.Touch{Write: span2, Whole: gridgen.Filled(span2, 1, i)}
 }
 
+// zeroEdgeFootprint is the Footprint.Of of zeroEdge.
+func zeroEdgeFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	at1 := gridgen.Sizes(box, 1)
+	at2 := gridgen.Blocks(box, 1).Times(gridgen.Only(4))
+	at3 := gridgen.Locals(box, 2).Times(at1).Plus(gridgen.Locals(box, 1)).Plus(at2)
+	at4 := gridgen.Only(v[1])
+	at5 := gridgen.Blocks(box, 0).Times(gridgen.Only(8))
+	j := gridgen.Locals(box, 0)
+	at6 := at.Times(gridgen.Only(6))
+	at7 := at2.Add(-6)
+	at8 := at7.Min(at5.Add(-6)).UpTo(at7)
+	at9 := gridgen.Sizes(box, 0)
+	at10 := at1.Times(gridgen.Sizes(box, 2))
+	at11 := gridgen.Only(v[5])
+	at12 := at2.Add(-1)
+	touch[0] = gridgen.Touch{Read: at3.Add(-6).From(gridgen.Only(0)).Add(6).Add(-6).Below(at4).Add(6).Times(at).Plus(at5).Plus(j).Minus(at6).Add(-6).When(at8).When(at9.And(gridgen.Only(20))).
+		Or(at3.Plus(gridgen.Only(0).Steps(at10, gridgen.Only(16))).Add(-6).From(gridgen.Only(0)).Add(6).Add(-6).Below(at4).Add(6).Times(at).Plus(at5).Plus(j).Plus(gridgen.Only(0).Steps(at9, gridgen.Only(20))).Minus(at6).Add(-6).When(at8)).Span(v[1] * v[2])}
+	touch[1] = gridgen.Touch{Write: at3.Plus(gridgen.Only(1).Steps(at10, gridgen.Only(5))).Add(-1).From(gridgen.Only(0)).Add(1).Add(-1).Below(gridgen.Only(v[4])).Add(1).Times(at11).Plus(at5).Plus(j).Plus(gridgen.Only(1).Steps(at9, gridgen.Only(9))).Minus(at11).Add(-1).When(at12.Min(at5.Add(-1)).UpTo(at12)).Span(v[4] * v[5])}
+}
+
+// clampEdgeFootprint is the Footprint.Of of clampEdge.
+func clampEdgeFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	at1 := gridgen.Sizes(box, 1)
+	at2 := gridgen.Locals(box, 2).Times(at1).Plus(gridgen.Locals(box, 1))
+	at3 := gridgen.Blocks(box, 1).Times(gridgen.Only(4))
+	at4 := at2.Plus(at3)
+	at5 := gridgen.Only(v[1])
+	at6 := at5.Add(-1)
+	at7 := gridgen.Blocks(box, 0).Times(gridgen.Only(8))
+	j := gridgen.Locals(box, 0)
+	at8 := at.Add(-1)
+	at9 := at3.Add(-6)
+	at10 := at9.Min(at7.Add(-6)).UpTo(at9)
+	at11 := gridgen.Sizes(box, 0)
+	at12 := at1.Times(gridgen.Sizes(box, 2))
+	at13 := gridgen.Only(v[5])
+	at14 := at3.Add(-1)
+	touch[0] = gridgen.Touch{Read: at.Times(at4.Add(-6).Min(at6).Max(gridgen.Only(0)).Below(at5)).Plus(at7.Plus(j).Add(-6).Min(at8).Max(gridgen.Only(0)).Below(at)).When(at10).When(at11.And(gridgen.Only(20))).
+		Or(at.Times(at2.Plus(gridgen.Only(0).Steps(at12, gridgen.Only(16))).Below(gridgen.Only(16)).Plus(at3).Add(-6).Min(at6).Max(gridgen.Only(0)).Below(at5)).Plus(j.Plus(gridgen.Only(0).Steps(at11, gridgen.Only(20))).Below(gridgen.Only(20)).Plus(at7).Add(-6).Min(at8).Max(gridgen.Only(0)).Below(at)).When(at10)).Span(v[1] * v[2])}
+	touch[1] = gridgen.Touch{Write: at4.Plus(gridgen.Only(1).Steps(at12, gridgen.Only(5))).Add(-1).From(gridgen.Only(0)).Add(1).Add(-1).Below(gridgen.Only(v[4])).Add(1).Times(at13).Plus(at7).Plus(j).Plus(gridgen.Only(1).Steps(at11, gridgen.Only(9))).Minus(at13).Add(-1).When(at14.Min(at7.Add(-1)).UpTo(at14)).Span(v[4] * v[5])}
+}
+
+// wrapEdgeFootprint is the Footprint.Of of wrapEdge.
+func wrapEdgeFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	at1 := gridgen.Only(v[1])
+	at2 := gridgen.Sizes(box, 1)
+	at3 := gridgen.Locals(box, 2).Times(at2).Plus(gridgen.Locals(box, 1))
+	at4 := gridgen.Blocks(box, 1).Times(gridgen.Only(4))
+	at5 := at3.Plus(at4)
+	at6 := gridgen.Blocks(box, 0).Times(gridgen.Only(8))
+	j := gridgen.Locals(box, 0)
+	at7 := at4.Add(-6)
+	at8 := at7.Min(at6.Add(-6)).UpTo(at7)
+	at9 := gridgen.Sizes(box, 0)
+	at10 := at2.Times(gridgen.Sizes(box, 2))
+	at11 := gridgen.Only(v[5])
+	at12 := at4.Add(-1)
+	touch[0] = gridgen.Touch{Read: at.Times(at1.Plus(at5.Add(-6).Rest(at1)).Rest(at1).From(gridgen.Only(0)).Below(at1)).Plus(at.Plus(at6.Plus(j).Add(-6).Rest(at)).Rest(at).From(gridgen.Only(0)).Below(at)).When(at8).When(at9.And(gridgen.Only(20))).
+		Or(at.Times(at1.Plus(at3.Plus(gridgen.Only(0).Steps(at10, gridgen.Only(16))).Below(gridgen.Only(16)).Plus(at4).Add(-6).Rest(at1)).Rest(at1).From(gridgen.Only(0)).Below(at1)).Plus(at.Plus(j.Plus(gridgen.Only(0).Steps(at9, gridgen.Only(20))).Below(gridgen.Only(20)).Plus(at6).Add(-6).Rest(at)).Rest(at).From(gridgen.Only(0)).Below(at)).When(at8)).Span(v[1] * v[2])}
+	touch[1] = gridgen.Touch{Write: at5.Plus(gridgen.Only(1).Steps(at10, gridgen.Only(5))).Add(-1).From(gridgen.Only(0)).Add(1).Add(-1).Below(gridgen.Only(v[4])).Add(1).Times(at11).Plus(at6).Plus(j).Plus(gridgen.Only(1).Steps(at9, gridgen.Only(9))).Minus(at11).Add(-1).When(at12.Min(at6.Add(-1)).UpTo(at12)).Span(v[4] * v[5])}
+}
+
+// turned_uint8Footprint is the Footprint.Of of turned_uint8.
+func turned_uint8Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[3])
+	at1 := gridgen.Sizes(box, 1)
+	at2 := gridgen.Only(v[2])
+	row := gridgen.Only(0).Steps(gridgen.Only(v[0]), at2)
+	at3 := gridgen.Locals(box, 2).Times(at1).Plus(gridgen.Locals(box, 1)).Plus(row)
+	at4 := gridgen.Blocks(box, 0).Times(gridgen.Only(8))
+	j := gridgen.Locals(box, 0)
+	at5 := row.Min(at4).UpTo(row)
+	s_len := gridgen.Only(v[7])
+	at6 := at1.Times(gridgen.Sizes(box, 2))
+	at7 := gridgen.Sizes(box, 0)
+	touch[0] = gridgen.Touch{Read: at3.From(gridgen.Only(0)).Below(at2).Times(at).Plus(at4).Plus(j).When(at5).When(s_len.And(at6)).When(at7.And(gridgen.Only(8))).
+		Or(at3.Plus(gridgen.Only(0).Steps(at6, s_len)).From(gridgen.Only(0)).Below(at2).Times(at).Plus(at4).Plus(j).Plus(gridgen.Only(0).Steps(at7, gridgen.Only(8))).When(at5)).Span(v[2] * v[3])}
+	touch[1] = gridgen.Touch{Write: at4.Plus(j.Below(gridgen.Only(8))).Below(gridgen.Only(v[5])).From(gridgen.Only(0)).Times(gridgen.Only(v[6])).Plus(row).Plus(gridgen.Only(0).Steps(gridgen.Only(1), s_len)).Span(v[5] * v[6])}
+}
+
+// multipliedFootprint is the Footprint.Of of multiplied.
+func multipliedFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	at1 := gridgen.Sizes(box, 1)
+	at2 := gridgen.Locals(box, 2).Times(at1).Plus(gridgen.Locals(box, 1))
+	at3 := gridgen.Blocks(box, 1).Times(gridgen.Only(8))
+	at4 := at2.Plus(at3)
+	at5 := at4.From(gridgen.Only(0))
+	at6 := gridgen.Only(v[1])
+	j := gridgen.Locals(box, 0)
+	k := gridgen.Only(0).Steps(gridgen.Only(8), at)
+	at7 := at3.Min(k).UpTo(at3)
+	at8 := gridgen.Sizes(box, 0)
+	at9 := at8.And(gridgen.Only(8))
+	n2 := gridgen.Only(0).Steps(at1.Times(gridgen.Sizes(box, 2)), gridgen.Only(8))
+	at10 := at4.Plus(n2).From(gridgen.Only(0))
+	k3 := gridgen.Only(0).Steps(at8, gridgen.Only(8))
+	at11 := gridgen.Only(v[5])
+	at12 := at2.Plus(k)
+	at13 := gridgen.Only(v[4])
+	at14 := gridgen.Blocks(box, 0).Times(gridgen.Only(8))
+	at15 := k.Min(at14).UpTo(k)
+	at16 := gridgen.Only(v[8])
+	at17 := gridgen.Only(v[7])
+	at18 := at17.Add(-1)
+	at19 := at16.Add(-1)
+	at20 := at3.Min(at14).UpTo(at3)
+	touch[0] = gridgen.Touch{Read: at5.Below(at6).Times(at).Plus(j).Plus(k).When(at7).When(at9).
+		Or(at10.Below(at6).Times(at).Plus(j).Plus(k).Plus(k3).When(at7)).Span(v[1] * v[2])}
+	touch[1] = gridgen.Touch{Read: at12.From(gridgen.Only(0)).Below(at13).Times(at11).Plus(at14).Plus(j).When(at15).When(at9).
+		Or(at12.Plus(n2).From(gridgen.Only(0)).Below(at13).Times(at11).Plus(at14).Plus(j).Plus(k3).When(at15)).Span(v[4] * v[5])}
+	touch[2] = gridgen.Touch{Read: at16.Times(at4.Min(at18).Max(gridgen.Only(0)).Below(at17)).Plus(at14.Plus(j).Min(at19).Max(gridgen.Only(0)).Below(at16)).When(at20).When(at9).
+		Or(at16.Times(at2.Plus(n2).Below(gridgen.Only(8)).Plus(at3).Min(at18).Max(gridgen.Only(0)).Below(at17)).Plus(j.Plus(k3).Below(gridgen.Only(8)).Plus(at14).Min(at19).Max(gridgen.Only(0)).Below(at16)).When(at20)).Span(v[7] * v[8]), Write: at5.Below(at17).Times(at16).Plus(at14).Plus(j).When(at20).When(at9).
+		Or(at10.Below(at17).Times(at16).Plus(at14).Plus(j).Plus(k3).When(at20)).Span(v[7] * v[8])}
+}
+
 // sumsPhasesKept holds what the threads of a block of sums keep for later phases, a slice for each variable.
 type sumsPhasesKept struct {
 	v     []float32
@@ -1174,21 +1986,23 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 			count := int(b.Size[0])
 			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
 			v_s := kept.v_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if sumsPhase1Vectors == nil || !sumsPhase1Vectors(firstX, d, x, vs, v_s, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if sumsPhase1Vectors != nil {
+				done = sumsPhase1Vectors(firstX, d, x, vs, v_s, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
 //line kernels.go:38
-					v, _ := float32(0), float32(0.5)
-					if (firstX + tx) < len(x) {
-						v = x[(firstX + tx)]
-					}
+				v, _ := float32(0), float32(0.5)
+				if (firstX + tx) < len(x) {
+					v = x[(firstX + tx)]
+				}
 
 //line kernels.go:42
-					v_ := v + d
-//line waits_kernels.go:1189
-					vs[tx] = v
-					v_s[tx] = v_
-				}
+				v_ := v + d
+//line waits_kernels.go:2004
+				vs[tx] = v
+				v_s[tx] = v_
 			}
 		}
 	}
@@ -1196,58 +2010,64 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
 			v_s := kept.v_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-			if sumsPhase2Vectors == nil || !sumsPhase2Vectors(gridgen.Lent(s[:]), v_s, count_) {
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
-					v_ := v_s[tx]
-					_ = v_
+			done_ := 0
+			if sumsPhase2Vectors != nil {
+				done_ = sumsPhase2Vectors(gridgen.Lent(s[:]), v_s, count_)
+			}
+			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+				_, _, _ = tx, ty, tz
+				v_ := v_s[tx]
+				_ = v_
 //line kernels.go:28
-					s[tx] = v_
-//line waits_kernels.go:1207
-				}
+				s[tx] = v_
+//line waits_kernels.go:2024
 			}
 		}
 	}
 //line kernels.go:16
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:1214
+//line waits_kernels.go:2030
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
-				if sumsPhase3Vectors == nil || !sumsPhase3Vectors(d_, gridgen.Lent(s[:]), count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						{
+				done__ := 0
+				if sumsPhase3Vectors != nil {
+					done__ = sumsPhase3Vectors(d_, gridgen.Lent(s[:]), count__)
+				}
+				for tx := done__ & (1<<62 - 1); tx < count__; tx++ {
+					_, _, _ = tx, ty, tz
+					{
 //line kernels.go:19
-							s[tx] += s[tx+d_]
-						}
-//line waits_kernels.go:1225
+						s[tx] += s[tx+d_]
 					}
+//line waits_kernels.go:2044
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1231
+//line waits_kernels.go:2049
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
 			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
 			totals := kept.total[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
 			v__s := kept.v__[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-			if sumsPhase4Vectors == nil || !sumsPhase4Vectors(gridgen.Lent(s[:]), vs, totals, v__s, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					v := vs[tx]
-					_ = v
+			done___ := 0
+			if sumsPhase4Vectors != nil {
+				done___ = sumsPhase4Vectors(gridgen.Lent(s[:]), vs, totals, v__s, count___)
+			}
+			for tx := done___ & (1<<62 - 1); tx < count___; tx++ {
+				_, _, _ = tx, ty, tz
+				v := vs[tx]
+				_ = v
 //line kernels.go:42
-					total := s[0]
+				total := s[0]
 
 //line kernels.go:43
-					v__ := v * v
-//line waits_kernels.go:1248
-					totals[tx] = total
-					v__s[tx] = v__
-				}
+				v__ := v * v
+//line waits_kernels.go:2069
+				totals[tx] = total
+				v__s[tx] = v__
 			}
 		}
 	}
@@ -1255,38 +2075,42 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
 			v__s := kept.v__[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count____]
-			if sumsPhase5Vectors == nil || !sumsPhase5Vectors(gridgen.Lent(s[:]), v__s, count____) {
-				for tx := range count____ {
-					_, _, _ = tx, ty, tz
-					v__ := v__s[tx]
-					_ = v__
+			done____ := 0
+			if sumsPhase5Vectors != nil {
+				done____ = sumsPhase5Vectors(gridgen.Lent(s[:]), v__s, count____)
+			}
+			for tx := done____ & (1<<62 - 1); tx < count____; tx++ {
+				_, _, _ = tx, ty, tz
+				v__ := v__s[tx]
+				_ = v__
 //line kernels.go:28
-					s[tx] = v__
-//line waits_kernels.go:1266
-				}
+				s[tx] = v__
+//line waits_kernels.go:2089
 			}
 		}
 	}
 //line kernels.go:16
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:1273
+//line waits_kernels.go:2095
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
-				if sumsPhase6Vectors == nil || !sumsPhase6Vectors(d__, gridgen.Lent(s[:]), count_____) {
-					for tx := range count_____ {
-						_, _, _ = tx, ty, tz
-						{
+				done_____ := 0
+				if sumsPhase6Vectors != nil {
+					done_____ = sumsPhase6Vectors(d__, gridgen.Lent(s[:]), count_____)
+				}
+				for tx := done_____ & (1<<62 - 1); tx < count_____; tx++ {
+					_, _, _ = tx, ty, tz
+					{
 //line kernels.go:19
-							s[tx] += s[tx+d__]
-						}
-//line waits_kernels.go:1284
+						s[tx] += s[tx+d__]
 					}
+//line waits_kernels.go:2109
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1290
+//line waits_kernels.go:2114
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -1300,7 +2124,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:1304
+//line waits_kernels.go:2128
 			}
 		}
 	}
@@ -1363,7 +2187,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 				_, _, _ = tx, ty, tz
 //line kernels.go:74
 				first, last := T(0), T(0)
-//line waits_kernels.go:1367
+//line waits_kernels.go:2191
 				firsts[tx] = first
 				lasts[tx] = last
 			}
@@ -1371,7 +2195,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 	}
 //line kernels.go:75
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:1375
+//line waits_kernels.go:2199
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1393,7 +2217,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					var all_ T
 //line kernels.go:52
 					s[me_] = v_
-//line waits_kernels.go:1397
+//line waits_kernels.go:2221
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1401,7 +2225,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 		}
 //line kernels.go:54
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:1405
+//line waits_kernels.go:2229
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -1414,7 +2238,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:1418
+//line waits_kernels.go:2242
 						befores[tx] = before
 					}
 				}
@@ -1430,12 +2254,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						_ = before
 //line kernels.go:60
 						s[me_] += before
-//line waits_kernels.go:1434
+//line waits_kernels.go:2258
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1439
+//line waits_kernels.go:2263
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -1450,7 +2274,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					_ = all_
 //line kernels.go:63
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:1454
+//line waits_kernels.go:2278
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -1488,7 +2312,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					var all__ T
 //line kernels.go:52
 					s[me__] = v__
-//line waits_kernels.go:1492
+//line waits_kernels.go:2316
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
@@ -1497,7 +2321,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 		}
 //line kernels.go:54
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:1501
+//line waits_kernels.go:2325
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -1510,7 +2334,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:1514
+//line waits_kernels.go:2338
 						before_s[tx] = before_
 					}
 				}
@@ -1526,12 +2350,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						_ = before_
 //line kernels.go:60
 						s[me__] += before_
-//line waits_kernels.go:1530
+//line waits_kernels.go:2354
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1535
+//line waits_kernels.go:2359
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -1546,7 +2370,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					_ = all__
 //line kernels.go:63
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:1550
+//line waits_kernels.go:2374
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -1568,13 +2392,13 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					_ = all__
 //line kernels.go:80
 					_, last = upTo_, all__
-//line waits_kernels.go:1572
+//line waits_kernels.go:2396
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1578
+//line waits_kernels.go:2402
 	scansPhasesPool.Give(held)
 }
 
@@ -1606,27 +2430,29 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			swaps_s := kept.swaps_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if sortsPhase1Vectors == nil || !sortsPhase1Vectors(firstX, gridgen.Lent(k[:]), x, swaps_s, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-					at := (firstX + tx)
+			done := 0
+			if sortsPhase1Vectors != nil {
+				done = sortsPhase1Vectors(firstX, gridgen.Lent(k[:]), x, swaps_s, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
+				at := (firstX + tx)
 //line kernels.go:120
-					k[tx] = x[at]
+				k[tx] = x[at]
 
 //line kernels.go:121
-					var swaps_ int32
-//line waits_kernels.go:1619
-					swaps_s[tx] = swaps_
-				}
+				var swaps_ int32
+//line waits_kernels.go:2446
+				swaps_s[tx] = swaps_
 			}
 		}
 	}
 //line kernels.go:102
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:1627
+//line waits_kernels.go:2453
 //line kernels.go:103
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:1630
+//line waits_kernels.go:2456
 			size_ := size
 			_ = size_
 			d_ := d
@@ -1639,7 +2465,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_, _, _ = tx, ty, tz
 //line kernels.go:91
 						swaps__ := false
-//line waits_kernels.go:1643
+//line waits_kernels.go:2469
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -1668,31 +2494,33 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						if swapped_ {
 							swaps_++
 						}
-//line waits_kernels.go:1672
+//line waits_kernels.go:2498
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:1679
+//line waits_kernels.go:2505
 	}
-//line waits_kernels.go:1681
+//line waits_kernels.go:2507
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
 			swaps_s := kept.swaps_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-			if sortsPhase2Vectors == nil || !sortsPhase2Vectors(firstX, swaps, y, gridgen.Lent(k[:]), swaps_s, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					at := (firstX + tx)
-					swaps_ := swaps_s[tx]
-					_ = swaps_
+			done_ := 0
+			if sortsPhase2Vectors != nil {
+				done_ = sortsPhase2Vectors(firstX, swaps, y, gridgen.Lent(k[:]), swaps_s, count___)
+			}
+			for tx := done_ & (1<<62 - 1); tx < count___; tx++ {
+				_, _, _ = tx, ty, tz
+				at := (firstX + tx)
+				swaps_ := swaps_s[tx]
+				_ = swaps_
 //line kernels.go:121
-					swaps[at] = swaps_
-					y[at] = k[tx]
-//line waits_kernels.go:1695
-				}
+				swaps[at] = swaps_
+				y[at] = k[tx]
+//line waits_kernels.go:2524
 			}
 		}
 	}
@@ -1736,21 +2564,23 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 			count := int(b.Size[0])
 			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
 			ns := kept.n[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if turnsPhase1Vectors == nil || !turnsPhase1Vectors(firstX, x, vs, ns, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if turnsPhase1Vectors != nil {
+				done = turnsPhase1Vectors(firstX, x, vs, ns, count)
+			}
+			for tx := done & (1<<62 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
 //line kernels.go:142
-					v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:1745
-					vs[tx] = v
-					ns[tx] = n
-				}
+				v, n := x[(firstX+tx)], int32(0)
+//line waits_kernels.go:2576
+				vs[tx] = v
+				ns[tx] = n
 			}
 		}
 	}
 //line kernels.go:143
 	for r := range 3 {
-//line waits_kernels.go:1754
+//line waits_kernels.go:2584
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -1767,7 +2597,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by_ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:1771
+//line waits_kernels.go:2601
 					by_s[tx] = by_
 				}
 			}
@@ -1789,7 +2619,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by_)%width]
 					(n) += int32(by_)
-//line waits_kernels.go:1793
+//line waits_kernels.go:2623
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1811,7 +2641,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by__ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:1815
+//line waits_kernels.go:2645
 					by__s[tx] = by__
 				}
 			}
@@ -1833,7 +2663,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by__)%width]
 					(n) += int32(by__)
-//line waits_kernels.go:1837
+//line waits_kernels.go:2667
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -1843,37 +2673,41 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
 				vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
-				if turnsPhase2Vectors == nil || !turnsPhase2Vectors(r, vs, count_____) {
-					for tx := range count_____ {
-						_, _, _ = tx, ty, tz
-						v := vs[tx]
-						_ = v
+				done_ := 0
+				if turnsPhase2Vectors != nil {
+					done_ = turnsPhase2Vectors(r, vs, count_____)
+				}
+				for tx := done_ & (1<<62 - 1); tx < count_____; tx++ {
+					_, _, _ = tx, ty, tz
+					v := vs[tx]
+					_ = v
 //line kernels.go:146
-						v += float32(r)
-//line waits_kernels.go:1854
-						vs[tx] = v
-					}
+					v += float32(r)
+//line waits_kernels.go:2687
+					vs[tx] = v
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1861
+//line waits_kernels.go:2693
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
 			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count______]
 			ns := kept.n[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count______]
-			if turnsPhase3Vectors == nil || !turnsPhase3Vectors(firstX, y, passed, vs, ns, count______) {
-				for tx := range count______ {
-					_, _, _ = tx, ty, tz
-					v := vs[tx]
-					_ = v
-					n := ns[tx]
-					_ = n
+			done__ := 0
+			if turnsPhase3Vectors != nil {
+				done__ = turnsPhase3Vectors(firstX, y, passed, vs, ns, count______)
+			}
+			for tx := done__ & (1<<62 - 1); tx < count______; tx++ {
+				_, _, _ = tx, ty, tz
+				v := vs[tx]
+				_ = v
+				n := ns[tx]
+				_ = n
 //line kernels.go:148
-					y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:1876
-				}
+				y[(firstX+tx)], passed[(firstX+tx)] = v, n
+//line waits_kernels.go:2711
 			}
 		}
 	}
@@ -1963,7 +2797,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list := [2]T{v / 2, v / 4}
 //line kernels.go:168
 				copied := [2][2]T{1: list}
-//line waits_kernels.go:1967
+//line waits_kernels.go:2801
 				vs[tx] = v
 				copieds[tx] = copied
 			}
@@ -1990,7 +2824,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list_ := b_.v
 //line kernels.go:168
 				copied_ := [2]T{1: list_}
-//line waits_kernels.go:1994
+//line waits_kernels.go:2828
 				a_s[tx] = a_
 				copied_s[tx] = copied_
 			}
@@ -2024,7 +2858,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list___ := [2]uint32{v_ / 2, v_ / 4}
 //line kernels.go:168
 				copied__ := [2][2]uint32{1: list___}
-//line waits_kernels.go:2028
+//line waits_kernels.go:2862
 				as[tx] = a
 				v_s[tx] = v_
 				copied__s[tx] = copied__
@@ -2052,7 +2886,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list____ := b__.v
 //line kernels.go:168
 				copied___ := [2]uint32{1: list____}
-//line waits_kernels.go:2056
+//line waits_kernels.go:2890
 				a__s[tx] = a__
 				copied___s[tx] = copied___
 			}
@@ -2085,7 +2919,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 //line kernels.go:158
 				sums_ := [2]float32{p_[1], p_.both()}
 				s[tx] = sums_[0]
-//line waits_kernels.go:2089
+//line waits_kernels.go:2923
 				sums_s[tx] = sums_
 			}
 		}
@@ -2101,7 +2935,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				_ = sums_
 //line kernels.go:161
 				next := [2]float32{s[(tx+1)%width], sums_[1]}
-//line waits_kernels.go:2105
+//line waits_kernels.go:2939
 				nexts[tx] = next
 			}
 		}
@@ -2123,7 +2957,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 
 //line kernels.go:213
 				v__ := p.both()
-//line waits_kernels.go:2127
+//line waits_kernels.go:2961
 				ps[tx] = p
 				v__s[tx] = v__
 			}
@@ -2147,7 +2981,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 //line kernels.go:215
 				results[0] = p.both()
 				results.add(f.number())
-//line waits_kernels.go:2151
+//line waits_kernels.go:2985
 			}
 		}
 	}
@@ -2186,14 +3020,16 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
 			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-			if choosesPhase1Vectors == nil || !choosesPhase1Vectors(firstX, x, vs, count_) {
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
+			done := 0
+			if choosesPhase1Vectors != nil {
+				done = choosesPhase1Vectors(firstX, x, vs, count_)
+			}
+			for tx := done & (1<<62 - 1); tx < count_; tx++ {
+				_, _, _ = tx, ty, tz
 //line kernels.go:228
-					_, v := tx, x[(firstX+tx)]
-//line waits_kernels.go:2195
-					vs[tx] = v
-				}
+				_, v := tx, x[(firstX+tx)]
+//line waits_kernels.go:3032
+				vs[tx] = v
 			}
 		}
 	}
@@ -2201,22 +3037,24 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 	_ = kind
 //line kernels.go:230
 	if kind > 2 {
-//line waits_kernels.go:2205
+//line waits_kernels.go:3041
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
 				v_s := kept.v_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if choosesPhase2Vectors == nil || !choosesPhase2Vectors(vs, v_s, count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						v := vs[tx]
-						_ = v
+				done_ := 0
+				if choosesPhase2Vectors != nil {
+					done_ = choosesPhase2Vectors(vs, v_s, count__)
+				}
+				for tx := done_ & (1<<62 - 1); tx < count__; tx++ {
+					_, _, _ = tx, ty, tz
+					v := vs[tx]
+					_ = v
 //line kernels.go:231
-						v_ := v
-//line waits_kernels.go:2218
-						v_s[tx] = v_
-					}
+					v_ := v
+//line waits_kernels.go:3057
+					v_s[tx] = v_
 				}
 			}
 		}
@@ -2224,74 +3062,82 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 			for ty := range int(b.Size[1]) {
 				count___ := int(b.Size[0])
 				v_s := kept.v_[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-				if choosesPhase3Vectors == nil || !choosesPhase3Vectors(gridgen.Lent(s[:]), v_s, count___) {
-					for tx := range count___ {
-						_, _, _ = tx, ty, tz
-						v_ := v_s[tx]
-						_ = v_
+				done__ := 0
+				if choosesPhase3Vectors != nil {
+					done__ = choosesPhase3Vectors(gridgen.Lent(s[:]), v_s, count___)
+				}
+				for tx := done__ & (1<<62 - 1); tx < count___; tx++ {
+					_, _, _ = tx, ty, tz
+					v_ := v_s[tx]
+					_ = v_
 //line kernels.go:28
-						s[tx] = v_
-//line waits_kernels.go:2235
-					}
+					s[tx] = v_
+//line waits_kernels.go:3076
 				}
 			}
 		}
 //line kernels.go:16
 		for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:2242
+//line waits_kernels.go:3082
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count____ := min(int(b.Size[0]), max((d_)-0, 0))
-					if choosesPhase4Vectors == nil || !choosesPhase4Vectors(d_, gridgen.Lent(s[:]), count____) {
-						for tx := range count____ {
-							_, _, _ = tx, ty, tz
-							{
+					done___ := 0
+					if choosesPhase4Vectors != nil {
+						done___ = choosesPhase4Vectors(d_, gridgen.Lent(s[:]), count____)
+					}
+					for tx := done___ & (1<<62 - 1); tx < count____; tx++ {
+						_, _, _ = tx, ty, tz
+						{
 //line kernels.go:19
-								s[tx] += s[tx+d_]
-							}
-//line waits_kernels.go:2253
+							s[tx] += s[tx+d_]
 						}
+//line waits_kernels.go:3096
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2259
+//line waits_kernels.go:3101
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
 				vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
-				if choosesPhase5Vectors == nil || !choosesPhase5Vectors(gridgen.Lent(s[:]), vs, count_____) {
-					for tx := range count_____ {
-						_, _, _ = tx, ty, tz
-						v := vs[tx]
-						_ = v
+				done____ := 0
+				if choosesPhase5Vectors != nil {
+					done____ = choosesPhase5Vectors(gridgen.Lent(s[:]), vs, count_____)
+				}
+				for tx := done____ & (1<<62 - 1); tx < count_____; tx++ {
+					_, _, _ = tx, ty, tz
+					v := vs[tx]
+					_ = v
 //line kernels.go:231
-						v = s[0]
-//line waits_kernels.go:2271
-						vs[tx] = v
-					}
+					v = s[0]
+//line waits_kernels.go:3116
+					vs[tx] = v
 				}
 			}
 		}
 	} else {
-//line waits_kernels.go:2278
+//line waits_kernels.go:3122
 //line kernels.go:233
 		if by := int(kind); kind > 0 && most != 3 {
-//line waits_kernels.go:2281
+//line waits_kernels.go:3125
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count______ := int(b.Size[0])
 					vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count______]
-					if choosesPhase6Vectors == nil || !choosesPhase6Vectors(gridgen.Lent(s[:]), vs, count______) {
-						for tx := range count______ {
-							_, _, _ = tx, ty, tz
-							me := tx
-							v := vs[tx]
-							_ = v
+					done_____ := 0
+					if choosesPhase6Vectors != nil {
+						done_____ = choosesPhase6Vectors(gridgen.Lent(s[:]), vs, count______)
+					}
+					for tx := done_____ & (1<<62 - 1); tx < count______; tx++ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						v := vs[tx]
+						_ = v
 //line kernels.go:234
-							s[me] = v
-//line waits_kernels.go:2294
-						}
+						s[me] = v
+//line waits_kernels.go:3141
 					}
 				}
 			}
@@ -2306,51 +3152,55 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:236
 						v += s[(me+by)%width]
-//line waits_kernels.go:2310
+//line waits_kernels.go:3156
 						vs[tx] = v
 					}
 				}
 			}
 		} else {
-//line waits_kernels.go:2316
+//line waits_kernels.go:3162
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count________ := int(b.Size[0])
 					vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count________]
-					if choosesPhase7Vectors == nil || !choosesPhase7Vectors(vs, count________) {
-						for tx := range count________ {
-							_, _, _ = tx, ty, tz
-							v := vs[tx]
-							_ = v
+					done______ := 0
+					if choosesPhase7Vectors != nil {
+						done______ = choosesPhase7Vectors(vs, count________)
+					}
+					for tx := done______ & (1<<62 - 1); tx < count________; tx++ {
+						_, _, _ = tx, ty, tz
+						v := vs[tx]
+						_ = v
 //line kernels.go:239
-							v *= 2
-//line waits_kernels.go:2328
-							vs[tx] = v
-						}
+						v *= 2
+//line waits_kernels.go:3177
+						vs[tx] = v
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2335
+//line waits_kernels.go:3183
 	}
-//line waits_kernels.go:2337
+//line waits_kernels.go:3185
 //line kernels.go:242
 	for k := 0; k < rounds(count, int(b.Index[0])); k++ {
-//line waits_kernels.go:2340
+//line waits_kernels.go:3188
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
 				vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_________]
-				if choosesPhase8Vectors == nil || !choosesPhase8Vectors(gridgen.Lent(s[:]), vs, count_________) {
-					for tx := range count_________ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						v := vs[tx]
-						_ = v
+				done_______ := 0
+				if choosesPhase8Vectors != nil {
+					done_______ = choosesPhase8Vectors(gridgen.Lent(s[:]), vs, count_________)
+				}
+				for tx := done_______ & (1<<62 - 1); tx < count_________; tx++ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					v := vs[tx]
+					_ = v
 //line kernels.go:243
-						s[me] = v
-//line waits_kernels.go:2353
-					}
+					s[me] = v
+//line waits_kernels.go:3204
 				}
 			}
 		}
@@ -2363,25 +3213,27 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					me := tx
 //line kernels.go:245
 					next := s[(me+1)%width]
-//line waits_kernels.go:2367
+//line waits_kernels.go:3217
 					nexts[tx] = next
 				}
 			}
 		}
 //line kernels.go:246
 		if k%2 == 1 {
-//line waits_kernels.go:2374
+//line waits_kernels.go:3224
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___________ := int(b.Size[0])
-					if choosesPhase9Vectors == nil || !choosesPhase9Vectors(gridgen.Lent(s[:]), count___________) {
-						for tx := range count___________ {
-							_, _, _ = tx, ty, tz
-							me := tx
+					done________ := 0
+					if choosesPhase9Vectors != nil {
+						done________ = choosesPhase9Vectors(gridgen.Lent(s[:]), count___________)
+					}
+					for tx := done________ & (1<<62 - 1); tx < count___________; tx++ {
+						_, _, _ = tx, ty, tz
+						me := tx
 //line kernels.go:248
-							s[me] += 1
-//line waits_kernels.go:2384
-						}
+						s[me] += 1
+//line waits_kernels.go:3237
 					}
 				}
 			}
@@ -2396,13 +3248,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = next
 //line kernels.go:250
 						next += s[me/2]
-//line waits_kernels.go:2400
+//line waits_kernels.go:3252
 						nexts[tx] = next
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2406
+//line waits_kernels.go:3258
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____________ := int(b.Size[0])
@@ -2429,26 +3281,28 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						v = next - v
 					}
 				next_:
-//line waits_kernels.go:2433
+//line waits_kernels.go:3285
 					vs[tx] = v
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2439
+//line waits_kernels.go:3291
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______________ := int(b.Size[0])
 			vs := kept.v[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count______________]
-			if choosesPhase10Vectors == nil || !choosesPhase10Vectors(firstX, y, vs, count______________) {
-				for tx := range count______________ {
-					_, _, _ = tx, ty, tz
-					v := vs[tx]
-					_ = v
+			done_________ := 0
+			if choosesPhase10Vectors != nil {
+				done_________ = choosesPhase10Vectors(firstX, y, vs, count______________)
+			}
+			for tx := done_________ & (1<<62 - 1); tx < count______________; tx++ {
+				_, _, _ = tx, ty, tz
+				v := vs[tx]
+				_ = v
 //line kernels.go:264
-					y[(firstX + tx)] = v
-//line waits_kernels.go:2451
-				}
+				y[(firstX + tx)] = v
+//line waits_kernels.go:3306
 			}
 		}
 	}
@@ -2515,7 +3369,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					v = x[i]
 				}
 				values[rank] = half.ToFloat16(v)
-//line waits_kernels.go:2519
+//line waits_kernels.go:3373
 				vs[tx] = v
 			}
 		}
@@ -2541,7 +3395,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				_ = v
 //line kernels.go:291
 				values2[rank] = complex(v, -2*v)
-//line waits_kernels.go:2545
+//line waits_kernels.go:3399
 			}
 		}
 	}
@@ -2577,7 +3431,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:272
 					values3[rank] = 1
 				}
-//line waits_kernels.go:2581
+//line waits_kernels.go:3435
 				aboves[tx] = above
 			}
 		}
@@ -2605,7 +3459,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					mine = 0
 				}
 				values4[rank] = mine
-//line waits_kernels.go:2609
+//line waits_kernels.go:3463
 				mines[tx] = mine
 			}
 		}
@@ -2630,7 +3484,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:276
 				sum_ := values4[rank]
 				values4[rank] = mine
-//line waits_kernels.go:2634
+//line waits_kernels.go:3488
 				sum_s[tx] = sum_
 			}
 		}
@@ -2667,7 +3521,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:294
 					values5[rank] = 1 << (rank & 31)
 				}
-//line waits_kernels.go:2671
+//line waits_kernels.go:3525
 				ats[tx] = at
 			}
 		}
@@ -2704,34 +3558,235 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				if tx == 0 {
 					halves[int(b.Index[0])], sums[int(b.Index[0])] = h, sum
 				}
-//line waits_kernels.go:2708
+//line waits_kernels.go:3562
 			}
 		}
 	}
 	combinedPhasesPool.Give(held)
 }
 
+// zeroEdgePhases runs zeroEdge for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func zeroEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatrix[float32]) {
+	var s_ [16][20]float32
+	s := &s_
+	var sums_ [6][10]float32
+	sums := &sums_
+	tileRows := int(b.Size[1]) * int(b.Size[2])
+	_ = tileRows
+	row, col := high*int(b.Index[1]), wide*int(b.Index[0])
+	_, _ = row, col
+	top := int(row - halo)
+	_ = top
+	left := int(col - halo)
+	_ = left
+	grid.LoadTileOf(s[:], from, top, left, 0)
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range int(b.Size[0]) {
+				_, _, _ = tx, ty, tz
+//line tiles.go:23
+				for y := ty + int(b.Size[1])*tz; y < high; y += int(b.Size[1]) * int(b.Size[2]) {
+					for x := tx; x < wide; x += int(b.Size[0]) {
+						sums[y+1][x+1] = box(s, y, x)
+					}
+				}
+//line waits_kernels.go:3596
+			}
+		}
+	}
+	top2 := int(row - 1)
+	_ = top2
+	left2 := int(col - 1)
+	_ = left2
+	grid.StoreTileOf(sums[:], to, top2, left2, 1)
+}
+
+// clampEdgePhases runs clampEdge for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func clampEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatrix[float32]) {
+	var s_ [16][20]float32
+	s := &s_
+	var sums_ [6][10]float32
+	sums := &sums_
+	tileRows := int(b.Size[1]) * int(b.Size[2])
+	_ = tileRows
+	top := int(high*int(b.Index[1]) - halo)
+	_ = top
+	left := int(wide*int(b.Index[0]) - halo)
+	_ = left
+	grid.LoadTileOf(s[:], from, top, left, 1)
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range int(b.Size[0]) {
+				_, _, _ = tx, ty, tz
+//line tiles.go:23
+				for y := ty + int(b.Size[1])*tz; y < high; y += int(b.Size[1]) * int(b.Size[2]) {
+					for x := tx; x < wide; x += int(b.Size[0]) {
+						sums[y+1][x+1] = box(s, y, x)
+					}
+				}
+//line waits_kernels.go:3632
+			}
+		}
+	}
+	top2 := int(high*int(b.Index[1]) - 1)
+	_ = top2
+	left2 := int(wide*int(b.Index[0]) - 1)
+	_ = left2
+	grid.StoreTileOf(sums[:], to, top2, left2, 1)
+}
+
+// wrapEdgePhases runs wrapEdge for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func wrapEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatrix[float32]) {
+	var s_ [16][20]float32
+	s := &s_
+	var sums_ [6][10]float32
+	sums := &sums_
+	tileRows := int(b.Size[1]) * int(b.Size[2])
+	_ = tileRows
+	top := int(high*int(b.Index[1]) - halo)
+	_ = top
+	left := int(wide*int(b.Index[0]) - halo)
+	_ = left
+	grid.LoadTileOf(s[:], from, top, left, 2)
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range int(b.Size[0]) {
+				_, _, _ = tx, ty, tz
+//line tiles.go:23
+				for y := ty + int(b.Size[1])*tz; y < high; y += int(b.Size[1]) * int(b.Size[2]) {
+					for x := tx; x < wide; x += int(b.Size[0]) {
+						sums[y+1][x+1] = box(s, y, x)
+					}
+				}
+//line waits_kernels.go:3668
+			}
+		}
+	}
+	top2 := int(high*int(b.Index[1]) - 1)
+	_ = top2
+	left2 := int(wide*int(b.Index[0]) - 1)
+	_ = left2
+	grid.StoreTileOf(sums[:], to, top2, left2, 1)
+}
+
+// turnedPhases runs turned for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func turnedPhases[T uint8 | int64](b *kernel.Block, rows int, from grid.Matrix[T], to grid.Matrix[T]) {
+	tileRows := int(b.Size[1]) * int(b.Size[2])
+	_ = tileRows
+	s := grid.SharedOf[[wide]T](b, rows)
+	_ = s
+//line tiles.go:69
+	for row := 0; row < from.Rows(); row += rows {
+//line waits_kernels.go:3689
+		top := int(row)
+		_ = top
+		left := int(wide * int(b.Index[0]))
+		_ = left
+		grid.LoadTileOf(s, from, top, left, 0)
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				for tx := range int(b.Size[0]) {
+					_, _, _ = tx, ty, tz
+//line tiles.go:71
+					for i := range s {
+						if x, y := wide*int(b.Index[0])+tx, row+i; tx < wide && x < to.Rows() && y < to.Cols() {
+							to.Set(x, y, s[i][tx])
+						}
+					}
+//line waits_kernels.go:3705
+				}
+			}
+		}
+	}
+//line waits_kernels.go:3710
+}
+
+// multipliedPhases runs multiplied for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float64], b grid.Matrix[float64], c grid.Matrix[float64]) {
+	var at_ [8][8]float64
+	at := &at_
+	var bt_ [8][8]float64
+	bt := &bt_
+	var ct_ [8][8]float64
+	ct := &ct_
+	tileRows := int(b_.Size[1]) * int(b_.Size[2])
+	_ = tileRows
+	top := int(wide * int(b_.Index[1]))
+	_ = top
+	left := int(wide * int(b_.Index[0]))
+	_ = left
+	grid.LoadTileOf(ct[:], c, top, left, 1)
+//line tiles.go:87
+	for k := 0; k < a.Cols(); k += wide {
+//line waits_kernels.go:3732
+		top2 := int(wide * int(b_.Index[1]))
+		_ = top2
+		left2 := int(k)
+		_ = left2
+		grid.LoadTileOf(at[:], a, top2, left2, 0)
+		top3 := int(k)
+		_ = top3
+		left3 := int(wide * int(b_.Index[0]))
+		_ = left3
+		grid.LoadTileOf(bt[:], b, top3, left3, 0)
+		for tz := range int(b_.Size[2]) {
+			for ty := range int(b_.Size[1]) {
+				count := int(b_.Size[0])
+				done := 0
+				if multipliedPhase1Vectors != nil {
+					done = multipliedPhase1Vectors(ty, gridgen.Lent(ct[:]), gridgen.Lent(at[:]), gridgen.Lent(bt[:]), count)
+				}
+				for tx := done & (1<<62 - 1); tx < count; tx++ {
+					_, _, _ = tx, ty, tz
+//line tiles.go:90
+					for i := range wide {
+						ct[ty][tx] = grid.FMA(at[ty][i], bt[i][tx], ct[ty][tx])
+					}
+//line waits_kernels.go:3756
+				}
+			}
+		}
+	}
+//line waits_kernels.go:3761
+	top4 := int(wide * int(b_.Index[1]))
+	_ = top4
+	left4 := int(wide * int(b_.Index[0]))
+	_ = left4
+	grid.StoreTileOf(ct[:], c, top4, left4, 0)
+}
+
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in waits_kernels_simd.go.
 var (
-	sumsPhase1Vectors     func(int, float32, []float32, []float32, []float32, int) bool
-	sumsPhase2Vectors     func([]float32, []float32, int) bool
-	sumsPhase3Vectors     func(int, []float32, int) bool
-	sumsPhase4Vectors     func([]float32, []float32, []float32, []float32, int) bool
-	sumsPhase5Vectors     func([]float32, []float32, int) bool
-	sumsPhase6Vectors     func(int, []float32, int) bool
-	sortsPhase1Vectors    func(int, []uint32, []uint32, []int32, int) bool
-	sortsPhase2Vectors    func(int, []int32, []uint32, []uint32, []int32, int) bool
-	turnsPhase1Vectors    func(int, []float32, []float32, []int32, int) bool
-	turnsPhase2Vectors    func(int, []float32, int) bool
-	turnsPhase3Vectors    func(int, []float32, []int32, []float32, []int32, int) bool
-	choosesPhase1Vectors  func(int, []float32, []float32, int) bool
-	choosesPhase2Vectors  func([]float32, []float32, int) bool
-	choosesPhase3Vectors  func([]float32, []float32, int) bool
-	choosesPhase4Vectors  func(int, []float32, int) bool
-	choosesPhase5Vectors  func([]float32, []float32, int) bool
-	choosesPhase6Vectors  func([]float32, []float32, int) bool
-	choosesPhase7Vectors  func([]float32, int) bool
-	choosesPhase8Vectors  func([]float32, []float32, int) bool
-	choosesPhase9Vectors  func([]float32, int) bool
-	choosesPhase10Vectors func(int, []float32, []float32, int) bool
+	sumsPhase1Vectors       func(int, float32, []float32, []float32, []float32, int) int
+	sumsPhase2Vectors       func([]float32, []float32, int) int
+	sumsPhase3Vectors       func(int, []float32, int) int
+	sumsPhase4Vectors       func([]float32, []float32, []float32, []float32, int) int
+	sumsPhase5Vectors       func([]float32, []float32, int) int
+	sumsPhase6Vectors       func(int, []float32, int) int
+	sortsPhase1Vectors      func(int, []uint32, []uint32, []int32, int) int
+	sortsPhase2Vectors      func(int, []int32, []uint32, []uint32, []int32, int) int
+	turnsPhase1Vectors      func(int, []float32, []float32, []int32, int) int
+	turnsPhase2Vectors      func(int, []float32, int) int
+	turnsPhase3Vectors      func(int, []float32, []int32, []float32, []int32, int) int
+	choosesPhase1Vectors    func(int, []float32, []float32, int) int
+	choosesPhase2Vectors    func([]float32, []float32, int) int
+	choosesPhase3Vectors    func([]float32, []float32, int) int
+	choosesPhase4Vectors    func(int, []float32, int) int
+	choosesPhase5Vectors    func([]float32, []float32, int) int
+	choosesPhase6Vectors    func([]float32, []float32, int) int
+	choosesPhase7Vectors    func([]float32, int) int
+	choosesPhase8Vectors    func([]float32, []float32, int) int
+	choosesPhase9Vectors    func([]float32, int) int
+	choosesPhase10Vectors   func(int, []float32, []float32, int) int
+	multipliedPhase1Vectors func(int, [][8]float64, [][8]float64, [][8]float64, int) int
 )

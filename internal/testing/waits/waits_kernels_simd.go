@@ -32,6 +32,7 @@ func init() {
 		choosesPhase8Vectors = choosesPhase8Lanes
 		choosesPhase9Vectors = choosesPhase9Lanes
 		choosesPhase10Vectors = choosesPhase10Lanes
+		multipliedPhase1Vectors = multipliedPhase1Lanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		sumsPhase4Vectors = sumsPhase4Lanes
@@ -39,514 +40,777 @@ func init() {
 	}
 }
 
-// sumsPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sumsPhase1Lanes(firstX int, d float32, x []float32, vs []float32, v_s []float32, count int) bool {
-	end := count
+// sumsPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func sumsPhase1Lanes(firstX int, d float32, x []float32, vs []float32, v_s []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, firstX, len(x))
 	from, to = gridgen.Within(from, to, 0, len(vs))
 	from, to = gridgen.Within(from, to, 0, len(v_s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() || uint(firstX+1<<61) > 1<<62 || uint(len(x)+1<<61) > 1<<62 || to > 1<<31-64 {
+		return 0
 	}
-	x0 := x[firstX:][:to]
-	vs1 := vs[0:][:to]
-	v_s2 := v_s[0:][:to]
+	count := to - from
+	x0 := x[from+firstX:][:count]
+	vs1 := vs[from+0:][:count]
+	v_s2 := v_s[from+0:][:count]
 	c0 := simd.BroadcastFloat32s(0)
 	bound1 := lanes.Bound32(-firstX + len(x))
 	all2 := simd.BroadcastFloat32s(d)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x_2 := at
-		xs := lanes.Int32s(x_2)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x_2 := from + at
+			xs := lanes.Int32s(x_2)
 //line kernels.go:38
-		v := c0
-		on := xs.Less(bound1)
-		v = lanes.Load[simd.Float32s](&x0[at]).IfElse(on, v)
+			v := c0
+			on := xs.Less(bound1)
+			v = lanes.Load[simd.Float32s](&x0[at]).IfElse(on, v)
 //line kernels.go:42
-		v_ := v.Add(all2)
+			v_ := v.Add(all2)
 //line kernels.go:42
-		lanes.Store(v, &vs1[at])
+			lanes.Store(v, &vs1[at])
 //line kernels.go:42
-		lanes.Store(v_, &v_s2[at])
-//line waits_kernels_simd.go:72
+			lanes.Store(v_, &v_s2[at])
+//line waits_kernels_simd.go:77
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// sumsPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sumsPhase2Lanes(s []float32, v_s []float32, count int) bool {
-	end := count
+// sumsPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func sumsPhase2Lanes(s []float32, v_s []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(v_s))
 	from, to = gridgen.Within(from, to, 0, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	v_s0 := v_s[0:][:to]
-	s1 := s[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	v_s0 := v_s[from+0:][:count]
+	s1 := s[from+0:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:28
-		v_ := lanes.Load[simd.Float32s](&v_s0[at])
+			v_ := lanes.Load[simd.Float32s](&v_s0[at])
 //line kernels.go:28
-		lanes.Store(v_, &s1[at])
-//line waits_kernels_simd.go:94
+			lanes.Store(v_, &s1[at])
+//line waits_kernels_simd.go:111
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// sumsPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sumsPhase3Lanes(d_ int, s []float32, count int) bool {
-	end := min(count, d_)
+// sumsPhase3Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func sumsPhase3Lanes(d_ int, s []float32, threads int) int {
+	end := min(threads, d_)
+	if uint(d_+1<<61) > 1<<62 {
+		return 0
+	}
 	from, to := 0, end
+	to = min(to, d_)
+	if from >= to {
+		return threads
+	}
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(s))
 	from, to = gridgen.Within(from, to, d_, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	s0 := s[0:][:to]
-	s1 := s[d_:][:to]
+	count := to - from
+	s0 := s[from+0:][:count]
+	s1 := s[from+d_:][:count]
 	if !lanes.Apart(s0, s1) {
-		return false // a thread uses what another one stores
+		return 0 // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
-//line waits_kernels_simd.go:117
+//line waits_kernels_simd.go:152
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// sumsPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sumsPhase4Lanes(s []float32, vs []float32, totals []float32, v__s []float32, count int) bool {
-	end := count
+// sumsPhase4Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func sumsPhase4Lanes(s []float32, vs []float32, totals []float32, v__s []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(vs))
 	from, to = gridgen.Within(from, to, 0, len(totals))
 	from, to = gridgen.Within(from, to, 0, len(v__s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || len(s) <= 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() || len(s) <= 0 {
+		return 0
 	}
-	vs0 := vs[0:][:to]
-	totals1 := totals[0:][:to]
-	v__s2 := v__s[0:][:to]
+	count := to - from
+	vs0 := vs[from+0:][:count]
+	totals1 := totals[from+0:][:count]
+	v__s2 := v__s[from+0:][:count]
 	total := s[0]
 	all1 := simd.BroadcastFloat32s(total)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:42
-		v := lanes.Load[simd.Float32s](&vs0[at])
-		v__ := v.Mul(v)
+			v := lanes.Load[simd.Float32s](&vs0[at])
+			v__ := v.Mul(v)
 //line kernels.go:43
-		lanes.Store(all1, &totals1[at])
+			lanes.Store(all1, &totals1[at])
 //line kernels.go:43
-		lanes.Store(v__, &v__s2[at])
-//line waits_kernels_simd.go:146
+			lanes.Store(v__, &v__s2[at])
+//line waits_kernels_simd.go:188
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// sumsPhase5Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sumsPhase5Lanes(s []float32, v__s []float32, count int) bool {
-	end := count
+// sumsPhase5Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func sumsPhase5Lanes(s []float32, v__s []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(v__s))
 	from, to = gridgen.Within(from, to, 0, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	v__s0 := v__s[0:][:to]
-	s1 := s[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	v__s0 := v__s[from+0:][:count]
+	s1 := s[from+0:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:28
-		v__ := lanes.Load[simd.Float32s](&v__s0[at])
+			v__ := lanes.Load[simd.Float32s](&v__s0[at])
 //line kernels.go:28
-		lanes.Store(v__, &s1[at])
-//line waits_kernels_simd.go:168
+			lanes.Store(v__, &s1[at])
+//line waits_kernels_simd.go:222
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// sumsPhase6Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sumsPhase6Lanes(d__ int, s []float32, count int) bool {
-	end := min(count, d__)
+// sumsPhase6Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func sumsPhase6Lanes(d__ int, s []float32, threads int) int {
+	end := min(threads, d__)
+	if uint(d__+1<<61) > 1<<62 {
+		return 0
+	}
 	from, to := 0, end
+	to = min(to, d__)
+	if from >= to {
+		return threads
+	}
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(s))
 	from, to = gridgen.Within(from, to, d__, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	s0 := s[0:][:to]
-	s1 := s[d__:][:to]
+	count := to - from
+	s0 := s[from+0:][:count]
+	s1 := s[from+d__:][:count]
 	if !lanes.Apart(s0, s1) {
-		return false // a thread uses what another one stores
+		return 0 // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
-//line waits_kernels_simd.go:191
+//line waits_kernels_simd.go:263
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// sortsPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sortsPhase1Lanes(firstX int, k []uint32, x []uint32, swaps_s []int32, count int) bool {
-	end := count
+// sortsPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func sortsPhase1Lanes(firstX int, k []uint32, x []uint32, swaps_s []int32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, firstX, len(x))
 	from, to = gridgen.Within(from, to, 0, len(k))
 	from, to = gridgen.Within(from, to, 0, len(swaps_s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	x0 := x[firstX:][:to]
-	k1 := k[0:][:to]
-	swaps_s2 := swaps_s[0:][:to]
+	count := to - from
+	x0 := x[from+firstX:][:count]
+	k1 := k[from+0:][:count]
+	swaps_s2 := swaps_s[from+0:][:count]
 	c1 := simd.BroadcastInt32s(0)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:120
-		lanes.Store(lanes.Load[simd.Uint32s](&x0[at]), &k1[at])
+			lanes.Store(lanes.Load[simd.Uint32s](&x0[at]), &k1[at])
 //line kernels.go:101
-		lanes.Store(c1, &swaps_s2[at])
-//line waits_kernels_simd.go:216
+			lanes.Store(c1, &swaps_s2[at])
+//line waits_kernels_simd.go:295
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// sortsPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func sortsPhase2Lanes(firstX int, swaps []int32, y []uint32, k []uint32, swaps_s []int32, count int) bool {
-	end := count
+// sortsPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func sortsPhase2Lanes(firstX int, swaps []int32, y []uint32, k []uint32, swaps_s []int32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(swaps_s))
 	from, to = gridgen.Within(from, to, firstX, len(swaps))
 	from, to = gridgen.Within(from, to, 0, len(k))
 	from, to = gridgen.Within(from, to, firstX, len(y))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	swaps_s0 := swaps_s[0:][:to]
-	swaps1 := swaps[firstX:][:to]
-	k2 := k[0:][:to]
-	y3 := y[firstX:][:to]
+	count := to - from
+	swaps_s0 := swaps_s[from+0:][:count]
+	swaps1 := swaps[from+firstX:][:count]
+	k2 := k[from+0:][:count]
+	y3 := y[from+firstX:][:count]
 	if !lanes.Apart(swaps1, y3) {
-		return false // a thread uses what another one stores
+		return 0 // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:121
-		swaps_ := lanes.Load[simd.Int32s](&swaps_s0[at])
+			swaps_ := lanes.Load[simd.Int32s](&swaps_s0[at])
 //line kernels.go:121
-		lanes.Store(swaps_, &swaps1[at])
-		lanes.Store(lanes.Load[simd.Uint32s](&k2[at]), &y3[at])
-//line waits_kernels_simd.go:246
+			lanes.Store(swaps_, &swaps1[at])
+			lanes.Store(lanes.Load[simd.Uint32s](&k2[at]), &y3[at])
+//line waits_kernels_simd.go:337
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// turnsPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func turnsPhase1Lanes(firstX int, x []float32, vs []float32, ns []int32, count int) bool {
-	end := count
+// turnsPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func turnsPhase1Lanes(firstX int, x []float32, vs []float32, ns []int32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, firstX, len(x))
 	from, to = gridgen.Within(from, to, 0, len(vs))
 	from, to = gridgen.Within(from, to, 0, len(ns))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	x0 := x[firstX:][:to]
-	vs1 := vs[0:][:to]
-	ns2 := ns[0:][:to]
+	count := to - from
+	x0 := x[from+firstX:][:count]
+	vs1 := vs[from+0:][:count]
+	ns2 := ns[from+0:][:count]
 	c1 := simd.BroadcastInt32s(0)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:142
-		v := lanes.Load[simd.Float32s](&x0[at])
+			v := lanes.Load[simd.Float32s](&x0[at])
 //line kernels.go:142
-		lanes.Store(v, &vs1[at])
+			lanes.Store(v, &vs1[at])
 //line kernels.go:142
-		lanes.Store(c1, &ns2[at])
-//line waits_kernels_simd.go:273
+			lanes.Store(c1, &ns2[at])
+//line waits_kernels_simd.go:376
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// turnsPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func turnsPhase2Lanes(r int, vs []float32, count int) bool {
-	end := count
+// turnsPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func turnsPhase2Lanes(r int, vs []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(vs))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	vs0 := vs[0:][:to]
+	count := to - from
+	vs0 := vs[from+0:][:count]
 	all0 := simd.BroadcastFloat32s(float32(r))
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:146
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:146
 		v = v.Add(all0)
 //line kernels.go:146
 		lanes.Store(v, &vs0[at])
-//line waits_kernels_simd.go:296
+//line waits_kernels_simd.go:410
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// turnsPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func turnsPhase3Lanes(firstX int, y []float32, passed []int32, vs []float32, ns []int32, count int) bool {
-	end := count
+// turnsPhase3Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func turnsPhase3Lanes(firstX int, y []float32, passed []int32, vs []float32, ns []int32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(vs))
 	from, to = gridgen.Within(from, to, 0, len(ns))
 	from, to = gridgen.Within(from, to, firstX, len(y))
 	from, to = gridgen.Within(from, to, firstX, len(passed))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	vs0 := vs[0:][:to]
-	ns1 := ns[0:][:to]
-	y2 := y[firstX:][:to]
-	passed3 := passed[firstX:][:to]
+	count := to - from
+	vs0 := vs[from+0:][:count]
+	ns1 := ns[from+0:][:count]
+	y2 := y[from+firstX:][:count]
+	passed3 := passed[from+firstX:][:count]
 	if !lanes.Apart(y2, passed3) {
-		return false // a thread uses what another one stores
+		return 0 // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:148
-		v := lanes.Load[simd.Float32s](&vs0[at])
+			v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:148
-		n := lanes.Load[simd.Int32s](&ns1[at])
+			n := lanes.Load[simd.Int32s](&ns1[at])
 //line kernels.go:148
-		lanes.Store(v, &y2[at])
+			lanes.Store(v, &y2[at])
 //line kernels.go:148
-		lanes.Store(n, &passed3[at])
-//line waits_kernels_simd.go:329
+			lanes.Store(n, &passed3[at])
+//line waits_kernels_simd.go:450
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// choosesPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func choosesPhase1Lanes(firstX int, x []float32, vs []float32, count int) bool {
-	end := count
+// choosesPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func choosesPhase1Lanes(firstX int, x []float32, vs []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, firstX, len(x))
 	from, to = gridgen.Within(from, to, 0, len(vs))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	x0 := x[firstX:][:to]
-	vs1 := vs[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	x0 := x[from+firstX:][:count]
+	vs1 := vs[from+0:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:228
-		v := lanes.Load[simd.Float32s](&x0[at])
+			v := lanes.Load[simd.Float32s](&x0[at])
 //line kernels.go:228
-		lanes.Store(v, &vs1[at])
-//line waits_kernels_simd.go:351
+			lanes.Store(v, &vs1[at])
+//line waits_kernels_simd.go:484
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// choosesPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func choosesPhase2Lanes(vs []float32, v_s []float32, count int) bool {
-	end := count
+// choosesPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func choosesPhase2Lanes(vs []float32, v_s []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(vs))
 	from, to = gridgen.Within(from, to, 0, len(v_s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	vs0 := vs[0:][:to]
-	v_s1 := v_s[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	vs0 := vs[from+0:][:count]
+	v_s1 := v_s[from+0:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:231
-		v := lanes.Load[simd.Float32s](&vs0[at])
+			v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:231
-		lanes.Store(v, &v_s1[at])
-//line waits_kernels_simd.go:373
+			lanes.Store(v, &v_s1[at])
+//line waits_kernels_simd.go:518
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// choosesPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func choosesPhase3Lanes(s []float32, v_s []float32, count int) bool {
-	end := count
+// choosesPhase3Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func choosesPhase3Lanes(s []float32, v_s []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(v_s))
 	from, to = gridgen.Within(from, to, 0, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	v_s0 := v_s[0:][:to]
-	s1 := s[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	v_s0 := v_s[from+0:][:count]
+	s1 := s[from+0:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:28
-		v_ := lanes.Load[simd.Float32s](&v_s0[at])
+			v_ := lanes.Load[simd.Float32s](&v_s0[at])
 //line kernels.go:28
-		lanes.Store(v_, &s1[at])
-//line waits_kernels_simd.go:395
+			lanes.Store(v_, &s1[at])
+//line waits_kernels_simd.go:552
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// choosesPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func choosesPhase4Lanes(d_ int, s []float32, count int) bool {
-	end := min(count, d_)
+// choosesPhase4Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func choosesPhase4Lanes(d_ int, s []float32, threads int) int {
+	end := min(threads, d_)
+	if uint(d_+1<<61) > 1<<62 {
+		return 0
+	}
 	from, to := 0, end
+	to = min(to, d_)
+	if from >= to {
+		return threads
+	}
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(s))
 	from, to = gridgen.Within(from, to, d_, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	s0 := s[0:][:to]
-	s1 := s[d_:][:to]
+	count := to - from
+	s0 := s[from+0:][:count]
+	s1 := s[from+d_:][:count]
 	if !lanes.Apart(s0, s1) {
-		return false // a thread uses what another one stores
+		return 0 // a thread uses what another one stores
 	}
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:19
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(lanes.Load[simd.Float32s](&s1[at])), &s0[at])
-//line waits_kernels_simd.go:418
+//line waits_kernels_simd.go:593
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// choosesPhase5Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func choosesPhase5Lanes(s []float32, vs []float32, count int) bool {
-	end := count
+// choosesPhase5Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func choosesPhase5Lanes(s []float32, vs []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(vs))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || len(s) <= 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() || len(s) <= 0 {
+		return 0
 	}
-	vs0 := vs[0:][:to]
+	count := to - from
+	vs0 := vs[from+0:][:count]
 	all0 := simd.BroadcastFloat32s(s[0])
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:231
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:231
 		v = all0
 //line kernels.go:30
 		lanes.Store(v, &vs0[at])
-//line waits_kernels_simd.go:441
+//line waits_kernels_simd.go:622
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// choosesPhase6Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func choosesPhase6Lanes(s []float32, vs []float32, count int) bool {
-	end := count
+// choosesPhase6Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func choosesPhase6Lanes(s []float32, vs []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(vs))
 	from, to = gridgen.Within(from, to, 0, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	vs0 := vs[0:][:to]
-	s1 := s[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	vs0 := vs[from+0:][:count]
+	s1 := s[from+0:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:234
-		v := lanes.Load[simd.Float32s](&vs0[at])
+			v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:234
-		lanes.Store(v, &s1[at])
-//line waits_kernels_simd.go:463
+			lanes.Store(v, &s1[at])
+//line waits_kernels_simd.go:651
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// choosesPhase7Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func choosesPhase7Lanes(vs []float32, count int) bool {
-	end := count
+// choosesPhase7Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func choosesPhase7Lanes(vs []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(vs))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	vs0 := vs[0:][:to]
+	count := to - from
+	vs0 := vs[from+0:][:count]
 	c0 := simd.BroadcastFloat32s(2)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:239
 		v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:239
 		v = v.Mul(c0)
 //line kernels.go:239
 		lanes.Store(v, &vs0[at])
-//line waits_kernels_simd.go:486
+//line waits_kernels_simd.go:685
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// choosesPhase8Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func choosesPhase8Lanes(s []float32, vs []float32, count int) bool {
-	end := count
+// choosesPhase8Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func choosesPhase8Lanes(s []float32, vs []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(vs))
 	from, to = gridgen.Within(from, to, 0, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	vs0 := vs[0:][:to]
-	s1 := s[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	vs0 := vs[from+0:][:count]
+	s1 := s[from+0:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:243
-		v := lanes.Load[simd.Float32s](&vs0[at])
+			v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:243
-		lanes.Store(v, &s1[at])
-//line waits_kernels_simd.go:508
+			lanes.Store(v, &s1[at])
+//line waits_kernels_simd.go:714
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// choosesPhase9Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func choosesPhase9Lanes(s []float32, count int) bool {
-	end := count
+// choosesPhase9Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func choosesPhase9Lanes(s []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(s))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	s0 := s[0:][:to]
+	count := to - from
+	s0 := s[from+0:][:count]
 	c0 := simd.BroadcastFloat32s(1)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	at := 0
+	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:248
 		lanes.Store(lanes.Load[simd.Float32s](&s0[at]).Add(c0), &s0[at])
-//line waits_kernels_simd.go:527
+//line waits_kernels_simd.go:744
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
 }
 
-// choosesPhase10Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func choosesPhase10Lanes(firstX int, y []float32, vs []float32, count int) bool {
-	end := count
+// choosesPhase10Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func choosesPhase10Lanes(firstX int, y []float32, vs []float32, threads int) int {
+	end := threads
 	from, to := 0, end
+	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, len(vs))
 	from, to = gridgen.Within(from, to, firstX, len(y))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	vs0 := vs[0:][:to]
-	y1 := y[firstX:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count := to - from
+	vs0 := vs[from+0:][:count]
+	y1 := y[from+firstX:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:264
-		v := lanes.Load[simd.Float32s](&vs0[at])
+			v := lanes.Load[simd.Float32s](&vs0[at])
 //line kernels.go:264
-		lanes.Store(v, &y1[at])
-//line waits_kernels_simd.go:549
+			lanes.Store(v, &y1[at])
+//line waits_kernels_simd.go:773
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last_2 {
+		return threads
+	}
+	return from + at
+}
+
+// multipliedPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func multipliedPhase1Lanes(ty int, ct [][8]float64, at [][8]float64, bt [][8]float64, threads int) int {
+	end := threads
+	from, to := 0, end
+	first, last_2 := from, to
+	from, to = gridgen.Within(from, to, 0, 8)
+	if from != first || to-from < lanes.Lanes64().Len() || uint(ty) >= uint(len(at)) || len(bt) < 8 || uint(ty) >= uint(len(ct)) {
+		return 0
+	}
+	count := to - from
+	at_2 := 0
+	for ; at_2 <= count-lanes.Lanes64().Len(); at_2 += lanes.Lanes64().Len() {
+		x := from + at_2
+//line tiles.go:90
+		for i := 0; i < 8; i += 4 {
+			lanes.Store(lanes.FMAFloat64s(simd.BroadcastFloat64s(at[ty][i]), lanes.Load[simd.Float64s](&bt[i][x]), lanes.Load[simd.Float64s](&ct[ty][x])), &ct[ty][x])
+//line tiles.go:91
+			lanes.Store(lanes.FMAFloat64s(simd.BroadcastFloat64s(at[ty][(i+1)]), lanes.Load[simd.Float64s](&bt[(i + 1)][x]), lanes.Load[simd.Float64s](&ct[ty][x])), &ct[ty][x])
+//line tiles.go:91
+			lanes.Store(lanes.FMAFloat64s(simd.BroadcastFloat64s(at[ty][(i+2)]), lanes.Load[simd.Float64s](&bt[(i + 2)][x]), lanes.Load[simd.Float64s](&ct[ty][x])), &ct[ty][x])
+//line tiles.go:91
+			lanes.Store(lanes.FMAFloat64s(simd.BroadcastFloat64s(at[ty][(i+3)]), lanes.Load[simd.Float64s](&bt[(i + 3)][x]), lanes.Load[simd.Float64s](&ct[ty][x])), &ct[ty][x])
+		}
+//line waits_kernels_simd.go:810
+	}
+	lanes.ClearUpper()
+	if from+at_2 == last_2 {
+		return threads
+	}
+	return from + at_2
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
@@ -16,7 +17,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		size := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[float32](blk, 1)
 		sums := kernel.Slice[float32](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases[float32](blk, &total_float32Pool, size, x, sums)
 			return
 		}
@@ -26,7 +27,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		size := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[float64](blk, 1)
 		sums := kernel.Slice[float64](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases[float64](blk, &total_float64Pool, size, x, sums)
 			return
 		}
@@ -36,7 +37,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		size := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[int32](blk, 1)
 		sums := kernel.Slice[int32](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases[int32](blk, &total_int32Pool, size, x, sums)
 			return
 		}
@@ -46,7 +47,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		size := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[int64](blk, 1)
 		sums := kernel.Slice[int64](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases[int64](blk, &total_int64Pool, size, x, sums)
 			return
 		}
@@ -56,7 +57,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		size := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[uint32](blk, 1)
 		sums := kernel.Slice[uint32](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases[uint32](blk, &total_uint32Pool, size, x, sums)
 			return
 		}
@@ -66,7 +67,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		size := int(kernel.Number[int64](blk, 0))
 		x := kernel.Slice[uint64](blk, 1)
 		sums := kernel.Slice[uint64](blk, 3)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			totalPhases[uint64](blk, &total_uint64Pool, size, x, sums)
 			return
 		}
@@ -77,7 +78,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
 		sums := kernel.Slice[float32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			dotPhases[float32](blk, &dot_float32Pool, size, x, y, sums)
 			return
 		}
@@ -88,7 +89,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[float64](blk, 1)
 		y := kernel.Slice[float64](blk, 3)
 		sums := kernel.Slice[float64](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			dotPhases[float64](blk, &dot_float64Pool, size, x, y, sums)
 			return
 		}
@@ -99,7 +100,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[int32](blk, 1)
 		y := kernel.Slice[int32](blk, 3)
 		sums := kernel.Slice[int32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			dotPhases[int32](blk, &dot_int32Pool, size, x, y, sums)
 			return
 		}
@@ -110,7 +111,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[int64](blk, 1)
 		y := kernel.Slice[int64](blk, 3)
 		sums := kernel.Slice[int64](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			dotPhases[int64](blk, &dot_int64Pool, size, x, y, sums)
 			return
 		}
@@ -121,7 +122,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[uint32](blk, 1)
 		y := kernel.Slice[uint32](blk, 3)
 		sums := kernel.Slice[uint32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			dotPhases[uint32](blk, &dot_uint32Pool, size, x, y, sums)
 			return
 		}
@@ -132,7 +133,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[uint64](blk, 1)
 		y := kernel.Slice[uint64](blk, 3)
 		sums := kernel.Slice[uint64](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			dotPhases[uint64](blk, &dot_uint64Pool, size, x, y, sums)
 			return
 		}
@@ -144,7 +145,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		indexes := kernel.Slice[int64](blk, 3)
 		values := kernel.Slice[float32](blk, 5)
 		at := kernel.Slice[int64](blk, 7)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			extremePhases[float32](blk, most, x, indexes, values, at)
 			return
 		}
@@ -156,7 +157,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		indexes := kernel.Slice[int64](blk, 3)
 		values := kernel.Slice[float64](blk, 5)
 		at := kernel.Slice[int64](blk, 7)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			extremePhases[float64](blk, most, x, indexes, values, at)
 			return
 		}
@@ -168,7 +169,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		indexes := kernel.Slice[int64](blk, 3)
 		values := kernel.Slice[int32](blk, 5)
 		at := kernel.Slice[int64](blk, 7)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			extremePhases[int32](blk, most, x, indexes, values, at)
 			return
 		}
@@ -180,7 +181,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		indexes := kernel.Slice[int64](blk, 3)
 		values := kernel.Slice[int64](blk, 5)
 		at := kernel.Slice[int64](blk, 7)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			extremePhases[int64](blk, most, x, indexes, values, at)
 			return
 		}
@@ -192,7 +193,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		indexes := kernel.Slice[int64](blk, 3)
 		values := kernel.Slice[uint32](blk, 5)
 		at := kernel.Slice[int64](blk, 7)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			extremePhases[uint32](blk, most, x, indexes, values, at)
 			return
 		}
@@ -204,7 +205,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		indexes := kernel.Slice[int64](blk, 3)
 		values := kernel.Slice[uint64](blk, 5)
 		at := kernel.Slice[int64](blk, 7)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			extremePhases[uint64](blk, most, x, indexes, values, at)
 			return
 		}
@@ -215,7 +216,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[float32](blk, 1)
 		before := kernel.Slice[float32](blk, 3)
 		sums := kernel.Slice[float32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scanPhases[float32](blk, &scan_float32Pool, exclusive, x, before, sums)
 			return
 		}
@@ -226,7 +227,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[float64](blk, 1)
 		before := kernel.Slice[float64](blk, 3)
 		sums := kernel.Slice[float64](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scanPhases[float64](blk, &scan_float64Pool, exclusive, x, before, sums)
 			return
 		}
@@ -237,7 +238,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[int32](blk, 1)
 		before := kernel.Slice[int32](blk, 3)
 		sums := kernel.Slice[int32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scanPhases[int32](blk, &scan_int32Pool, exclusive, x, before, sums)
 			return
 		}
@@ -248,7 +249,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[int64](blk, 1)
 		before := kernel.Slice[int64](blk, 3)
 		sums := kernel.Slice[int64](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scanPhases[int64](blk, &scan_int64Pool, exclusive, x, before, sums)
 			return
 		}
@@ -259,7 +260,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[uint32](blk, 1)
 		before := kernel.Slice[uint32](blk, 3)
 		sums := kernel.Slice[uint32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scanPhases[uint32](blk, &scan_uint32Pool, exclusive, x, before, sums)
 			return
 		}
@@ -270,7 +271,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		x := kernel.Slice[uint64](blk, 1)
 		before := kernel.Slice[uint64](blk, 3)
 		sums := kernel.Slice[uint64](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scanPhases[uint64](blk, &scan_uint64Pool, exclusive, x, before, sums)
 			return
 		}
@@ -282,7 +283,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		negative := kernel.Number[uint32](blk, 2)
 		keys := kernel.Slice[uint32](blk, 3)
 		counts := kernel.Slice[uint32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			countPhases[uint32](blk, shift, sign, negative, keys, counts)
 			return
 		}
@@ -294,7 +295,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		negative := kernel.Number[uint64](blk, 2)
 		keys := kernel.Slice[uint64](blk, 3)
 		counts := kernel.Slice[uint32](blk, 5)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			countPhases[uint64](blk, shift, sign, negative, keys, counts)
 			return
 		}
@@ -309,7 +310,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		starts := kernel.Slice[uint32](blk, 7)
 		sorted := kernel.Slice[uint32](blk, 9)
 		sortedValues := kernel.Slice[uint32](blk, 11)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scatterPhases[uint32](blk, &scatter_uint32Pool, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 			return
 		}
@@ -326,7 +327,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		starts := kernel.Slice[uint32](blk, 7)
 		sorted := kernel.Slice[uint64](blk, 9)
 		sortedValues := kernel.Slice[uint32](blk, 11)
-		if grid.InPhases() {
+		if gridgen.InPhases() {
 			scatterPhases[uint64](blk, &scatter_uint64Pool, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 			return
 		}
@@ -334,63 +335,63 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 			scatter[uint64](t, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 		})
 	}),
-}, Indexes: []string{"kernels.go:24", "kernels.go:26", "kernels.go:28", "kernels.go:38", "kernels.go:40", "kernels.go:42", "kernels.go:55", "kernels.go:57", "kernels.go:63", "kernels.go:66", "kernels.go:67", "kernels.go:71", "kernels.go:100", "kernels.go:105", "kernels.go:107", "kernels.go:112", "kernels.go:115", "kernels.go:120", "kernels.go:123", "kernels.go:126", "kernels.go:128", "kernels.go:132", "kernels.go:137", "kernels.go:148", "kernels.go:152", "kernels.go:176", "kernels.go:181", "kernels.go:183", "kernels.go:188", "kernels.go:191", "kernels.go:194", "kernels.go:196", "kernels.go:197", "kernels.go:202", "kernels.go:206", "kernels.go:207", "kernels.go:208", "kernels.go:209", "kernels.go:211"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:24", "kernels.go:26", "kernels.go:28", "kernels.go:38", "kernels.go:40", "kernels.go:42", "kernels.go:55", "kernels.go:57", "kernels.go:63", "kernels.go:66", "kernels.go:67", "kernels.go:71", "kernels.go:100", "kernels.go:105", "kernels.go:107", "kernels.go:112", "kernels.go:115", "kernels.go:120", "kernels.go:123", "kernels.go:126", "kernels.go:128", "kernels.go:132", "kernels.go:137", "kernels.go:148", "kernels.go:152", "kernels.go:176", "kernels.go:181", "kernels.go:183", "kernels.go:188", "kernels.go:191", "kernels.go:194", "kernels.go:196", "kernels.go:197", "kernels.go:202", "kernels.go:206", "kernels.go:207", "kernels.go:208", "kernels.go:209", "kernels.go:211"}, Kernels: map[string]gridgen.Written{
 	"total[float32]": {Code: "k_total_float32", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 1,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[float64]": {Code: "k_total_float64", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 2,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[int32]": {Code: "k_total_int32", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 3,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[int64]": {Code: "k_total_int64", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 4,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[uint32]": {Code: "k_total_uint32", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 5,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[uint64]": {Code: "k_total_uint64", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 6,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"dot[float32]": {Code: "k_dot_float32", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 1,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
 	"dot[float64]": {Code: "k_dot_float64", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 2,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
 	"dot[int32]": {Code: "k_dot_int32", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 3,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
 	"dot[int64]": {Code: "k_dot_int64", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 4,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
 	"dot[uint32]": {Code: "k_dot_uint32", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 5,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
 	"dot[uint64]": {Code: "k_dot_uint64", Params: []string{"size", "x", "len(x)", "y", "len(y)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:37", Threads: 1024, Types: 6,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: dot_float32Footprint}},
 	"extreme[float32]": {Code: "k_extreme_float32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 1,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
 	"extreme[float64]": {Code: "k_extreme_float64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 2,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
 	"extreme[int32]": {Code: "k_extreme_int32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 3,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
 	"extreme[int64]": {Code: "k_extreme_int64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 4,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
 	"extreme[uint32]": {Code: "k_extreme_uint32", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 5,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
 	"extreme[uint64]": {Code: "k_extreme_uint64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 6,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
 	"scan[float32]": {Code: "k_scan_float32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 1,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
 	"scan[float64]": {Code: "k_scan_float64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 2,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
 	"scan[int32]": {Code: "k_scan_int32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 3,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
 	"scan[int64]": {Code: "k_scan_int64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 4,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
 	"scan[uint32]": {Code: "k_scan_uint32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 5,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
 	"scan[uint64]": {Code: "k_scan_uint64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 6,
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
 	"count[uint32]": {Code: "k_count_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 5,
-		Footprint: kernel.Footprint{Why: "kernels.go:152: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:152: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
 	"count[uint64]": {Code: "k_count_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 6,
-		Footprint: kernel.Footprint{Why: "kernels.go:152: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:152: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
 	"scatter[uint32]": {Code: "k_scatter_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:175", Types: 5,
-		Footprint: kernel.Footprint{Why: "kernels.go:209: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:209: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
 	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:175", Types: 6,
-		Footprint: kernel.Footprint{Why: "kernels.go:209: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:209: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,int,int32,int64,len,min,uint32,uint64 chunks",
 	"kernels.go Word c2f6674ea91e4562",
@@ -2113,26 +2114,26 @@ var (
 	count_uint64Kernel    = kernels.Kernel("count[uint64]")
 	scatter_uint32Kernel  = kernels.Kernel("scatter[uint32]")
 	scatter_uint64Kernel  = kernels.Kernel("scatter[uint64]")
-	total_float32Pool     grid.Pool[totalPhasesKept[float32]]
-	total_float64Pool     grid.Pool[totalPhasesKept[float64]]
-	total_int32Pool       grid.Pool[totalPhasesKept[int32]]
-	total_int64Pool       grid.Pool[totalPhasesKept[int64]]
-	total_uint32Pool      grid.Pool[totalPhasesKept[uint32]]
-	total_uint64Pool      grid.Pool[totalPhasesKept[uint64]]
-	dot_float32Pool       grid.Pool[dotPhasesKept[float32]]
-	dot_float64Pool       grid.Pool[dotPhasesKept[float64]]
-	dot_int32Pool         grid.Pool[dotPhasesKept[int32]]
-	dot_int64Pool         grid.Pool[dotPhasesKept[int64]]
-	dot_uint32Pool        grid.Pool[dotPhasesKept[uint32]]
-	dot_uint64Pool        grid.Pool[dotPhasesKept[uint64]]
-	scan_float32Pool      grid.Pool[scanPhasesKept[float32]]
-	scan_float64Pool      grid.Pool[scanPhasesKept[float64]]
-	scan_int32Pool        grid.Pool[scanPhasesKept[int32]]
-	scan_int64Pool        grid.Pool[scanPhasesKept[int64]]
-	scan_uint32Pool       grid.Pool[scanPhasesKept[uint32]]
-	scan_uint64Pool       grid.Pool[scanPhasesKept[uint64]]
-	scatter_uint32Pool    grid.Pool[scatterPhasesKept[uint32]]
-	scatter_uint64Pool    grid.Pool[scatterPhasesKept[uint64]]
+	total_float32Pool     gridgen.Pool[totalPhasesKept[float32]]
+	total_float64Pool     gridgen.Pool[totalPhasesKept[float64]]
+	total_int32Pool       gridgen.Pool[totalPhasesKept[int32]]
+	total_int64Pool       gridgen.Pool[totalPhasesKept[int64]]
+	total_uint32Pool      gridgen.Pool[totalPhasesKept[uint32]]
+	total_uint64Pool      gridgen.Pool[totalPhasesKept[uint64]]
+	dot_float32Pool       gridgen.Pool[dotPhasesKept[float32]]
+	dot_float64Pool       gridgen.Pool[dotPhasesKept[float64]]
+	dot_int32Pool         gridgen.Pool[dotPhasesKept[int32]]
+	dot_int64Pool         gridgen.Pool[dotPhasesKept[int64]]
+	dot_uint32Pool        gridgen.Pool[dotPhasesKept[uint32]]
+	dot_uint64Pool        gridgen.Pool[dotPhasesKept[uint64]]
+	scan_float32Pool      gridgen.Pool[scanPhasesKept[float32]]
+	scan_float64Pool      gridgen.Pool[scanPhasesKept[float64]]
+	scan_int32Pool        gridgen.Pool[scanPhasesKept[int32]]
+	scan_int64Pool        gridgen.Pool[scanPhasesKept[int64]]
+	scan_uint32Pool       gridgen.Pool[scanPhasesKept[uint32]]
+	scan_uint64Pool       gridgen.Pool[scanPhasesKept[uint64]]
+	scatter_uint32Pool    gridgen.Pool[scatterPhasesKept[uint32]]
+	scatter_uint64Pool    gridgen.Pool[scatterPhasesKept[uint64]]
 )
 
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
@@ -2306,89 +2307,89 @@ func ScatterOn[W Word](ctx context.Context, on kernel.Target, over hal.Grid, shi
 }
 
 // total_float32Footprint is the Footprint.Of of total_float32.
-func total_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	size := grid.Only(v[0])
-	at := grid.Blocks(box, 0)
+func total_float32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	size := gridgen.Only(v[0])
+	at := gridgen.Blocks(box, 0)
 	at1 := size.Times(at)
-	at2 := grid.Locals(box, 0)
-	at3 := at1.Plus(size).Min(grid.Only(v[2]))
-	i := at1.Plus(at2).Steps(grid.Only(256), at3).Below(at3)
-	at4 := at.When(at2.And(grid.Only(0)))
+	at2 := gridgen.Locals(box, 0)
+	at3 := at1.Plus(size).Min(gridgen.Only(v[2]))
+	i := at1.Plus(at2).Steps(gridgen.Only(256), at3).Below(at3)
+	at4 := at.When(at2.And(gridgen.Only(0)))
 	span := at4.Span(v[4])
-	touch[0] = kernel.Touch{Read: i.When(at3.Above(i)).Span(v[2])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at4)}
+	touch[0] = gridgen.Touch{Read: i.When(at3.Above(i)).Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at4)}
 }
 
 // dot_float32Footprint is the Footprint.Of of dot_float32.
-func dot_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	size := grid.Only(v[0])
-	at := grid.Blocks(box, 0)
+func dot_float32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	size := gridgen.Only(v[0])
+	at := gridgen.Blocks(box, 0)
 	at1 := size.Times(at)
-	at2 := grid.Locals(box, 0)
-	at3 := at1.Plus(size).Min(grid.Only(v[2]))
-	i := at1.Plus(at2).Steps(grid.Only(256), at3).Below(at3)
+	at2 := gridgen.Locals(box, 0)
+	at3 := at1.Plus(size).Min(gridgen.Only(v[2]))
+	i := at1.Plus(at2).Steps(gridgen.Only(256), at3).Below(at3)
 	i1 := i.When(at3.Above(i))
-	at4 := at.When(at2.And(grid.Only(0)))
+	at4 := at.When(at2.And(gridgen.Only(0)))
 	span := at4.Span(v[6])
-	touch[0] = kernel.Touch{Read: i1.Span(v[2])}
-	touch[1] = kernel.Touch{Read: i1.Span(v[4])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at4)}
+	touch[0] = gridgen.Touch{Read: i1.Span(v[2])}
+	touch[1] = gridgen.Touch{Read: i1.Span(v[4])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at4)}
 }
 
 // extreme_float32Footprint is the Footprint.Of of extreme_float32.
-func extreme_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
-	at := grid.Blocks(box, 0)
-	at1 := at.Times(grid.Only(2048))
-	at2 := at1.Add(2048).Min(grid.Only(v[2]))
-	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
+func extreme_float32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	me := gridgen.Locals(box, 0)
+	at := gridgen.Blocks(box, 0)
+	at1 := at.Times(gridgen.Only(2048))
+	at2 := at1.Add(2048).Min(gridgen.Only(v[2]))
+	i := me.Plus(at1).Steps(gridgen.Only(256), at2).Below(at2)
 	i1 := i.When(at2.Above(i))
-	at3 := at.When(me.And(grid.Only(0)))
+	at3 := at.When(me.And(gridgen.Only(0)))
 	span := at3.Span(v[6])
 	span1 := at3.Span(v[8])
-	touch[0] = kernel.Touch{Read: i1.Span(v[2])}
-	touch[1] = kernel.Touch{Read: i1.When(grid.Only(v[4]).Above(grid.Only(0))).Span(v[4])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
-	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at3)}
+	touch[0] = gridgen.Touch{Read: i1.Span(v[2])}
+	touch[1] = gridgen.Touch{Read: i1.When(gridgen.Only(v[4]).Above(gridgen.Only(0))).Span(v[4])}
+	touch[2] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at3)}
+	touch[3] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, at3)}
 }
 
 // scan_float32Footprint is the Footprint.Of of scan_float32.
-func scan_float32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Blocks(box, 0)
-	at1 := at.Times(grid.Only(2048))
-	at2 := grid.Only(2048).Min(grid.Only(v[2]).Minus(at1))
-	i := grid.Locals(box, 0).Steps(grid.Only(256), at2).Below(at2)
+func scan_float32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Blocks(box, 0)
+	at1 := at.Times(gridgen.Only(2048))
+	at2 := gridgen.Only(2048).Min(gridgen.Only(v[2]).Minus(at1))
+	i := gridgen.Locals(box, 0).Steps(gridgen.Only(256), at2).Below(at2)
 	at3 := at1.Plus(i).When(at2.Above(i))
-	touch[0] = kernel.Touch{Read: at3.Span(v[2])}
-	touch[1] = kernel.Touch{Read: at.When(grid.Only(v[4]).Above(grid.Only(0))).Span(v[4])}
-	touch[2] = kernel.Touch{Write: at3.Span(v[6])}
+	touch[0] = gridgen.Touch{Read: at3.Span(v[2])}
+	touch[1] = gridgen.Touch{Read: at.When(gridgen.Only(v[4]).Above(gridgen.Only(0))).Span(v[4])}
+	touch[2] = gridgen.Touch{Write: at3.Span(v[6])}
 }
 
 // count_uint32Footprint is the Footprint.Of of count_uint32.
-func count_uint32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
-	at := grid.Blocks(box, 0)
-	at1 := at.Times(grid.Only(2048))
-	at2 := at1.Add(2048).Min(grid.Only(v[4]))
-	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
-	touch[0] = kernel.Touch{Read: i.When(at2.Above(i)).Span(v[4])}
-	touch[1] = kernel.Touch{Write: me.Below(grid.Only(16)).Times(grid.Between(1, 2147483647)).Plus(at).Span(v[6])}
+func count_uint32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	me := gridgen.Locals(box, 0)
+	at := gridgen.Blocks(box, 0)
+	at1 := at.Times(gridgen.Only(2048))
+	at2 := at1.Add(2048).Min(gridgen.Only(v[4]))
+	i := me.Plus(at1).Steps(gridgen.Only(256), at2).Below(at2)
+	touch[0] = gridgen.Touch{Read: i.When(at2.Above(i)).Span(v[4])}
+	touch[1] = gridgen.Touch{Write: me.Below(gridgen.Only(16)).Times(gridgen.Counts(box, 0)).Plus(at).Span(v[6])}
 }
 
 // scatter_uint32Footprint is the Footprint.Of of scatter_uint32.
-func scatter_uint32Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	me := grid.Locals(box, 0)
-	at := grid.Blocks(box, 0)
-	at1 := me.Times(grid.Only(8)).Plus(at.Times(grid.Only(2048)))
-	at2 := grid.Only(v[4])
-	i := at1.Min(at2).Steps(grid.Only(1), at1.Add(8).Min(at2))
-	at3 := grid.Only(v[6]).Above(grid.Only(0))
-	at4 := grid.Between(0, 4294967295).Minus(grid.Between(0, 4294967295)).Fits(0, 4294967295).When(i)
-	touch[0] = kernel.Touch{Read: i.Span(v[4])}
-	touch[1] = kernel.Touch{Read: i.When(at3).Span(v[6])}
-	touch[2] = kernel.Touch{Read: me.Below(grid.Only(16)).Times(grid.Between(1, 2147483647)).Plus(at).Span(v[8])}
-	touch[3] = kernel.Touch{Write: at4.Span(v[10])}
-	touch[4] = kernel.Touch{Write: at4.When(at3).Span(v[12])}
+func scatter_uint32Footprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	me := gridgen.Locals(box, 0)
+	at := gridgen.Blocks(box, 0)
+	at1 := me.Times(gridgen.Only(8)).Plus(at.Times(gridgen.Only(2048)))
+	at2 := gridgen.Only(v[4])
+	i := at1.Min(at2).Steps(gridgen.Only(1), at1.Add(8).Min(at2))
+	at3 := gridgen.Only(v[6]).Above(gridgen.Only(0))
+	at4 := gridgen.Between(0, 4294967295).Minus(gridgen.Between(0, 4294967295)).Fits(0, 4294967295).When(i)
+	touch[0] = gridgen.Touch{Read: i.Span(v[4])}
+	touch[1] = gridgen.Touch{Read: i.When(at3).Span(v[6])}
+	touch[2] = gridgen.Touch{Read: me.Below(gridgen.Only(16)).Times(gridgen.Counts(box, 0)).Plus(at).Span(v[8])}
+	touch[3] = gridgen.Touch{Write: at4.Span(v[10])}
+	touch[4] = gridgen.Touch{Write: at4.When(at3).Span(v[12])}
 }
 
 // totalPhasesKept holds what the threads of a block of total keep for later phases, a slice for each variable.
@@ -2399,7 +2400,7 @@ type totalPhasesKept[T grid.Number] struct {
 // totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[totalPhasesKept[T]], size int, x []T, sums grid.Out[T]) {
+func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[totalPhasesKept[T]], size int, x []T, sums grid.Out[T]) {
 	var values_ [1024]T
 	values := &values_
 	held := totalPhasesPool.Take(1)
@@ -2420,7 +2421,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 				_, _, _ = tx, ty, tz
 //line kernels.go:22
 				_, sum := int(b.Index[0])*size, T(0)
-//line chunks_kernels.go:2424
+//line chunks_kernels.go:2425
 				sums_[tx] = sum
 			}
 		}
@@ -2430,7 +2431,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 		_, _, _ = tx, ty, tz
 		round, stop, step := from+tx, min(from+size, len(x)), int(256)
 		from_, to := round, stop
-		from_, to = grid.Within(from_, to, 0, len(x))
+		from_, to = gridgen.Within(from_, to, 0, len(x))
 		if from_ == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b.Size[0] >= 16 && b.Size[0] <= 4096 {
 			for ; round < stop; round += step {
 				left := stop - round
@@ -2448,7 +2449,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 //line kernels.go:24
 								sum += x[i]
 							}
-//line chunks_kernels.go:2452
+//line chunks_kernels.go:2453
 							sums_[tx] = sum
 						}
 					}
@@ -2467,7 +2468,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 						for i := from + tx; i < min(from+size, len(x)); i += threads {
 							sum += x[i]
 						}
-//line chunks_kernels.go:2471
+//line chunks_kernels.go:2472
 						sums_[tx] = sum
 					}
 				}
@@ -2485,7 +2486,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 				_ = sum
 //line kernels.go:26
 				values[rank] = sum
-//line chunks_kernels.go:2489
+//line chunks_kernels.go:2490
 			}
 		}
 	}
@@ -2507,7 +2508,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *grid.Pool[tota
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line chunks_kernels.go:2511
+//line chunks_kernels.go:2512
 			}
 		}
 	}
@@ -2522,7 +2523,7 @@ type dotPhasesKept[T grid.Number] struct {
 // dotPhases runs dot for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhasesKept[T]], size int, x []T, y []T, sums grid.Out[T]) {
+func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPhasesKept[T]], size int, x []T, y []T, sums grid.Out[T]) {
 	var values_ [1024]T
 	values := &values_
 	held := dotPhasesPool.Take(1)
@@ -2543,7 +2544,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhase
 				_, _, _ = tx, ty, tz
 //line kernels.go:36
 				_, sum := int(b.Index[0])*size, T(0)
-//line chunks_kernels.go:2547
+//line chunks_kernels.go:2548
 				sums_[tx] = sum
 			}
 		}
@@ -2553,8 +2554,8 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhase
 		_, _, _ = tx, ty, tz
 		round, stop, step := from+tx, min(from+size, len(x)), int(256)
 		from_, to := round, stop
-		from_, to = grid.Within(from_, to, 0, len(x))
-		from_, to = grid.Within(from_, to, 0, len(y))
+		from_, to = gridgen.Within(from_, to, 0, len(x))
+		from_, to = gridgen.Within(from_, to, 0, len(y))
 		if from_ == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b.Size[0] >= 16 && b.Size[0] <= 4096 {
 			for ; round < stop; round += step {
 				left := stop - round
@@ -2572,7 +2573,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhase
 //line kernels.go:38
 								sum += T(x[i] * y[i])
 							}
-//line chunks_kernels.go:2576
+//line chunks_kernels.go:2577
 							sums_[tx] = sum
 						}
 					}
@@ -2591,7 +2592,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhase
 						for i := from + tx; i < min(from+size, len(x)); i += threads {
 							sum += T(x[i] * y[i])
 						}
-//line chunks_kernels.go:2595
+//line chunks_kernels.go:2596
 						sums_[tx] = sum
 					}
 				}
@@ -2609,7 +2610,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhase
 				_ = sum
 //line kernels.go:40
 				values[rank] = sum
-//line chunks_kernels.go:2613
+//line chunks_kernels.go:2614
 			}
 		}
 	}
@@ -2631,7 +2632,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *grid.Pool[dotPhase
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line chunks_kernels.go:2635
+//line chunks_kernels.go:2636
 			}
 		}
 	}
@@ -2665,13 +2666,13 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					}
 				}
 				best[me], where[me] = v, index
-//line chunks_kernels.go:2669
+//line chunks_kernels.go:2670
 			}
 		}
 	}
 //line kernels.go:64
 	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2675
+//line chunks_kernels.go:2676
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -2681,12 +2682,12 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line chunks_kernels.go:2685
+//line chunks_kernels.go:2686
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2690
+//line chunks_kernels.go:2691
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -2696,7 +2697,7 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line chunks_kernels.go:2700
+//line chunks_kernels.go:2701
 			}
 		}
 	}
@@ -2710,7 +2711,7 @@ type scanPhasesKept[T grid.Number] struct {
 // scanPhases runs scan for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPhasesKept[T]], exclusive int32, x []T, before []T, sums grid.Out[T]) {
+func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[scanPhasesKept[T]], exclusive int32, x []T, before []T, sums grid.Out[T]) {
 	var tile_ [2048]T
 	tile := &tile_
 	var part_ [256]T
@@ -2732,7 +2733,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line chunks_kernels.go:2736
+//line chunks_kernels.go:2737
 			}
 		}
 	}
@@ -2747,13 +2748,13 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 					own += tile[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2751
+//line chunks_kernels.go:2752
 			}
 		}
 	}
 //line kernels.go:108
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2757
+//line chunks_kernels.go:2758
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -2766,7 +2767,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 					if me >= step {
 						more = part[me-step]
 					}
-//line chunks_kernels.go:2770
+//line chunks_kernels.go:2771
 					mores[tx] = more
 				}
 			}
@@ -2782,12 +2783,12 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 					_ = more
 //line kernels.go:115
 					part[me] += more
-//line chunks_kernels.go:2786
+//line chunks_kernels.go:2787
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2791
+//line chunks_kernels.go:2792
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -2811,7 +2812,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 						tile[i] = sum
 					}
 				}
-//line chunks_kernels.go:2815
+//line chunks_kernels.go:2816
 			}
 		}
 	}
@@ -2824,7 +2825,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *grid.Pool[scanPh
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line chunks_kernels.go:2828
+//line chunks_kernels.go:2829
 			}
 		}
 	}
@@ -2848,7 +2849,7 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift, sign, negative)], 1)
 				}
-//line chunks_kernels.go:2852
+//line chunks_kernels.go:2853
 			}
 		}
 	}
@@ -2861,7 +2862,7 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 //line kernels.go:152
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line chunks_kernels.go:2865
+//line chunks_kernels.go:2866
 			}
 		}
 	}
@@ -2876,7 +2877,7 @@ type scatterPhasesKept[W Word] struct {
 // scatterPhases runs scatter for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatterPhasesKept[W]], shift uint32, sign W, negative W, keys []W, values []uint32, starts []uint32, sorted grid.Out[W], sortedValues grid.Out[uint32]) {
+func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scatterPhasesKept[W]], shift uint32, sign W, negative W, keys []W, values []uint32, starts []uint32, sorted grid.Out[W], sortedValues grid.Out[uint32]) {
 	var table_ [4096]uint32
 	table := &table_
 	var part_ [256]uint32
@@ -2905,7 +2906,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift, sign, negative)*threads+me]++
 				}
-//line chunks_kernels.go:2909
+//line chunks_kernels.go:2910
 			}
 		}
 	}
@@ -2922,30 +2923,32 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 					own += table[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2926
+//line chunks_kernels.go:2927
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:184
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2933
+//line chunks_kernels.go:2934
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count_) {
-					for tx := range count_ {
-						_, _, _ = tx, ty, tz
-						me := tx
+				done := 0
+				if scatterPhase1Vectors != nil {
+					done = scatterPhase1Vectors(step, gridgen.Lent(part[:]), mores, count_)
+				}
+				for tx := done & (1<<62 - 1); tx < count_; tx++ {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line kernels.go:186
-						more := uint32(0)
-						if me >= step {
-							more = part[me-step]
-						}
-//line chunks_kernels.go:2947
-						mores[tx] = more
+					more := uint32(0)
+					if me >= step {
+						more = part[me-step]
 					}
+//line chunks_kernels.go:2951
+					mores[tx] = more
 				}
 			}
 		}
@@ -2953,21 +2956,23 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						more := mores[tx]
-						_ = more
+				done_ := 0
+				if scatterPhase2Vectors != nil {
+					done_ = scatterPhase2Vectors(gridgen.Lent(part[:]), mores, count__)
+				}
+				for tx := done_ & (1<<62 - 1); tx < count__; tx++ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					more := mores[tx]
+					_ = more
 //line kernels.go:191
-						part[me] += more
-//line chunks_kernels.go:2965
-					}
+					part[me] += more
+//line chunks_kernels.go:2971
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2971
+//line chunks_kernels.go:2976
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -2984,7 +2989,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 					table[i] = sum
 					sum += n
 				}
-//line chunks_kernels.go:2988
+//line chunks_kernels.go:2993
 			}
 		}
 	}
@@ -2997,7 +3002,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 //line kernels.go:202
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line chunks_kernels.go:3001
+//line chunks_kernels.go:3006
 			}
 		}
 	}
@@ -3018,7 +3023,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 						sortedValues[at] = values[i]
 					}
 				}
-//line chunks_kernels.go:3022
+//line chunks_kernels.go:3027
 			}
 		}
 	}
@@ -3027,6 +3032,6 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *grid.Pool[scatter
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in chunks_kernels_simd.go.
 var (
-	scatterPhase1Vectors func(int, []uint32, []uint32, int) bool
-	scatterPhase2Vectors func([]uint32, []uint32, int) bool
+	scatterPhase1Vectors func(int, []uint32, []uint32, int) int
+	scatterPhase2Vectors func([]uint32, []uint32, int) int
 )

@@ -7,7 +7,7 @@ package chunks
 import (
 	"simd"
 
-	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
@@ -18,51 +18,69 @@ func init() {
 	}
 }
 
-// scatterPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func scatterPhase1Lanes(step int, part []uint32, mores []uint32, count_2 int) bool {
-	end := count_2
+// scatterPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func scatterPhase1Lanes(step int, part []uint32, mores []uint32, threads_2 int) int {
+	end := threads_2
 	from, to := 0, end
-	from, to = grid.Within(from, to, -step, len(part))
-	from, to = grid.Within(from, to, 0, len(mores))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || uint(step+1<<61) > 1<<62 || to > 1<<31-64 {
-		return false
+	first, last := from, to
+	from, to = gridgen.Within(from, to, -step, len(part))
+	from, to = gridgen.Within(from, to, 0, len(mores))
+	if from != first || to-from < lanes.Lanes32().Len() || uint(step+1<<61) > 1<<62 || to > 1<<31-64 {
+		return 0
 	}
-	part0 := part[-step:][:to]
-	mores1 := mores[0:][:to]
+	count_2 := to - from
+	part0 := part[from+(-step):][:count_2]
+	mores1 := mores[from+0:][:count_2]
 	c0 := simd.BroadcastUint32s(0)
 	bound1 := lanes.Bound32(step)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x := at
-		xs := lanes.Int32s(x)
+	at := 0
+	for {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
+			xs := lanes.Int32s(x)
 //line kernels.go:186
-		more := c0
-		on := xs.GreaterEqual(bound1)
-		more = lanes.Load[simd.Uint32s](&part0[at]).IfElse(on, more)
-		lanes.Store(more, &mores1[at])
-//line chunks_kernels_simd.go:43
+			more := c0
+			on := xs.GreaterEqual(bound1)
+			more = lanes.Load[simd.Uint32s](&part0[at]).IfElse(on, more)
+			lanes.Store(more, &mores1[at])
+//line chunks_kernels_simd.go:47
+		}
+		if at == count_2 {
+			break
+		}
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads_2
+	}
+	return from + at
 }
 
-// scatterPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func scatterPhase2Lanes(part []uint32, mores []uint32, count_2 int) bool {
-	end := count_2
+// scatterPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func scatterPhase2Lanes(part []uint32, mores []uint32, threads_2 int) int {
+	end := threads_2
 	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(mores))
-	from, to = grid.Within(from, to, 0, len(part))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
+	first, last := from, to
+	from, to = gridgen.Within(from, to, 0, len(mores))
+	from, to = gridgen.Within(from, to, 0, len(part))
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
 	}
-	mores0 := mores[0:][:to]
-	part1 := part[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
+	count_2 := to - from
+	mores0 := mores[from+0:][:count_2]
+	part1 := part[from+0:][:count_2]
+	at := 0
+	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:191
 		more := lanes.Load[simd.Uint32s](&mores0[at])
 //line kernels.go:191
 		lanes.Store(lanes.Load[simd.Uint32s](&part1[at]).Add(more), &part1[at])
-//line chunks_kernels_simd.go:65
+//line chunks_kernels_simd.go:80
 	}
 	lanes.ClearUpper()
-	return true
+	if from+at == last {
+		return threads_2
+	}
+	return from + at
 }

@@ -296,8 +296,8 @@ KERNEL void k_choose(u32 h_k, i64 h_step, const GLOBAL u32 *h_counts, i64 h_coun
 		h_n = h_n + h_counts[GO_AT((GO_INT)((GO_UINT)(GO_INT)h_step * 256 + (GO_UINT)h_d), h_counts_n, 15)];
 	}
 	if (h_n < h_k && h_k <= h_n + h_counts[GO_AT((GO_INT)((GO_UINT)(GO_INT)h_step * 256 + (GO_UINT)h_me), h_counts_n, 16)]) {
-		GO_ONCE(h_known[GO_AT((GO_INT)((GO_UINT)(GO_INT)h_step + 1), h_known_n, 17)]) = (u64)((u64)h_known[GO_AT((GO_INT)h_step, h_known_n, 17)] << 8) | (GO_UINT)h_me;
-		GO_ONCE(h_less[GO_AT((GO_INT)((GO_UINT)(GO_INT)h_step + 1), h_less_n, 18)]) = h_n;
+		h_known[GO_AT((GO_INT)((GO_UINT)(GO_INT)h_step + 1), h_known_n, 17)] = (u64)((u64)h_known[GO_AT((GO_INT)h_step, h_known_n, 17)] << 8) | (GO_UINT)h_me;
+		h_less[GO_AT((GO_INT)((GO_UINT)(GO_INT)h_step + 1), h_less_n, 18)] = h_n;
 	}
 	GO_LOOPED
 }
@@ -439,13 +439,14 @@ func gatherFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 	begin := at.Times(gridgen.Only(8)).Plus(at1.Times(gridgen.Only(2048))).Min(at2)
 	i := begin.Steps(gridgen.Only(1), begin.Add(8).Min(at2))
 	at3 := gridgen.Only(v[10])
-	at4 := at3.Minus(gridgen.Between(1, 2147483647))
+	at4 := gridgen.Counts(box, 0)
+	at5 := at3.Minus(at4)
 	touch[0] = gridgen.Touch{Read: words.Times(i).Plus(gridgen.Only(0).Steps(gridgen.Only(1), words)).When(gridgen.Anything()).When(gridgen.Only(v[2]).Above(gridgen.Only(0))).Span(v[2])}
 	touch[1] = gridgen.Touch{Read: i.
 		Or(i.When(gridgen.Anything())).Span(v[4])}
 	touch[2] = gridgen.Touch{Read: at1.When(gridgen.Only(v[6]).Above(gridgen.Only(0))).Span(v[6])}
 	touch[3] = gridgen.Touch{Write: gridgen.Anything().When(gridgen.Places(box, 0)).Span(v[8])}
-	touch[4] = gridgen.Touch{Write: at3.Plus(at1.Plus(at4).From(gridgen.Only(0)).Minus(at4).And(at1)).Minus(gridgen.Between(1, 2147483647)).When(at.And(gridgen.Only(255))).Span(v[10])}
+	touch[4] = gridgen.Touch{Write: at3.Plus(at1.Plus(at5).From(gridgen.Only(0)).Minus(at5).And(at1)).Minus(at4).When(at.And(gridgen.Only(255))).Span(v[10])}
 }
 
 // digitFootprint is the Footprint.Of of digit.
@@ -557,7 +558,7 @@ func gatherPhases(b *kernel.Block, words int, x []uint32, keep []bool, starts []
 					}
 				}
 				values[rank2] = n
-//line picks_kernels.go:561
+//line picks_kernels.go:562
 				ns[tx] = n
 			}
 		}
@@ -609,7 +610,7 @@ func gatherPhases(b *kernel.Block, words int, x []uint32, keep []bool, starts []
 						at++
 					}
 				}
-//line picks_kernels.go:613
+//line picks_kernels.go:614
 			}
 		}
 	}
@@ -642,7 +643,7 @@ func digitPhases(b *kernel.Block, o Order, step int, steps int, shift uint32, x 
 						grid.AtomicAdd(&own[v>>shift&(threads-1)], 1)
 					}
 				}
-//line picks_kernels.go:646
+//line picks_kernels.go:647
 			}
 		}
 	}
@@ -655,7 +656,7 @@ func digitPhases(b *kernel.Block, o Order, step int, steps int, shift uint32, x 
 				if own[me] > 0 {
 					grid.AtomicAdd(&counts[step*threads+me], own[me])
 				}
-//line picks_kernels.go:659
+//line picks_kernels.go:660
 			}
 		}
 	}
@@ -675,7 +676,7 @@ func chooseRow(r gridgen.Row, k uint32, step int, counts []uint32, less []uint32
 			known[step+1] = known[step]<<bits | uint64(me)
 			less[step+1] = n
 		}
-//line picks_kernels.go:679
+//line picks_kernels.go:680
 	}
 }
 
@@ -701,7 +702,7 @@ func markRow(r_ gridgen.Row, o Order, steps int, all int, x []uint32, ranks []ui
 					r := rank(o, x, i)
 					keep0[gridgen.At(at, i)] = r < ranks[steps] || r == ranks[steps] && uint64(i) <= places[all]
 				}
-//line picks_kernels.go:705
+//line picks_kernels.go:706
 			}
 			x_ = to - 1
 			continue
@@ -711,7 +712,7 @@ func markRow(r_ gridgen.Row, o Order, steps int, all int, x []uint32, ranks []ui
 			r := rank(o, x, i)
 			keep[i] = r < ranks[steps] || r == ranks[steps] && uint64(i) <= places[all]
 		}
-//line picks_kernels.go:715
+//line picks_kernels.go:716
 	}
 }
 
@@ -734,6 +735,6 @@ func fetchRow(r gridgen.Row, o Order, x []uint32, places []uint32, ranks grid.Ou
 				}
 			}
 		}
-//line picks_kernels.go:738
+//line picks_kernels.go:739
 	}
 }
