@@ -75,7 +75,7 @@ var Rules = []Rule{
 	{"internal/translate/facts", []string{"internal/translate/ir"}, "what is known about kernels is known from their representation"},
 	{"internal/translate/edges", []string{"internal/translate/facts", "internal/translate/ir"}, "what the threads of a row share is known from the representation"},
 	{"internal/translate/lanes", []string{"internal/translate/edges", "internal/translate/facts", "internal/translate/ir"}, "a printer knows the representation and no other printer"},
-	{"internal/translate/quirks", []string{"internal/translate/facts", "internal/translate/ir"}, "faults of compilers are avoided by places and regions, before anything is printed"},
+	{"internal/translate/quirks", []string{"internal/translate/edges", "internal/translate/facts", "internal/translate/ir"}, "faults of compilers are avoided by places and regions, before anything is printed"},
 	{"internal/translate/cprint", []string{"internal/translate/facts", "internal/translate/ir", "internal/translate/quirks"}, "a printer knows the representation and no other printer"},
 	{"internal/translate/passes", []string{"internal/translate/facts", "internal/translate/ir"}, "a pass changes the representation, and knows no printer"},
 	{"internal/translate/spirv", []string{"internal/translate/ir", "internal/translate/facts", "internal/spirv", "internal/spirv/build"},
