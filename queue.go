@@ -432,6 +432,9 @@ func closeHandles(list []*hal.Device) (closed handles, busy, err error) {
 	closed = handles{}
 	for _, d := range list {
 		if e := d.Close(); errors.Is(e, hal.ErrBusy) {
+			if named, ok := e.(*hal.Error); ok {
+				named.Detail += "; what the program made without a queue, as by array.ReadNPY and buffer.From, has to be closed before the last queue"
+			}
 			busy = errors.Join(busy, e)
 		} else {
 			closed[d] = struct{}{}

@@ -33,7 +33,7 @@ import (
 // was out of range on the device. The error, of kind hal.ErrOutOfRange, names the file, the line, the first such index and the length. An
 // access with such an index reads or writes the first element instead, so that nothing outside is touched. A launch fails too, with an error
 // of kind hal.ErrKernel, if integers were divided by zero or a count of a shift was negative. On the host Go itself checks all this, and the
-// error is always of kind hal.ErrKernel. On both, what the kernel wrote is lost, and the buffers give the error to whoever reads it.
+// error is of kind hal.ErrKernel; errors.Is finds hal.ErrOutOfRange in that of an index, too. On both, what the kernel wrote is lost, and the buffers give the error to whoever reads it.
 //
 // With "rounds" launches of kernels in Go with loops, unless they are known to take few rounds, wait for the kernel on each device as they
 // do on one whose driver is known to end loops after some number of rounds. They fail, with the line of the loop, if it has.
