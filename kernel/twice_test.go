@@ -25,7 +25,9 @@ func TestBuffersPassedTwice(t *testing.T) {
 	saxpy := func(x, y kernel.Operand) []kernel.Arg {
 		return []kernel.Arg{kernel.Value(float32(1)), kernel.In(x), length, kernel.InOut(y), length}
 	}
-	laplace := func(x, y kernel.Operand) []kernel.Arg { return []kernel.Arg{kernel.In(x), length, kernel.Out(y), length} }
+	laplace := func(x, y kernel.Operand) []kernel.Arg {
+		return []kernel.Arg{kernel.In(x), length, kernel.Out(y), length}
+	}
 	_, streams := devices(t, 1)
 	for _, stream := range streams {
 		all := made(t, ramp(3*n)...)
