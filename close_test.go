@@ -48,6 +48,20 @@ func TestCloseKeepsElementsOfOtherQueues(t *testing.T) {
 	}
 }
 
+// The Close of the last queue says what is still open, and what to do.
+func TestCloseBeforeABufferWithoutAQueue(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "1")
+	x, err := buffer.From([]float32{1, 2, 3})
+	require.NoError(t, err)
+	q := halyard.Open(t.Context(), "host:1")
+	small.Saxpy(q, 2, x, x)
+	err = q.Close()
+	require.NoError(t, x.Close())
+	require.ErrorIs(t, err, hal.ErrBusy)
+	require.ErrorContains(t, err, "still open: device memory of 12 bytes; what the program made without a queue, as by array.ReadNPY and buffer.From, "+
+		"has to be closed before the last queue")
+}
+
 // Two queues may close at the same time, although a buffer of one has elements at the device of the other.
 func TestCloseDuringCloseOfAnotherQueue(t *testing.T) {
 	a, b := halyard.Open(t.Context(), "host:0"), halyard.Open(t.Context(), "host:1")

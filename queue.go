@@ -304,8 +304,7 @@ func (c *core) end() {
 // the rest is done in the background. Closing again returns the first error again. The functions that View, Update and Record run must not
 // call Close.
 //
-// If a buffer of another queue has memory on the device, the device stays open until that queue is closed. So the Close of the program's
-// last queue is the one that returns an error if the program itself has left something open on a device.
+// The device closes with its last queue. That Close is an error if arrays, buffers or streams of the program are still open.
 func (q *Queue) Close() error {
 	c := q.core()
 	if c == nil {
@@ -432,6 +431,9 @@ func closeHandles(list []*hal.Device) (closed handles, busy, err error) {
 	closed = handles{}
 	for _, d := range list {
 		if e := d.Close(); errors.Is(e, hal.ErrBusy) {
+			if named, ok := e.(*hal.Error); ok {
+				named.Detail += "; what the program made without a queue, as by array.ReadNPY and buffer.From, has to be closed before the last queue"
+			}
 			busy = errors.Join(busy, e)
 		} else {
 			closed[d] = struct{}{}

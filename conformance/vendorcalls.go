@@ -75,6 +75,7 @@ func (t *trial) objects() *objects {
 	keep(x.h, err)
 	x.s, err = d.NewStream()
 	keep(x.s, err)
+	_ = x.s.Handle() // with that, package hal leaves short copies to the driver
 	t.must(x.s.Sync(t.ctx), "sync")
 	if b, err := x.g.Bytes(); err == nil {
 		x.host = b[:128]

@@ -74,8 +74,8 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 		return nil, nil
 	}
 	if order.Uint32(b) == 3 {
-		ended := f.d.refuse("launch", "%s: the device's driver (%s) ended the loops of a thread, because they took too many rounds together; "+
-			"take fewer in each launch, or use another driver", f.d.in.RoundsAt, f.d.dev.Info().Driver).(*hal.Error)
+		ended := f.d.refuse("launch", "%s: the device's driver (%s) ended the loops of a thread, because they took too many rounds together, "+
+			"as Mesa before 26.1 does after 65,535; take fewer in each launch, or use another driver", f.d.in.RoundsAt, f.d.dev.Info().Driver).(*hal.Error)
 		ended.Kind = hal.ErrUnsupported
 		return ended, ended
 	}

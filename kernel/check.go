@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -11,15 +12,18 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch waits for
 // its kernel, and fails if the kernel failed, wrote to an argument passed with In, or did not write all elements of one passed with Out, or
-// read some before. To find out, it copies the arguments to the host, and runs the kernel again with other bytes in each Out. It does not check an In that overlaps an argument which the kernel may write, or an Out
-// that overlaps one which it may read.
+// read some before. To find out, it copies the arguments to the host, and runs the kernel again with other bytes in each Out. It does not check an In that overlaps an
+// argument which the kernel may write, or an Out that overlaps one which it may read. But a kernel in Go is refused if arguments overlap and,
+// as its [Footprint] says, threads use elements there that others write.
 //
 // With "kernels" a launch that a [Split] would divide runs on the first device alone. Before, its parts run on the host, on copies of the
 // arguments. The launch fails, with an error of kind hal.ErrOutOfRange that names the kernel, the file and the line, if one uses an element
@@ -29,7 +33,7 @@ import (
 // was out of range on the device. The error, of kind hal.ErrOutOfRange, names the file, the line, the first such index and the length. An
 // access with such an index reads or writes the first element instead, so that nothing outside is touched. A launch fails too, with an error
 // of kind hal.ErrKernel, if integers were divided by zero or a count of a shift was negative. On the host Go itself checks all this, and the
-// error is always of kind hal.ErrKernel. On both, what the kernel wrote is lost, and the buffers give the error to whoever reads it.
+// error is of kind hal.ErrKernel; errors.Is finds hal.ErrOutOfRange in that of an index, too. On both, what the kernel wrote is lost, and the buffers give the error to whoever reads it.
 //
 // With "rounds" launches of kernels in Go with loops, unless they are known to take few rounds, wait for the kernel on each device as they
 // do on one whose driver is known to end loops after some number of rounds. They fail, with the line of the loop, if it has.
@@ -94,6 +98,9 @@ func (p *part) enqueueChecked(ctx context.Context, how layer.How, args []Arg) (e
 	if err = layer.Launch(p.stream, p.on.kernel, p.grid, layer.How{Check: true}, p.args); err != nil {
 		return err
 	}
+	if err = c.refuseShared(); err != nil {
+		return err
+	}
 	if c.old, err = c.read(func(r int) bool { return !c.fresh(r) }); err != nil {
 		return err
 	}
@@ -126,6 +133,63 @@ func (p *part) enqueueChecked(ctx context.Context, how layer.How, args []Arg) (e
 		err = c.repeat(now)
 	}
 	return err
+}
+
+// refuseShared returns an error if two arguments share elements that a half of the grid writes and the other half uses, according to the
+// kernel's footprint: the results depend on which is first. Blocks stay whole, unless their size was left to the device.
+func (c *checked) refuseShared() error {
+	in := &c.on.in
+	if in.Footprint.Of == nil || len(c.args) != len(in.Params) {
+		return nil
+	}
+	d := division{}
+	var err error
+	if d.blocks, d.block, err = layer.Resolve(c.on.kernel, c.grid); err != nil {
+		return err
+	}
+	if _, over, shaped := layer.Shape(c.grid); over && !shaped {
+		for dim, n := range d.block {
+			if all := uint64(n) * uint64(d.blocks[dim]); all <= math.MaxUint32 {
+				d.blocks[dim], d.block[dim] = uint32(all), 1
+			}
+		}
+	}
+	types := c.on.p.src.types(c.on.info.Name)
+	for i := range c.args {
+		d.values = append(d.values, c.args[i].integer(types[i]))
+	}
+	for dim, cut := range in.Footprint.Cut {
+		if !cut || d.blocks[dim] < 2 {
+			continue
+		}
+		var low, high part
+		d.touches(&low, dim, 0, d.blocks[dim]/2, &in.Footprint, len(c.args))
+		d.touches(&high, dim, d.blocks[dim]/2, d.blocks[dim], &in.Footprint, len(c.args))
+		for r := range c.regions {
+			a, b := c.bytes(r, low.touch[r]), c.bytes(r, high.touch[r])
+			if conflict(&a, &b) {
+				break // the spans say nothing in this dimension
+			}
+			for o, other := range c.regions[:r] {
+				x, y := c.bytes(o, low.touch[o]), c.bytes(o, high.touch[o])
+				if other.Mem == c.regions[r].Mem && (conflict(&a, &y) || conflict(&x, &b)) {
+					return c.on.refuse("launch", "%s and %s share elements, and threads use some that other threads write, so the results "+
+						"differ by device; pass a second buffer", c.on.argument(c.which[o]), c.on.argument(c.which[r]))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// bytes returns which bytes of its memory a part uses of a region.
+func (c *checked) bytes(r int, t gridgen.Touch) gridgen.Touch {
+	off, size := int(c.regions[r].Off), 0
+	if e := elementOf(c.args[c.which[r]].operand); e != nil {
+		size = int(e.Size())
+	}
+	in := func(e buffer.Range) buffer.Range { return buffer.Range{Lo: off + e.Lo*size, Hi: off + e.Hi*size} }
+	return gridgen.Touch{Read: in(t.Read), Write: in(t.Write)}
 }
 
 func (c *checked) launch() error {
@@ -191,11 +255,16 @@ func (c *checked) inspect(now [][]byte) error {
 		switch {
 		case c.mode(r) == coherence.Read && !bytes.Equal(b, c.old[r]) &&
 			!c.overlaps(r, func(m coherence.Mode) bool { return m != coherence.Read }):
-			return c.on.refuse("launch", "it wrote to argument %d, which is passed with In", c.which[r])
+			return c.on.refuse("launch", "it wrote to %s, which is passed with In", c.on.argument(c.which[r]))
 		case c.fresh(r):
-			if left, first := unwritten(b, c.pattern[:], c.element(r)); left > 0 {
-				return c.on.refuse("launch", "it left %d bytes unwritten of argument %d, which is passed with Out; the first at byte %d", left,
-					c.which[r], first)
+			left, first, elements, element := unwritten(b, c.pattern[:], c.element(r))
+			if i := c.which[r]; elements > 0 && i < len(c.on.in.Params) {
+				name := c.on.in.Params[i]
+				return c.on.refuse("launch", "it left %d of %d elements of %s unwritten, the first is %d; %s is a grid.Out", elements,
+					len(b)/len(c.element(r)), name, element, name)
+			} else if left > 0 {
+				return c.on.refuse("launch", "it left %d bytes unwritten of %s, which is passed with Out; the first at byte %d", left,
+					c.on.argument(i), first)
 			}
 		}
 	}
@@ -211,7 +280,8 @@ func (c *checked) repeat(now [][]byte) error {
 	if same, _, err := c.again(now, c.pattern); same >= 0 || err != nil {
 		return err
 	}
-	return c.on.refuse("launch", "byte %d that it writes to argument %d depends on what an argument passed with Out held before", at, arg)
+	return c.on.refuse("launch", "byte %d that it writes to %s depends on what an argument passed with Out held before", at,
+		c.on.argument(arg))
 }
 
 // again launches the kernel again, and returns the first argument that then differs from now, -1 if there is none.
@@ -259,14 +329,21 @@ func (d *onDevice) failed(op string, err error) error {
 
 // unwritten counts the bytes in b that still hold the pattern, in runs of at least four, and returns where the first is. The kernel may
 // have written a shorter run by chance. fields are the bytes of an element that a kernel can write; the others are left out of the runs.
-func unwritten(b, pattern []byte, fields []bool) (left, first int) {
+// If that is known, elements is how many elements are in the runs as a whole, and element the first of them.
+func unwritten(b, pattern []byte, fields []bool) (left, first, elements, element int) {
 	run, from := 0, 0
-	end := func() {
+	end := func(to int) {
 		if run >= 4 {
 			if left == 0 {
 				first = from
 			}
 			left += run
+			if size := len(fields); size > 0 && to/size > (from+size-1)/size {
+				if elements == 0 {
+					element = (from + size - 1) / size
+				}
+				elements += to/size - (from+size-1)/size
+			}
 		}
 		run = 0
 	}
@@ -274,7 +351,7 @@ func unwritten(b, pattern []byte, fields []bool) (left, first int) {
 		switch {
 		case len(fields) > 0 && !fields[i%len(fields)]:
 		case b[i] != pattern[i%len(pattern)]:
-			end()
+			end(i)
 		default:
 			if run == 0 {
 				from = i
@@ -282,8 +359,8 @@ func unwritten(b, pattern []byte, fields []bool) (left, first int) {
 			run++
 		}
 	}
-	end()
-	return left, first
+	end(len(b))
+	return left, first, elements, element
 }
 
 // differing returns the first byte of fields in which a and b differ, -1 if there is none.

@@ -192,18 +192,22 @@ func gridOf(blocks, block [3]uint32) hal.Grid {
 // apart reports whether no part writes to a span that another one uses. The elements may differ, but a device gets, and makes stale
 // elsewhere, the span.
 func (d *launch) apart(args []Arg) bool {
-	meet := func(a, b buffer.Range) bool { return max(a.Lo, b.Lo) < min(a.Hi, b.Hi) }
 	for n := range buffersOf(args) {
 		for j := range d.parts {
 			for _, other := range d.parts[:j] {
-				a, b := &d.parts[j].touch[n], &other.touch[n]
-				if meet(a.Write, b.Write) || meet(a.Write, b.Read) || meet(a.Read, b.Write) {
+				if conflict(&d.parts[j].touch[n], &other.touch[n]) {
 					return false
 				}
 			}
 		}
 	}
 	return true
+}
+
+// conflict reports whether one of two parts writes to a span that the other one uses.
+func conflict(a, b *gridgen.Touch) bool {
+	meet := func(a, b buffer.Range) bool { return max(a.Lo, b.Lo) < min(a.Hi, b.Hi) }
+	return meet(a.Write, b.Write) || meet(a.Write, b.Read) || meet(a.Read, b.Write)
 }
 
 // wantSlice makes the wants of a part: for each buffer what it writes, and what it reads before and behind that. There is always one,

@@ -175,7 +175,7 @@ func (r *rehearsal) part(ctx context.Context, stream *hal.Stream, kernel *hal.Ke
 	for n, c := range r.copies {
 		w := c.touch.Write
 		r.made[end] = append(r.made[end], bytes.Clone(c.of(w)))
-		if left, first := unwritten(c.of(w), pattern, fields(r.types[n])); c.patterned(end) && left > 0 {
+		if left, first, _, _ := unwritten(c.of(w), pattern, fields(r.types[n])); c.patterned(end) && left > 0 {
 			r.find("it leaves element %d of %s, and its footprint says that it writes all of %s", w.Lo+first/c.elem, c.name, said(w))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -354,6 +355,15 @@ func (l *launch) share(own *seat) {
 	}
 }
 
+// failure is why a kernel failed. An index out of range is of kind ErrOutOfRange, too, as on devices.
+type failure struct{ crash *crash.Crash }
+
+func (f failure) Error() string { return "the function " + f.crash.Error() }
+
+func (f failure) Is(target error) bool {
+	return target == driver.ErrOutOfRange && strings.Contains(f.crash.What, "out of range")
+}
+
 // blocks runs the blocks with numbers from from up to to. A panic of the function is the launch's error.
 func (l *launch) blocks(b *driver.Block, from, to uint64) {
 	returned := false
@@ -361,12 +371,14 @@ func (l *launch) blocks(b *driver.Block, from, to uint64) {
 		if returned {
 			return
 		}
-		why := "ended its goroutine"
+		why := &crash.Crash{What: "ended its goroutine"}
 		if p := recover(); p != nil {
-			why = crash.Recovered(p).Error()
+			why = crash.Recovered(p)
 		}
-		l.failed.CompareAndSwap(nil, l.dev.failure("launch", driver.ErrKernel, "kernel %s, block %d,%d,%d: the function %s",
-			l.kernel.info.Name, b.Index[0], b.Index[1], b.Index[2], why).(*driver.Error))
+		failed := l.dev.failure("launch", driver.ErrKernel, "kernel %s, block %d,%d,%d",
+			l.kernel.info.Name, b.Index[0], b.Index[1], b.Index[2]).(*driver.Error)
+		failed.Err = failure{why}
+		l.failed.CompareAndSwap(nil, failed)
 	}()
 	row := uint64(l.grid[0])
 	plane := row * uint64(l.grid[1])

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
@@ -53,8 +54,11 @@ func service(device *halyard.Queue, columns *array.Array[float32]) http.Handler 
 		Measure(q, kernel.InRows(columns, n), halyard.From(q, query), near)
 		algo.TopK(q, near, top, indexes)
 		found := indexes.Values()
-		if err := q.Close(); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+		if err := q.Close(); errors.Is(err, context.Canceled) {
+			return // the client has gone
+		} else if err != nil {
+			log.Print(err) // it has the path of this file, so it is not for clients
+			http.Error(w, "the device failed", http.StatusInternalServerError)
 			return
 		}
 		_ = json.NewEncoder(w).Encode(found) // an error means that the client has gone

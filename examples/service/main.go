@@ -1,5 +1,5 @@
 // Service answers HTTP requests with the work of one device. Each request has its own queue, a [halyard.Queue.Fork]. So requests run at the same time,
-// an error is told to the client whose request it is of, and the work of a client that has gone ends with its context.
+// an error fails the request that it is of, and no other, and the work of a client that has gone ends with its context.
 //
 //	go run -tags "cuda opencl hip vulkan" ./examples/service
 //	curl --data-binary @numbers 'localhost:8080/smooth?rounds=100' >smoothed # 32-bit floats, little endian
@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"log"
 	"net/http"
 	"strconv"
@@ -58,10 +59,16 @@ func service(device *halyard.Queue) http.Handler {
 		for n := 0; n < rounds && q.Err() == nil; n++ {
 			Smooth(q, x, y)
 			x, y = y, x
+			if n%64 == 63 {
+				q.Sync() // launches run ahead of the device
+			}
 		}
 		data = x.Values()
-		if err := q.Close(); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+		if err := q.Close(); errors.Is(err, context.Canceled) {
+			return // the client has gone
+		} else if err != nil {
+			log.Print(err) // it has the path of this file, so it is not for clients
+			http.Error(w, "the device failed", http.StatusInternalServerError)
 			return
 		}
 		_ = binary.Write(w, binary.LittleEndian, data) // an error means that the client has gone
@@ -69,9 +76,17 @@ func service(device *halyard.Queue) http.Handler {
 	return mux
 }
 
+// warm compiles the kernels, and launches each once.
+func warm(ctx context.Context, device *halyard.Queue) error {
+	q := device.Fork(ctx)
+	q.Fail(kernels.Load(ctx, q.Device()))
+	Smooth(q, halyard.New[float32](q, 1), halyard.New[float32](q, 1))
+	return q.Close()
+}
+
 func main() {
 	device := halyard.Open(context.Background())
-	if err := device.Err(); err != nil { // without this line each request is told
+	if err := warm(context.Background(), device); err != nil { // also that of Open; without these lines each request fails
 		log.Fatal(err)
 	}
 	log.Print("serving on localhost:8080, with ", device)

@@ -93,13 +93,21 @@ func TestClients(t *testing.T) {
 	clients.Wait()
 }
 
-// If the device cannot be opened, each request says why.
+// The kernels are compiled before the first request. If the device cannot be opened, that says why.
+func TestWarm(t *testing.T) {
+	device := halyard.Open(context.Background())
+	require.NoError(t, warm(t.Context(), device))
+	require.NoError(t, device.Close())
+	require.ErrorContains(t, warm(t.Context(), halyard.Open(context.Background(), "host:99")), "there is no device 99")
+}
+
+// If the device cannot be opened, each request fails with a text that has nothing of the server's.
 func TestNoDevice(t *testing.T) {
 	url := serve(t, halyard.Open(context.Background(), "host:99"))
 	for range 2 {
 		status, _, text, err := post(t.Context(), url, 1, []float32{1})
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusInternalServerError, status)
-		assert.Contains(t, text, "there is no device 99")
+		assert.Equal(t, "the device failed\n", text)
 	}
 }

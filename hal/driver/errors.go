@@ -98,11 +98,11 @@ func (e *Error) Error() string {
 	if e.Vendor.API != "" {
 		fmt.Fprintf(&b, " [%s: %s (%d)]", e.Vendor.API, e.Vendor.Name, e.Vendor.Code)
 	}
-	if e.Site != "" {
-		b.WriteString(" (launched at " + e.Site + ")")
-	}
 	if e.Err != nil {
 		b.WriteString(": " + e.Err.Error())
+	}
+	if e.Site != "" {
+		b.WriteString(" (launched at " + e.Site + ")")
 	}
 	return b.String()
 }

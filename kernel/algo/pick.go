@@ -45,10 +45,10 @@ func compact(w *work, size int, x kernel.Vector[uint32], keep kernel.Vector[bool
 }
 
 // TopK writes the largest elements of x into values, as many as values has, the largest first, and their indexes into indexes. Of equal
-// elements, which -0 and 0 are, it takes the first, and writes them in the order of their indexes. As for [Max], a NaN is taken before any
-// number. x has at least as many elements as values, and fewer than 2³². indexes may be nil if nobody wants them. Values and indexes share
-// no memory with x, nor with each other. Negative numbers give the least elements. The memory for the time that it works is a byte for each
-// element of x.
+// elements, which -0 and 0 are, it takes the first, and writes them in the order of their indexes. As for [Max], a NaN comes before any
+// number: replace NaN in x first if you do not want it. For the least elements pass -x, computed by a kernel of your own. x has at least as
+// many elements as values, and fewer than 2³². indexes may be nil if nobody wants them. Values and indexes share no memory with x, nor with
+// each other. The memory for the time that it works is a byte for each element of x.
 func TopK[T grid.Number](q kernel.Queue, x, values kernel.Vector[T], indexes kernel.Vector[int64]) {
 	start(q, "TopK", func(w *work) {
 		n, k := kernel.Len(x), kernel.Len(values)

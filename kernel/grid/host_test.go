@@ -106,6 +106,7 @@ func TestFailuresNameTheKernel(t *testing.T) {
 		_, err := launch(t, name, hal.Blocks(5).Of(16))
 		require.Error(t, err, name)
 		assert.True(t, errors.Is(err, hal.ErrKernel), "%v", err)
+		assert.Equal(t, name != "early", errors.Is(err, hal.ErrOutOfRange), "as on devices: %v", err)
 		assert.Regexp(t, want, err.Error())
 	}
 }
