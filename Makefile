@@ -15,7 +15,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run api usage path sass test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-vulkan bench-kernels bench-programs bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
+.PHONY: help run api usage path sass test test-all race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-vulkan bench-kernels bench-programs bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,17 +27,22 @@ run: ## build bin/halyard without cgo, list the devices, run the suite on the ho
 	@echo
 	@HALYARD_HOST_DEVICES=2 ./bin/halyard check --backend host --require host
 
-test: ## run the tests; what is skipped is listed with the reason
-	@$(REPORT) $(ALL)
+# Without what vet finds, which lint looks for, and without DWARF tests are built in less time.
+test: ## run the tests of what programs import, and of the translator, in minutes; what is skipped or left out is listed with the reason
+	@$(REPORT) -without internal/testing/testreport/without.txt -short -vet=off -ldflags=-w $(ALL)
+
+test-all: ## run all tests
+	@$(REPORT) $(or $(PACKAGES),$(ALL))
 
 # Left out is what does one thing at a time or belongs to measurements and checks, what runs the suite as the backends do, HIP, which is CUDA's code with
 # other names, and the simulated drivers, which are C. Each package more is a program to compile and link anew.
-RACE_SKIP := coherence|internal/translate|internal/spirv/build|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|backends/hip|scripts/.*|$\
+RACE_SKIP := coherence|internal/translate|internal/translate/(build|cprint|ir)|internal/spirv/build|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|backends/hip|scripts/.*|$\
 bench/(apps|apps/.*|comm|devices|internal/.*|kernels|peers|programs|scale|vectors)|buffer/encode|kernel/algo/internal/.*|kernel/grid/rand|kernel/half|$\
 internal/(callsite|cudahip/image|dl/protogen|layout|npy|siglib|svg|syntax)|internal/testing/(apilist|archtest|doccheck|emulator|path|simgpu|small|testreport|tracecheck)
-# Planted bugs show that checks fail, which they do without it. Each call failing in turn is one goroutine.
+# Planted bugs show that checks fail, which they do without it. Each call failing in turn is one goroutine. Stale kernels are found by programs that
+# the test builds, without the detector.
 race: ## run the tests of all backends under the race detector
-	@$(REPORT) -race -shuffle=on -skip '^TestPlantedBugs$$|/Errors/EveryNthCallFails$$' -tags "$(TAGS)" $$($(GO) list -tags "$(TAGS)" $(ALL) | grep -vE '/($(RACE_SKIP))$$')
+	@$(REPORT) -race -shuffle=on -skip '^(TestPlantedBugs|TestStaleKernels)$$|/Errors/EveryNthCallFails$$' -tags "$(TAGS)" $$($(GO) list -tags "$(TAGS)" $(ALL) | grep -vE '/($(RACE_SKIP))$$')
 
 # An address that is a number goes stale when a stack moves or the memory is collected, which then hardly ever shows.
 # Here every call moves the stack, and what is free faults. It costs so much that long tests are left out, and buffer, which keeps no address.
@@ -50,7 +55,7 @@ moving: ## run tests with stacks that move at every call and freed memory that f
 	@$(REPORT) -tags "$(TAGS)" -gcflags 'github.com/go-halyard/halyard/...=-d=maymorestack=runtime.mayMoreStackMove' \
 		-exec 'env GODEBUG=efence=1' -skip '$(MOVING_SKIP)' $(addprefix ./,$(MOVING))
 
-check: lint test cross ## everything that needs nothing but Go
+check: lint test-all cross ## everything that needs nothing but Go
 
 # First without cgo, as releases are built; then with cgo the packages whose files depend on it or on tags.
 lint: vet ## gofmt, go vet under every set of tags, staticcheck

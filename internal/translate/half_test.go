@@ -12,6 +12,9 @@ import (
 // Kernels convert the numbers of 16 bits as Go does: all of them to float32, and back what is in the middle between two and beside it. The package is not
 // special to the translation.
 func TestHalves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a program is built with the build tags of all backends")
+	}
 	t.Parallel()
 	dir := module(t, map[string]string{"kernels.go": `package main
 

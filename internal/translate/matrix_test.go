@@ -249,6 +249,9 @@ func same[T comparable](info hal.Info, what string, got, want []T) {
 
 // An element of a matrix is found by its row and its column, on every device; one outside is an error that names both.
 func TestMatrices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a program is built with the build tags of all backends")
+	}
 	t.Parallel()
 	dir := module(t, map[string]string{"kernels.go": matrices, "main.go": matrixRunner})
 	packages, err := Load(t.Context(), dir, ".")

@@ -173,8 +173,8 @@ func (t *test) reason() string {
 	return "(no reason given)"
 }
 
-// finish prints the output of tests that never ended, which tests were skipped and why, and the totals.
-func (r *report) finish() {
+// finish prints the output of tests that never ended, which tests were skipped and why, what was left out, and the totals.
+func (r *report) finish(left without) {
 	for _, k := range r.leaves("") {
 		for _, o := range r.tests[k].output {
 			fmt.Fprint(r.out, o)
@@ -209,5 +209,6 @@ func (r *report) finish() {
 			fmt.Fprintf(r.out, "  %s.%s %s\n", k.pkg[strings.LastIndexByte(k.pkg, '/')+1:], k.test, r.tests[k].less)
 		}
 	}
+	left.tell(r.out)
 	fmt.Fprintf(r.out, "\n%d passed, %d failed, %d skipped\n", len(r.leaves("pass")), r.failed(), len(skipped))
 }

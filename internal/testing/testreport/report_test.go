@@ -13,7 +13,7 @@ func reportOn(t *testing.T, lines string) (string, *report) {
 	var out strings.Builder
 	r := newReport(&out)
 	require.NoError(t, r.read(strings.NewReader(lines)))
-	r.finish()
+	r.finish(without{})
 	return out.String(), r
 }
 
