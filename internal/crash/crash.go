@@ -47,8 +47,8 @@ func Caller(prefixes ...string) string {
 	})
 }
 
-// matrix matches the functions of a matrix in package grid, which fail where a kernel calls them with an index out of range.
-var matrix = []string{"Matrix[", "OutMatrix["}
+// matrix matches the functions of a matrix in package grid, and those for its tiles. They fail where a kernel calls them with an index out of range.
+var matrix = []string{"Matrix[", "OutMatrix[", "LoadTile", "StoreTile", "each["}
 
 // below reports whether a function is one that a kernel calls and that has no lines of the program.
 func below(function string) bool {

@@ -610,7 +610,8 @@ func (ph *phaseWriter) write(b *strings.Builder, all []*phase) {
 // writeAround writes a loop or an if around phases.
 func (ph *phaseWriter) writeAround(b *strings.Builder, p *phase) {
 	if text := ph.p.InRounds(p.Around.Syntax.(ast.Node).Pos()); text != "" {
-		b.WriteString(text + "\n")
+		at := ph.p.Fset.Position(p.Around.Syntax.(ast.Node).Pos()) // where a tile's matrix may have no element
+		fmt.Fprintf(b, "//line %s:%d\n%s\n%s\n", filepath.Base(at.Filename), at.Line, text, backHere)
 		return
 	}
 	n := ph.text.twin(p.Around.Syntax.(ast.Node)).(ast.Stmt)

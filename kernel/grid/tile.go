@@ -123,6 +123,7 @@ func (e Edge) place(i, n int) int {
 	case e == EdgeClamp:
 		return max(min(i, n-1), 0)
 	case e == EdgeWrap:
+		n = max(n, 1) // a matrix without elements has no element 0, as Matrix.Ref says
 		return (i%n + n) % n
 	case uint(i) >= uint(n):
 		return -1

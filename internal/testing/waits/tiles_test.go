@@ -69,6 +69,15 @@ func TestTilesWithHalo(t *testing.T) {
 	})
 }
 
+// The edge of a matrix without elements has none. The error names the kernel's line.
+func TestTilesOfEmptyMatrix(t *testing.T) {
+	for _, launch := range []func(kernel.Queue, kernel.Matrix[float32], kernel.Matrix[float32]){ClampEdge, WrapEdge} {
+		q := halyard.Open(t.Context(), "host")
+		launch(q.Grid(hal.Blocks(1, 1, 1).Of(wide, high, 1)), kernel.InRows(halyard.New[float32](q, 0), 8), kernel.InRows(halyard.New[float32](q, 64), 8))
+		assert.Regexp(t, `out of range with 0 rows and 8 columns \(tiles\.go:\d+\)`, q.Close())
+	}
+}
+
 // A tile may have as many rows as a launch says.
 func TestTilesOfALaunch(t *testing.T) {
 	const rows, cols = 13, 19
