@@ -32,8 +32,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			measure(t, columns, query, near)
 		}
 	}),
-}, Indexes: []string{"main.go:33", "main.go:34", "main.go:37"}, Kernels: map[string]gridgen.Written{
-	"measure": {Code: "k_measure", Params: []string{"columns", "columns.Rows()", "columns.Cols()", "query", "len(query)", "near", "len(near)"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4}, {6}}, Rounds: [][]int{{1}, {1, 4}}, RoundsAt: "main.go:33",
+}, Indexes: []string{"main.go:34", "main.go:35", "main.go:38"}, Kernels: map[string]gridgen.Written{
+	"measure": {Code: "k_measure", Params: []string{"columns", "columns.Rows()", "columns.Cols()", "query", "len(query)", "near", "len(near)"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4}, {6}}, Rounds: [][]int{{1}, {1, 4}}, RoundsAt: "main.go:34",
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: measureFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len main",
@@ -99,7 +99,7 @@ func measureFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 func measureRow(r gridgen.Row, columns grid.Matrix[float32], query []float32, near grid.Out[float32]) {
 	end := min(r.End, len(near))
 	for x_ := r.First(); x_ < end; x_++ {
-//line main.go:31
+//line main.go:32
 		if i := x_; i < len(near) {
 			sum := float32(0)
 			for d, x := range query {

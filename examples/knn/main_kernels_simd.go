@@ -38,22 +38,22 @@ func measureLanes(r gridgen.Row, columns grid.Matrix[float32], query []float32, 
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
-//line main.go:32
+//line main.go:33
 			sum := c0
 			for d := range len(query) {
-//line main.go:33
+//line main.go:34
 				x_2 := query[d]
-//line main.go:33
+//line main.go:34
 				x_2_all := simd.BroadcastFloat32s(x_2)
 				columnsRow := columns.Span(d, 1)
-//line main.go:34
+//line main.go:35
 				if uint(x) > uint(len(columnsRow)) || len(columnsRow)-x < lanes.Lanes32().Len() {
-//line main.go:34
+//line main.go:35
 					lanes.ClearUpper()
-//line main.go:34
+//line main.go:35
 					return r.From(from + at) // the row's loop tells
 				}
-//line main.go:34
+//line main.go:35
 				away := lanes.Load[simd.Float32s](&columnsRow[x]).Sub(x_2_all)
 				sum = sum.Sub(away.Mul(away))
 			}

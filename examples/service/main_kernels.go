@@ -26,7 +26,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			smooth(t, in, out)
 		}
 	}),
-}, Indexes: []string{"main.go:26"}, Kernels: map[string]gridgen.Written{
+}, Indexes: []string{"main.go:27"}, Kernels: map[string]gridgen.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"in", "len(in)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
 }, Format: 3, Sources: []string{
@@ -97,7 +97,7 @@ func smoothRow(r gridgen.Row, in []float32, out grid.Out[float32]) {
 				{
 					x := from + at
 					_ = x
-//line main.go:25
+//line main.go:26
 					if i := x; true || i < len(out) {
 						out0[gridgen.At(at, i)] = (in[max(i-1, 0)] + in1[gridgen.At(at, i)] + in[min(i+1, len(in)-1)]) / 3
 					}
@@ -107,7 +107,7 @@ func smoothRow(r gridgen.Row, in []float32, out grid.Out[float32]) {
 					at := at + 1
 					x := from + at
 					_ = x
-//line main.go:25
+//line main.go:26
 					if i := x; true || i < len(out) {
 						out0[gridgen.At(at, i)] = (in[max(i-1, 0)] + in1[gridgen.At(at, i)] + in[min(i+1, len(in)-1)]) / 3
 					}
@@ -117,7 +117,7 @@ func smoothRow(r gridgen.Row, in []float32, out grid.Out[float32]) {
 			if at < count {
 				x := from + at
 				_ = x
-//line main.go:25
+//line main.go:26
 				if i := x; true || i < len(out) {
 					out0[gridgen.At(at, i)] = (in[max(i-1, 0)] + in1[gridgen.At(at, i)] + in[min(i+1, len(in)-1)]) / 3
 				}
@@ -126,7 +126,7 @@ func smoothRow(r gridgen.Row, in []float32, out grid.Out[float32]) {
 			x = to - 1
 			continue
 		}
-//line main.go:25
+//line main.go:26
 		if i := x; i < len(out) {
 			out[i] = (in[max(i-1, 0)] + in[i] + in[min(i+1, len(in)-1)]) / 3
 		}

@@ -1107,6 +1107,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 			}
 		}
 	}
+//line cg.go:41
 	for n2 := threads; n2 > 1; n2 -= n2 / 2 {
 		for i2 := 0; i2 < n2/2; i2++ {
 			values[i2] = values[2*i2] + values[2*i2+1]
@@ -1115,6 +1116,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 			values[n2/2] = values[n2-1]
 		}
 	}
+//line main_kernels.go:1120
 	all := values[0]
 	_ = all
 	for tz := range int(b_.Size[2]) {
@@ -1125,7 +1127,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				if tx == 0 {
 					sums[int(b_.Index[0])] = all
 				}
-//line main_kernels.go:1129
+//line main_kernels.go:1131
 			}
 		}
 	}
@@ -1160,7 +1162,7 @@ func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float
 					x0[gridgen.At(at, i)] += rr[0] / pq[0] * p1[gridgen.At(at, i)]
 					r2[gridgen.At(at, i)] -= rr[0] / pq[0] * q3[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1164
+//line main_kernels.go:1166
 			}
 			x_ = to - 1
 			continue
@@ -1170,7 +1172,7 @@ func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1174
+//line main_kernels.go:1176
 	}
 }
 
@@ -1199,7 +1201,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 					if i := x; true || i < len(p) {
 						p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + now[0]/before[0]*p0[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1203
+//line main_kernels.go:1205
 				}
 				{
 					at := at + 1
@@ -1209,7 +1211,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 					if i := x; true || i < len(p) {
 						p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + now[0]/before[0]*p0[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1213
+//line main_kernels.go:1215
 				}
 			}
 			if at < count {
@@ -1219,7 +1221,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 				if i := x; true || i < len(p) {
 					p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + now[0]/before[0]*p0[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1223
+//line main_kernels.go:1225
 			}
 			x = to - 1
 			continue
@@ -1228,7 +1230,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1232
+//line main_kernels.go:1234
 	}
 }
 
@@ -1273,7 +1275,7 @@ func spreadRow(r gridgen.Row, n int, from []float32, to grid.Out[float32]) {
 					}
 					to2[gridgen.At(at_, i*n+j)] = from3[gridgen.At(at_, at)] + 0.1*(from4[gridgen.At(at_, at-n)]+from5[gridgen.At(at_, at+n)]+left+right-4*from3[gridgen.At(at_, at)])
 				}
-//line main_kernels.go:1277
+//line main_kernels.go:1279
 			}
 			x = to_ - 1
 			continue
@@ -1289,7 +1291,7 @@ func spreadRow(r gridgen.Row, n int, from []float32, to grid.Out[float32]) {
 			}
 			to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
 		}
-//line main_kernels.go:1293
+//line main_kernels.go:1295
 	}
 }
 
@@ -1315,7 +1317,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1319
+//line main_kernels.go:1321
 	}
 }
 
@@ -1337,7 +1339,7 @@ func moveRow(r gridgen.Row, dt float32, old []float32, v []float32, now grid.Out
 			v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 			now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
 		}
-//line main_kernels.go:1341
+//line main_kernels.go:1343
 	}
 }
 
@@ -1366,7 +1368,7 @@ func copiesRow(r gridgen.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1370
+//line main_kernels.go:1372
 				}
 				{
 					at := at + 1
@@ -1376,7 +1378,7 @@ func copiesRow(r gridgen.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1380
+//line main_kernels.go:1382
 				}
 			}
 			if at < count {
@@ -1386,7 +1388,7 @@ func copiesRow(r gridgen.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1390
+//line main_kernels.go:1392
 			}
 			x = to - 1
 			continue
@@ -1395,7 +1397,7 @@ func copiesRow(r gridgen.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1399
+//line main_kernels.go:1401
 	}
 }
 
@@ -1424,7 +1426,7 @@ func mulRow(r gridgen.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[gridgen.At(at, i)] = scalar * c1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1428
+//line main_kernels.go:1430
 				}
 				{
 					at := at + 1
@@ -1434,7 +1436,7 @@ func mulRow(r gridgen.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[gridgen.At(at, i)] = scalar * c1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1438
+//line main_kernels.go:1440
 				}
 			}
 			if at < count {
@@ -1444,7 +1446,7 @@ func mulRow(r gridgen.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[gridgen.At(at, i)] = scalar * c1[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1448
+//line main_kernels.go:1450
 			}
 			x = to - 1
 			continue
@@ -1453,7 +1455,7 @@ func mulRow(r gridgen.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1457
+//line main_kernels.go:1459
 	}
 }
 
@@ -1484,7 +1486,7 @@ func addRow(r gridgen.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)] + b2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1488
+//line main_kernels.go:1490
 				}
 				{
 					at := at + 1
@@ -1494,7 +1496,7 @@ func addRow(r gridgen.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)] + b2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1498
+//line main_kernels.go:1500
 				}
 			}
 			if at < count {
@@ -1504,7 +1506,7 @@ func addRow(r gridgen.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)] + b2[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1508
+//line main_kernels.go:1510
 			}
 			x = to - 1
 			continue
@@ -1513,7 +1515,7 @@ func addRow(r gridgen.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1517
+//line main_kernels.go:1519
 	}
 }
 
@@ -1544,7 +1546,7 @@ func triadRow(r gridgen.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[gridgen.At(at, i)] = b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1548
+//line main_kernels.go:1550
 				}
 				{
 					at := at + 1
@@ -1554,7 +1556,7 @@ func triadRow(r gridgen.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[gridgen.At(at, i)] = b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1558
+//line main_kernels.go:1560
 				}
 			}
 			if at < count {
@@ -1564,7 +1566,7 @@ func triadRow(r gridgen.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[gridgen.At(at, i)] = b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1568
+//line main_kernels.go:1570
 			}
 			x = to - 1
 			continue
@@ -1573,7 +1575,7 @@ func triadRow(r gridgen.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1577
+//line main_kernels.go:1579
 	}
 }
 
@@ -1604,7 +1606,7 @@ func nstreamRow(r gridgen.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[gridgen.At(at, i)] += b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1608
+//line main_kernels.go:1610
 				}
 				{
 					at := at + 1
@@ -1614,7 +1616,7 @@ func nstreamRow(r gridgen.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[gridgen.At(at, i)] += b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1618
+//line main_kernels.go:1620
 				}
 			}
 			if at < count {
@@ -1624,7 +1626,7 @@ func nstreamRow(r gridgen.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[gridgen.At(at, i)] += b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1628
+//line main_kernels.go:1630
 			}
 			x = to - 1
 			continue
@@ -1633,7 +1635,7 @@ func nstreamRow(r gridgen.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1637
+//line main_kernels.go:1639
 	}
 }
 
@@ -1672,7 +1674,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_, _, _ = tx, ty, tz
 //line stream.go:51
 				_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1676
+//line main_kernels.go:1678
 				mines[tx] = mine
 			}
 		}
@@ -1704,7 +1706,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:53
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1708
+//line main_kernels.go:1710
 							mines[tx] = mine
 						}
 					}
@@ -1723,7 +1725,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + tx; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1727
+//line main_kernels.go:1729
 						mines[tx] = mine
 					}
 				}
@@ -1745,10 +1747,11 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_ = mine
 //line stream.go:55
 				values[rank] = mine
-//line main_kernels.go:1749
+//line main_kernels.go:1751
 			}
 		}
 	}
+//line stream.go:55
 	for n2 := threads; n2 > 1; n2 -= n2 / 2 {
 		for i2 := 0; i2 < n2/2; i2++ {
 			values[i2] = values[2*i2] + values[2*i2+1]
@@ -1757,6 +1760,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 			values[n2/2] = values[n2-1]
 		}
 	}
+//line main_kernels.go:1764
 	all := values[0]
 	_ = all
 	for tz := range int(b_.Size[2]) {
@@ -1767,7 +1771,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if tx == 0 {
 					sums[int(b_.Index[0])] = all
 				}
-//line main_kernels.go:1771
+//line main_kernels.go:1775
 			}
 		}
 	}

@@ -560,6 +560,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 			}
 		}
 	}
+//line kernels.go:41
 	for n2 := threads; n2 > 1; n2 -= n2 / 2 {
 		for i := 0; i < n2/2; i++ {
 			values[i] = values[2*i] + values[2*i+1]
@@ -568,6 +569,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 			values[n2/2] = values[n2-1]
 		}
 	}
+//line cg_kernels.go:573
 	sum := values[0]
 	_ = sum
 	for tz := range int(b_.Size[2]) {
@@ -579,7 +581,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = sum
 				}
-//line cg_kernels.go:583
+//line cg_kernels.go:585
 			}
 		}
 	}
@@ -619,7 +621,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				_, _, _ = tx, ty, tz
 //line kernels.go:52
 				mine := float32(0)
-//line cg_kernels.go:623
+//line cg_kernels.go:625
 				mines[tx] = mine
 			}
 		}
@@ -651,7 +653,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:54
 								mine += sums[j]
 							}
-//line cg_kernels.go:655
+//line cg_kernels.go:657
 							mines[tx] = mine
 						}
 					}
@@ -671,7 +673,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:675
+//line cg_kernels.go:677
 						mines[tx] = mine
 					}
 				}
@@ -693,10 +695,11 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				_ = mine
 //line kernels.go:56
 				values[rank] = mine
-//line cg_kernels.go:697
+//line cg_kernels.go:699
 			}
 		}
 	}
+//line kernels.go:56
 	for n := threads; n > 1; n -= n / 2 {
 		for i := 0; i < n/2; i++ {
 			values[i] = values[2*i] + values[2*i+1]
@@ -705,6 +708,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 			values[n/2] = values[n-1]
 		}
 	}
+//line cg_kernels.go:712
 	sum := values[0]
 	_ = sum
 	for tz := range int(b.Size[2]) {
@@ -716,7 +720,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = sum
 				}
-//line cg_kernels.go:720
+//line cg_kernels.go:724
 			}
 		}
 	}
@@ -752,7 +756,7 @@ func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float
 					x0[gridgen.At(at, i)] += float32(alpha * p1[gridgen.At(at, i)])
 					r2[gridgen.At(at, i)] -= float32(alpha * q3[gridgen.At(at, i)])
 				}
-//line cg_kernels.go:756
+//line cg_kernels.go:760
 			}
 			x_ = to - 1
 			continue
@@ -763,7 +767,7 @@ func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:767
+//line cg_kernels.go:771
 	}
 }
 
@@ -791,7 +795,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 					beta := now[0] / before[0]
 					p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + float32(beta*p0[gridgen.At(at, i)])
 				}
-//line cg_kernels.go:795
+//line cg_kernels.go:799
 			}
 			x = to - 1
 			continue
@@ -801,7 +805,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:805
+//line cg_kernels.go:809
 	}
 }
 

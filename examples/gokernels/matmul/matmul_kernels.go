@@ -223,12 +223,16 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 		_ = top
 		left := int(k)
 		_ = left
+//line matmul.go:20
 		grid.LoadTileOf(at[:], a, top, left, 0)
+//line matmul_kernels.go:229
 		top2 := int(k)
 		_ = top2
 		left2 := int(int(b_.Index[0]) * tile)
 		_ = left2
+//line matmul.go:21
 		grid.LoadTileOf(bt[:], b, top2, left2, 0)
+//line matmul_kernels.go:236
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count_ := int(b_.Size[0])
@@ -247,13 +251,13 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 					for i := range tile {
 						sum = grid.FMA(at[y][i], bt[i][x], sum)
 					}
-//line matmul_kernels.go:251
+//line matmul_kernels.go:255
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:257
+//line matmul_kernels.go:261
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((c.Cols())-firstX, 0))
@@ -272,7 +276,7 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 				if row < c.Rows() && col < c.Cols() {
 					c.Set(row, col, sum)
 				}
-//line matmul_kernels.go:276
+//line matmul_kernels.go:280
 			}
 		}
 	}

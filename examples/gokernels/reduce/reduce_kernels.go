@@ -220,6 +220,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 			}
 		}
 	}
+//line reduce.go:16
 	for n := threads; n > 1; n -= n / 2 {
 		for i2 := 0; i2 < n/2; i2++ {
 			values[i2] = values[2*i2] + values[2*i2+1]
@@ -228,6 +229,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 			values[n/2] = values[n-1]
 		}
 	}
+//line reduce_kernels.go:233
 	all := values[0]
 	_ = all
 	for tz := range int(b.Size[2]) {
@@ -238,7 +240,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line reduce_kernels.go:242
+//line reduce_kernels.go:244
 			}
 		}
 	}
@@ -284,11 +286,12 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					v = x[i]
 				}
 				values[rank] = v
-//line reduce_kernels.go:288
+//line reduce_kernels.go:290
 				vs[tx] = v
 			}
 		}
 	}
+//line reduce.go:30
 	for d := 1; d < max(threads, 2); d *= 2 {
 		for i2 := d; i2 < threads; i2 += 2 * d {
 			for j := i2; j < min(i2+d, threads); j++ {
@@ -296,6 +299,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 			}
 		}
 	}
+//line reduce_kernels.go:303
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -314,7 +318,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if tx == int(b.Size[0])-1 {
 					sums[int(b.Index[0])] = v
 				}
-//line reduce_kernels.go:318
+//line reduce_kernels.go:322
 			}
 		}
 	}

@@ -3374,6 +3374,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			}
 		}
 	}
+//line kernels.go:290
 	for n := threads; n > 1; n -= n / 2 {
 		for i2 := 0; i2 < n/2; i2++ {
 			values[i2] = added(values[2*i2], values[2*i2+1])
@@ -3382,6 +3383,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			values[n/2] = values[n-1]
 		}
 	}
+//line waits_kernels.go:3387
 	h := values[0]
 	_ = h
 	for tz := range int(b.Size[2]) {
@@ -3395,10 +3397,11 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				_ = v
 //line kernels.go:291
 				values2[rank] = complex(v, -2*v)
-//line waits_kernels.go:3399
+//line waits_kernels.go:3401
 			}
 		}
 	}
+//line kernels.go:291
 	for n2 := threads; n2 > 1; n2 -= n2 / 2 {
 		for i3 := 0; i3 < n2/2; i3++ {
 			values2[i3] = values2[2*i3] + values2[2*i3+1]
@@ -3407,6 +3410,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			values2[n2/2] = values2[n2-1]
 		}
 	}
+//line waits_kernels.go:3414
 	sum := values2[0]
 	_ = sum
 	for tz := range int(b.Size[2]) {
@@ -3431,11 +3435,12 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:272
 					values3[rank] = 1
 				}
-//line waits_kernels.go:3435
+//line waits_kernels.go:3439
 				aboves[tx] = above
 			}
 		}
 	}
+//line kernels.go:272
 	for j3 := 0; j3 < threads; j3 += 32 {
 		for n3 := min(threads-j3, 32); n3 > 1; n3 -= n3 / 2 {
 			for i4 := 0; i4 < n3/2; i4++ {
@@ -3446,6 +3451,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			}
 		}
 	}
+//line waits_kernels.go:3455
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -3459,11 +3465,12 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					mine = 0
 				}
 				values4[rank] = mine
-//line waits_kernels.go:3463
+//line waits_kernels.go:3469
 				mines[tx] = mine
 			}
 		}
 	}
+//line kernels.go:276
 	for d4 := 1; d4 < max(threads, 2); d4 *= 2 {
 		for i5 := d4; i5 < threads; i5 += 2 * d4 {
 			for j4 := i5; j4 < min(i5+d4, threads); j4++ {
@@ -3471,6 +3478,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			}
 		}
 	}
+//line waits_kernels.go:3482
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -3484,7 +3492,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:276
 				sum_ := values4[rank]
 				values4[rank] = mine
-//line waits_kernels.go:3488
+//line waits_kernels.go:3496
 				sum_s[tx] = sum_
 			}
 		}
@@ -3521,11 +3529,12 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:294
 					values5[rank] = 1 << (rank & 31)
 				}
-//line waits_kernels.go:3525
+//line waits_kernels.go:3533
 				ats[tx] = at
 			}
 		}
 	}
+//line kernels.go:294
 	for j5 := 0; j5 < threads; j5 += 32 {
 		for n5 := min(threads-j5, 32); n5 > 1; n5 -= n5 / 2 {
 			for i6 := 0; i6 < n5/2; i6++ {
@@ -3536,6 +3545,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			}
 		}
 	}
+//line waits_kernels.go:3549
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -3558,7 +3568,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				if tx == 0 {
 					halves[int(b.Index[0])], sums[int(b.Index[0])] = h, sum
 				}
-//line waits_kernels.go:3562
+//line waits_kernels.go:3572
 			}
 		}
 	}
@@ -3581,7 +3591,9 @@ func zeroEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = top
 	left := int(col - halo)
 	_ = left
+//line tiles.go:36
 	grid.LoadTileOf(s[:], from, top, left, 0)
+//line waits_kernels.go:3597
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -3592,7 +3604,7 @@ func zeroEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3596
+//line waits_kernels.go:3608
 			}
 		}
 	}
@@ -3600,7 +3612,9 @@ func zeroEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = top2
 	left2 := int(col - 1)
 	_ = left2
+//line tiles.go:38
 	grid.StoreTileOf(sums[:], to, top2, left2, 1)
+//line waits_kernels.go:3618
 }
 
 // clampEdgePhases runs clampEdge for a block: the code between two barriers runs for one thread after the other.
@@ -3617,7 +3631,9 @@ func clampEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatr
 	_ = top
 	left := int(wide*int(b.Index[0]) - halo)
 	_ = left
+//line tiles.go:45
 	grid.LoadTileOf(s[:], from, top, left, 1)
+//line waits_kernels.go:3637
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -3628,7 +3644,7 @@ func clampEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatr
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3632
+//line waits_kernels.go:3648
 			}
 		}
 	}
@@ -3636,7 +3652,9 @@ func clampEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatr
 	_ = top2
 	left2 := int(wide*int(b.Index[0]) - 1)
 	_ = left2
+//line tiles.go:47
 	grid.StoreTileOf(sums[:], to, top2, left2, 1)
+//line waits_kernels.go:3658
 }
 
 // wrapEdgePhases runs wrapEdge for a block: the code between two barriers runs for one thread after the other.
@@ -3653,7 +3671,9 @@ func wrapEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = top
 	left := int(wide*int(b.Index[0]) - halo)
 	_ = left
+//line tiles.go:61
 	grid.LoadTileOf(s[:], from, top, left, 2)
+//line waits_kernels.go:3677
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -3664,7 +3684,7 @@ func wrapEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3668
+//line waits_kernels.go:3688
 			}
 		}
 	}
@@ -3672,7 +3692,9 @@ func wrapEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = top2
 	left2 := int(wide*int(b.Index[0]) - 1)
 	_ = left2
+//line tiles.go:56
 	grid.StoreTileOf(sums[:], to, top2, left2, 1)
+//line waits_kernels.go:3698
 }
 
 // turnedPhases runs turned for a block: the code between two barriers runs for one thread after the other.
@@ -3685,12 +3707,14 @@ func turnedPhases[T uint8 | int64](b *kernel.Block, rows int, from grid.Matrix[T
 	_ = s
 //line tiles.go:69
 	for row := 0; row < from.Rows(); row += rows {
-//line waits_kernels.go:3689
+//line waits_kernels.go:3711
 		top := int(row)
 		_ = top
 		left := int(wide * int(b.Index[0]))
 		_ = left
+//line tiles.go:70
 		grid.LoadTileOf(s, from, top, left, 0)
+//line waits_kernels.go:3718
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -3701,12 +3725,12 @@ func turnedPhases[T uint8 | int64](b *kernel.Block, rows int, from grid.Matrix[T
 							to.Set(x, y, s[i][tx])
 						}
 					}
-//line waits_kernels.go:3705
+//line waits_kernels.go:3729
 				}
 			}
 		}
 	}
-//line waits_kernels.go:3710
+//line waits_kernels.go:3734
 }
 
 // multipliedPhases runs multiplied for a block: the code between two barriers runs for one thread after the other.
@@ -3725,20 +3749,26 @@ func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float64], b grid.Matrix[fl
 	_ = top
 	left := int(wide * int(b_.Index[0]))
 	_ = left
+//line tiles.go:86
 	grid.LoadTileOf(ct[:], c, top, left, 1)
+//line waits_kernels.go:3755
 //line tiles.go:87
 	for k := 0; k < a.Cols(); k += wide {
-//line waits_kernels.go:3732
+//line waits_kernels.go:3758
 		top2 := int(wide * int(b_.Index[1]))
 		_ = top2
 		left2 := int(k)
 		_ = left2
+//line tiles.go:88
 		grid.LoadTileOf(at[:], a, top2, left2, 0)
+//line waits_kernels.go:3765
 		top3 := int(k)
 		_ = top3
 		left3 := int(wide * int(b_.Index[0]))
 		_ = left3
+//line tiles.go:89
 		grid.LoadTileOf(bt[:], b, top3, left3, 0)
+//line waits_kernels.go:3772
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count := int(b_.Size[0])
@@ -3752,17 +3782,19 @@ func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float64], b grid.Matrix[fl
 					for i := range wide {
 						ct[ty][tx] = grid.FMA(at[ty][i], bt[i][tx], ct[ty][tx])
 					}
-//line waits_kernels.go:3756
+//line waits_kernels.go:3786
 				}
 			}
 		}
 	}
-//line waits_kernels.go:3761
+//line waits_kernels.go:3791
 	top4 := int(wide * int(b_.Index[1]))
 	_ = top4
 	left4 := int(wide * int(b_.Index[0]))
 	_ = left4
+//line tiles.go:94
 	grid.StoreTileOf(ct[:], c, top4, left4, 0)
+//line waits_kernels.go:3798
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in waits_kernels_simd.go.

@@ -2490,6 +2490,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 			}
 		}
 	}
+//line kernels.go:26
 	for n := threads2; n > 1; n -= n / 2 {
 		for i2 := 0; i2 < n/2; i2++ {
 			values[i2] = values[2*i2] + values[2*i2+1]
@@ -2498,6 +2499,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 			values[n/2] = values[n-1]
 		}
 	}
+//line chunks_kernels.go:2503
 	all := values[0]
 	_ = all
 	for tz := range int(b.Size[2]) {
@@ -2508,7 +2510,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line chunks_kernels.go:2512
+//line chunks_kernels.go:2514
 			}
 		}
 	}
@@ -2544,7 +2546,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 				_, _, _ = tx, ty, tz
 //line kernels.go:36
 				_, sum := int(b.Index[0])*size, T(0)
-//line chunks_kernels.go:2548
+//line chunks_kernels.go:2550
 				sums_[tx] = sum
 			}
 		}
@@ -2573,7 +2575,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 //line kernels.go:38
 								sum += T(x[i] * y[i])
 							}
-//line chunks_kernels.go:2577
+//line chunks_kernels.go:2579
 							sums_[tx] = sum
 						}
 					}
@@ -2592,7 +2594,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 						for i := from + tx; i < min(from+size, len(x)); i += threads {
 							sum += T(x[i] * y[i])
 						}
-//line chunks_kernels.go:2596
+//line chunks_kernels.go:2598
 						sums_[tx] = sum
 					}
 				}
@@ -2610,10 +2612,11 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 				_ = sum
 //line kernels.go:40
 				values[rank] = sum
-//line chunks_kernels.go:2614
+//line chunks_kernels.go:2616
 			}
 		}
 	}
+//line kernels.go:40
 	for n := threads2; n > 1; n -= n / 2 {
 		for i2 := 0; i2 < n/2; i2++ {
 			values[i2] = values[2*i2] + values[2*i2+1]
@@ -2622,6 +2625,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 			values[n/2] = values[n-1]
 		}
 	}
+//line chunks_kernels.go:2629
 	all := values[0]
 	_ = all
 	for tz := range int(b.Size[2]) {
@@ -2632,7 +2636,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line chunks_kernels.go:2636
+//line chunks_kernels.go:2640
 			}
 		}
 	}
@@ -2666,13 +2670,13 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					}
 				}
 				best[me], where[me] = v, index
-//line chunks_kernels.go:2670
+//line chunks_kernels.go:2674
 			}
 		}
 	}
 //line kernels.go:64
 	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2676
+//line chunks_kernels.go:2680
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -2682,12 +2686,12 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line chunks_kernels.go:2686
+//line chunks_kernels.go:2690
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2691
+//line chunks_kernels.go:2695
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -2697,7 +2701,7 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line chunks_kernels.go:2701
+//line chunks_kernels.go:2705
 			}
 		}
 	}
@@ -2733,7 +2737,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line chunks_kernels.go:2737
+//line chunks_kernels.go:2741
 			}
 		}
 	}
@@ -2748,13 +2752,13 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 					own += tile[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2752
+//line chunks_kernels.go:2756
 			}
 		}
 	}
 //line kernels.go:108
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2758
+//line chunks_kernels.go:2762
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -2767,7 +2771,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 					if me >= step {
 						more = part[me-step]
 					}
-//line chunks_kernels.go:2771
+//line chunks_kernels.go:2775
 					mores[tx] = more
 				}
 			}
@@ -2783,12 +2787,12 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 					_ = more
 //line kernels.go:115
 					part[me] += more
-//line chunks_kernels.go:2787
+//line chunks_kernels.go:2791
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2792
+//line chunks_kernels.go:2796
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -2812,7 +2816,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 						tile[i] = sum
 					}
 				}
-//line chunks_kernels.go:2816
+//line chunks_kernels.go:2820
 			}
 		}
 	}
@@ -2825,7 +2829,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line chunks_kernels.go:2829
+//line chunks_kernels.go:2833
 			}
 		}
 	}
@@ -2849,7 +2853,7 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift, sign, negative)], 1)
 				}
-//line chunks_kernels.go:2853
+//line chunks_kernels.go:2857
 			}
 		}
 	}
@@ -2862,7 +2866,7 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 //line kernels.go:152
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line chunks_kernels.go:2866
+//line chunks_kernels.go:2870
 			}
 		}
 	}
@@ -2906,7 +2910,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift, sign, negative)*threads+me]++
 				}
-//line chunks_kernels.go:2910
+//line chunks_kernels.go:2914
 			}
 		}
 	}
@@ -2923,14 +2927,14 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 					own += table[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2927
+//line chunks_kernels.go:2931
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:184
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2934
+//line chunks_kernels.go:2938
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -2947,7 +2951,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 					if me >= step {
 						more = part[me-step]
 					}
-//line chunks_kernels.go:2951
+//line chunks_kernels.go:2955
 					mores[tx] = more
 				}
 			}
@@ -2967,12 +2971,12 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 					_ = more
 //line kernels.go:191
 					part[me] += more
-//line chunks_kernels.go:2971
+//line chunks_kernels.go:2975
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2976
+//line chunks_kernels.go:2980
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -2989,7 +2993,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 					table[i] = sum
 					sum += n
 				}
-//line chunks_kernels.go:2993
+//line chunks_kernels.go:2997
 			}
 		}
 	}
@@ -3002,7 +3006,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 //line kernels.go:202
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line chunks_kernels.go:3006
+//line chunks_kernels.go:3010
 			}
 		}
 	}
@@ -3023,7 +3027,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 						sortedValues[at] = values[i]
 					}
 				}
-//line chunks_kernels.go:3027
+//line chunks_kernels.go:3031
 			}
 		}
 	}

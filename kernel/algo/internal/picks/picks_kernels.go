@@ -563,6 +563,7 @@ func gatherPhases(b *kernel.Block, words int, x []uint32, keep []bool, starts []
 			}
 		}
 	}
+//line kernels.go:28
 	for d := 1; d < max(threads2, 2); d *= 2 {
 		for i2 := d; i2 < threads2; i2 += 2 * d {
 			for j := i2; j < min(i2+d, threads2); j++ {
@@ -570,6 +571,7 @@ func gatherPhases(b *kernel.Block, words int, x []uint32, keep []bool, starts []
 			}
 		}
 	}
+//line picks_kernels.go:575
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -610,7 +612,7 @@ func gatherPhases(b *kernel.Block, words int, x []uint32, keep []bool, starts []
 						at++
 					}
 				}
-//line picks_kernels.go:614
+//line picks_kernels.go:616
 			}
 		}
 	}
@@ -643,7 +645,7 @@ func digitPhases(b *kernel.Block, o Order, step int, steps int, shift uint32, x 
 						grid.AtomicAdd(&own[v>>shift&(threads-1)], 1)
 					}
 				}
-//line picks_kernels.go:647
+//line picks_kernels.go:649
 			}
 		}
 	}
@@ -656,7 +658,7 @@ func digitPhases(b *kernel.Block, o Order, step int, steps int, shift uint32, x 
 				if own[me] > 0 {
 					grid.AtomicAdd(&counts[step*threads+me], own[me])
 				}
-//line picks_kernels.go:660
+//line picks_kernels.go:662
 			}
 		}
 	}
@@ -676,7 +678,7 @@ func chooseRow(r gridgen.Row, k uint32, step int, counts []uint32, less []uint32
 			known[step+1] = known[step]<<bits | uint64(me)
 			less[step+1] = n
 		}
-//line picks_kernels.go:680
+//line picks_kernels.go:682
 	}
 }
 
@@ -702,7 +704,7 @@ func markRow(r_ gridgen.Row, o Order, steps int, all int, x []uint32, ranks []ui
 					r := rank(o, x, i)
 					keep0[gridgen.At(at, i)] = r < ranks[steps] || r == ranks[steps] && uint64(i) <= places[all]
 				}
-//line picks_kernels.go:706
+//line picks_kernels.go:708
 			}
 			x_ = to - 1
 			continue
@@ -712,7 +714,7 @@ func markRow(r_ gridgen.Row, o Order, steps int, all int, x []uint32, ranks []ui
 			r := rank(o, x, i)
 			keep[i] = r < ranks[steps] || r == ranks[steps] && uint64(i) <= places[all]
 		}
-//line picks_kernels.go:716
+//line picks_kernels.go:718
 	}
 }
 
@@ -735,6 +737,6 @@ func fetchRow(r gridgen.Row, o Order, x []uint32, places []uint32, ranks grid.Ou
 				}
 			}
 		}
-//line picks_kernels.go:739
+//line picks_kernels.go:741
 	}
 }
