@@ -20,7 +20,7 @@ func Slots(module []byte) (made []byte, list []int) {
 		return nil, nil
 	}
 	s := slots{next: words[3], constants: map[ID]uint32{}, pointers: map[ID]*pointer{}, arguments: map[ID]uint32{}, bases: map[ID]*slot{},
-		inside: map[ID]bool{}, counts: map[ID]bool{}}
+		elements: map[ID]bool{}, inside: map[ID]bool{}, counts: map[ID]bool{}}
 	each(words, s.look)
 	if s.entries != 1 || !slices.ContainsFunc(s.list, func(v *slot) bool { return !v.varies }) {
 		return nil, nil
@@ -49,6 +49,7 @@ type slots struct {
 	pointers  map[ID]*pointer
 	order     []*pointer
 	arguments map[ID]uint32 // the indexes of arguments, by the IDs of their places and of their values
+	elements  map[ID]bool   // types of arrays without a length, and of structures that have only such an array
 	bases     map[ID]*slot  // by the pointers that their variables replace
 	list      []*slot
 	counts    map[ID]bool // values that count from a constant; true if they count to a small one
@@ -112,13 +113,17 @@ func (s *slots) look(op Op, short []uint32) {
 		if _, ok := s.counts[in[3]]; ok && s.constant(in[4]) && s.constants[in[4]] <= mostRounds {
 			s.counts[in[3]] = true
 		}
-	case OpLoad:
-		if argument && s.pointers[in[1]] != nil {
-			s.arguments[in[2]] = i
-		}
-	case opBitcast:
+	case opTypeRuntimeArray:
+		s.elements[in[1]] = true
+	case OpTypeStruct:
+		s.elements[in[1]] = len(short) == 3 && s.elements[in[2]]
+	case OpLoad, opBitcast:
 		typ := s.pointers[in[1]]
 		if !argument || typ == nil {
+			return
+		}
+		if op == OpLoad && !s.elements[typ.to] {
+			s.arguments[in[2]] = i
 			return
 		}
 		at := slices.IndexFunc(s.list, func(v *slot) bool { return v.argument == i && v.typ == typ })
@@ -167,7 +172,7 @@ func (s *slots) write(op Op, short []uint32) {
 		for _, v := range s.list {
 			put(OpVariable, v.typ.id, v.variable, storageBuffer)
 		}
-	case op == opBitcast && s.bases[in[2]] != nil:
+	case (op == OpLoad || op == opBitcast) && s.bases[in[2]] != nil:
 		return
 	case op == OpAccessChain && (base != nil || inside) && s.pointers[in[1]] != nil:
 		args := slices.Clone(short[1:])
@@ -184,6 +189,8 @@ func (s *slots) write(op Op, short []uint32) {
 }
 
 const (
+	opTypeRuntimeArray = 29
+
 	opCopyObject = 83
 	opBitcast    = 124
 	opSelect     = 169
