@@ -140,6 +140,6 @@ func TestRankIsLostInRandomPrograms(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d ranks were lost: %d others failed, %d with its name and %d with that of one that failed before; %d finished", lost, failed, named, failed-named, right)
+	t.Logf("%d ranks were lost: %d others failed, of which %d name it and %d one that failed before; %d finished", lost, failed, named, failed-named, right)
 	require.Greater(t, lost, programs/3)
 }
