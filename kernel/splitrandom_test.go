@@ -47,12 +47,15 @@ func TestRandomProgramsOnSplits(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("HALYARD_SPLIT_FIRST")); err == nil {
 		first = n
 	}
+	launches := 0
 	for seed := first; seed < first+seeds; seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomProgram(t, rand.New(rand.NewPCG(uint64(seed), 11))) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { launches += randomProgram(t, rand.New(rand.NewPCG(uint64(seed), 11))) })
 	}
+	t.Logf("%d programs from seed %d on: %d launches on splits", seeds, first, launches)
 }
 
-func randomProgram(t *testing.T, rng *rand.Rand) {
+// randomProgram runs a program, and returns how many launches it has made on splits.
+func randomProgram(t *testing.T, rng *rand.Rand) (launches int) {
 	const buffers = 4
 	one, several := &world{}, &world{}
 	_, streams := devices(t, 3)
@@ -108,6 +111,7 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 	steps := 0                         // how many they are to be
 	launch := func(what string, run func(w *world, q queue)) {
 		if steps == 0 {
+			launches++
 			both(what, run)
 			return
 		}
@@ -115,7 +119,7 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 		if step = append(step, run); len(step) < steps {
 			return
 		}
-		repeat(t, rng, one, several, step)
+		launches += repeat(t, rng, one, several, step)
 		log, step, steps = append(log, "ran"), nil, 0
 	}
 	compare := func(p piece) {
@@ -194,10 +198,12 @@ func randomProgram(t *testing.T, rng *rand.Rand) {
 	for i := range buffers {
 		compare(piece{i, 0, one.floats[i].Len()})
 	}
+	return launches
 }
 
-// repeat runs launches several times on one device, and as a step on several. In between elements change, and the shares.
-func repeat(t *testing.T, rng *rand.Rand, one, several *world, launches []func(w *world, q queue)) {
+// repeat runs launches several times on one device, and as a step on several. In between elements change, and the shares. It returns how many
+// launches were run on several.
+func repeat(t *testing.T, rng *rand.Rand, one, several *world, launches []func(w *world, q queue)) (ran int) {
 	split := several.splits[rng.IntN(2)]
 	step, err := kernel.Record(ctx, split, func(s *kernel.Step) error {
 		for _, run := range launches {
@@ -212,6 +218,7 @@ func repeat(t *testing.T, rng *rand.Rand, one, several *world, launches []func(w
 			run(one, queue{t: t, on: one.stream})
 		}
 		require.NoError(t, step.Run(ctx))
+		ran += len(launches)
 		switch i := rng.IntN(len(one.floats)); rng.IntN(5) {
 		case 0:
 			if n := one.floats[i].Len(); n > 0 {
@@ -229,4 +236,5 @@ func repeat(t *testing.T, rng *rand.Rand, one, several *world, launches []func(w
 			require.Equal(t, contents(t, one.floats[i]), contents(t, several.floats[i]))
 		}
 	}
+	return ran
 }
