@@ -190,7 +190,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				if treeSumPhase1Vectors != nil {
 					done = treeSumPhase1Vectors(half, gridgen.Lent(part[:]), count_)
 				}
-				for tx := done & (1<<62 - 1); tx < count_; tx++ {
+				for tx := done & (1<<30 - 1); tx < count_; tx++ {
 					_, _, _ = tx, ty, tz
 					me := tx
 					{

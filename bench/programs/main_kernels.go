@@ -1643,7 +1643,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 			if luInnerPhase1Vectors != nil {
 				done = luInnerPhase1Vectors(ty, firstY, firstX, gridgen.Lent(left[:]), a, at, gridgen.Lent(above[:]), count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 				x := tx
 				y := ty
@@ -1663,7 +1663,7 @@ func luInnerPhases(b *kernel.Block, at int, a grid.Matrix[float32]) {
 			if luInnerPhase2Vectors != nil {
 				done_ = luInnerPhase2Vectors(ty, firstY, firstX, a, gridgen.Lent(left[:]), gridgen.Lent(above[:]), at, count_)
 			}
-			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+			for tx := done_ & (1<<30 - 1); tx < count_; tx++ {
 				_, _, _ = tx, ty, tz
 				x := tx
 				y := ty
@@ -1815,7 +1815,7 @@ func alignPhases(b *kernel.Block, tiles int, first int, a []uint8, back []uint8,
 				if alignPhase1Vectors != nil {
 					done = alignPhase1Vectors(k, tiles, a, back, n, score, line, row, count)
 				}
-				for tx := done & (1<<62 - 1); tx < count; tx++ {
+				for tx := done & (1<<30 - 1); tx < count; tx++ {
 					_, _, _ = tx, ty, tz
 					me := tx
 					i := row*strip + me + 1
@@ -1853,7 +1853,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 			if dctPhase1Vectors != nil {
 				done = dctPhase1Vectors(ty, firstY, firstX, gridgen.Lent(part[:]), in, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 				x := tx
 				y := ty
@@ -1870,7 +1870,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 			if dctPhase2Vectors != nil {
 				done_ = dctPhase2Vectors(ty, cosines, gridgen.Lent(part[:]), gridgen.Lent(half[:]), count_)
 			}
-			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+			for tx := done_ & (1<<30 - 1); tx < count_; tx++ {
 				_, _, _ = tx, ty, tz
 				x := tx
 				y := ty
@@ -1891,7 +1891,7 @@ func dctPhases(b *kernel.Block, cosines [][8]float32, in grid.Matrix[float32], o
 			if dctPhase3Vectors != nil {
 				done__ = dctPhase3Vectors(ty, firstY, firstX, gridgen.Lent(half[:]), cosines, out, count__)
 			}
-			for tx := done__ & (1<<62 - 1); tx < count__; tx++ {
+			for tx := done__ & (1<<30 - 1); tx < count__; tx++ {
 				_, _, _ = tx, ty, tz
 				x := tx
 				y := ty

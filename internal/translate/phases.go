@@ -748,7 +748,7 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) {
 	case v != nil:
 		done := ph.fresh("done")
 		fmt.Fprintf(b, "%s := 0\nif %s != nil {\n%[1]s = %[2]s(%s%s)\n}\n", done, v.Hook, args, end)
-		each = fmt.Sprintf("%s & (1<<62 - 1); %s < %s; %[2]s++", done, ph.local[0], end) // the compiler sees that it is not negative
+		each = fmt.Sprintf("%s & (1<<30 - 1); %s < %s; %[2]s++", done, ph.local[0], end) // the compiler sees that it is not negative
 	case moved != nil:
 		to, from := ph.fresh("to"), ph.fresh("from")
 		fmt.Fprintf(b, "%s, %s := 0, 0\n{\n%s := 0\n_, _, _ = %[3]s, %s, %s\n", to, from, ph.local[0], ph.local[1], ph.local[2])

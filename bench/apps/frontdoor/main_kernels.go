@@ -1026,7 +1026,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 			if dotPhase1Vectors != nil {
 				done = dotPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 //line cg.go:37
 				_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
@@ -1096,7 +1096,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 			if dotPhase3Vectors != nil {
 				done_ = dotPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), gridgen.Lent(values[:]), mines, count___)
 			}
-			for tx := done_ & (1<<62 - 1); tx < count___; tx++ {
+			for tx := done_ & (1<<30 - 1); tx < count___; tx++ {
 				_, _, _ = tx, ty, tz
 				rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
 				mine := mines[tx]
@@ -1670,7 +1670,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 			if innerPhase1Vectors != nil {
 				done = innerPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 //line stream.go:51
 				_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
@@ -1740,7 +1740,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 			if innerPhase3Vectors != nil {
 				done_ = innerPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), gridgen.Lent(values[:]), mines, count___)
 			}
-			for tx := done_ & (1<<62 - 1); tx < count___; tx++ {
+			for tx := done_ & (1<<30 - 1); tx < count___; tx++ {
 				_, _, _ = tx, ty, tz
 				rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
 				mine := mines[tx]

@@ -477,7 +477,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 			if productPhase1Vectors != nil {
 				done = productPhase1Vectors(mines, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 //line kernels.go:37
 				mine := float32(0)
@@ -549,7 +549,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 			if productPhase3Vectors != nil {
 				done_ = productPhase3Vectors(tz, int(b_.Size[1]), ty, int(b_.Size[0]), gridgen.Lent(values[:]), mines, count___)
 			}
-			for tx := done_ & (1<<62 - 1); tx < count___; tx++ {
+			for tx := done_ & (1<<30 - 1); tx < count___; tx++ {
 				_, _, _ = tx, ty, tz
 				rank := (tz*int(b_.Size[1])+ty)*int(b_.Size[0]) + tx
 				mine := mines[tx]
@@ -617,7 +617,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 			if totalPhase1Vectors != nil {
 				done = totalPhase1Vectors(mines, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 //line kernels.go:52
 				mine := float32(0)
@@ -688,7 +688,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 			if totalPhase3Vectors != nil {
 				done_ = totalPhase3Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), gridgen.Lent(values[:]), mines, count___)
 			}
-			for tx := done_ & (1<<62 - 1); tx < count___; tx++ {
+			for tx := done_ & (1<<30 - 1); tx < count___; tx++ {
 				_, _, _ = tx, ty, tz
 				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				mine := mines[tx]

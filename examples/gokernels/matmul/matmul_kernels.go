@@ -207,7 +207,7 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 			if matmulPhase1Vectors != nil {
 				done = matmulPhase1Vectors(sums, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 //line matmul.go:18
 				sum := float32(0)
@@ -241,7 +241,7 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 				if matmulPhase2Vectors != nil {
 					done_ = matmulPhase2Vectors(ty, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), sums, count_)
 				}
-				for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+				for tx := done_ & (1<<30 - 1); tx < count_; tx++ {
 					_, _, _ = tx, ty, tz
 					x := tx
 					y := ty
@@ -266,7 +266,7 @@ func matmulPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float3
 			if matmulPhase3Vectors != nil {
 				done__ = matmulPhase3Vectors(firstX, ty, firstY, c, sums, count__)
 			}
-			for tx := done__ & (1<<62 - 1); tx < count__; tx++ {
+			for tx := done__ & (1<<30 - 1); tx < count__; tx++ {
 				_, _, _ = tx, ty, tz
 				col := (firstX + tx)
 				row := (firstY + ty)

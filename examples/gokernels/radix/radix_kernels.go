@@ -360,7 +360,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 			if scatterPhase1Vectors != nil {
 				done = scatterPhase1Vectors(firstX, keys, shift, gridgen.Lent(own[:]), digits_, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
 				me := tx

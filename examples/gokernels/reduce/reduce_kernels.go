@@ -207,7 +207,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 			if sumPhase1Vectors != nil {
 				done = sumPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, gridgen.Lent(values[:]), count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 //line reduce.go:12
@@ -276,7 +276,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 			if scanPhase1Vectors != nil {
 				done = scanPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, x, gridgen.Lent(values[:]), vs, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				i := (firstX + tx)

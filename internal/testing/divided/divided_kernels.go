@@ -859,7 +859,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 			if productPhase1Vectors != nil {
 				done = productPhase1Vectors(sums, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 //line divided.go:63
 				sum := float32(0)
@@ -878,7 +878,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 				if productPhase2Vectors != nil {
 					done_ = productPhase2Vectors(ty, firstX, firstY, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), n, k, a, b, count_)
 				}
-				for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+				for tx := done_ & (1<<30 - 1); tx < count_; tx++ {
 					_, _, _ = tx, ty, tz
 					x := tx
 					y := ty
@@ -904,7 +904,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 				if productPhase3Vectors != nil {
 					done__ = productPhase3Vectors(ty, gridgen.Lent(at[:]), gridgen.Lent(bt[:]), sums, count__)
 				}
-				for tx := done__ & (1<<62 - 1); tx < count__; tx++ {
+				for tx := done__ & (1<<30 - 1); tx < count__; tx++ {
 					_, _, _ = tx, ty, tz
 					x := tx
 					y := ty
@@ -929,7 +929,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 			if productPhase4Vectors != nil {
 				done___ = productPhase4Vectors(firstX, ty, firstY, n, c, sums, count___)
 			}
-			for tx := done___ & (1<<62 - 1); tx < count___; tx++ {
+			for tx := done___ & (1<<30 - 1); tx < count___; tx++ {
 				_, _, _ = tx, ty, tz
 				col := (firstX + tx)
 				row := (firstY + ty)

@@ -1241,7 +1241,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 			if copiedPhase1Vectors != nil {
 				done = copiedPhase1Vectors(firstX, x, lasts, steps, smalls, as, bs, cs, ds, es, ats, sums, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
 //line limits.go:191
@@ -1313,7 +1313,7 @@ func copiedPhases(b_ *kernel.Block, x []uint32, y []int64) {
 			if copiedPhase2Vectors != nil {
 				done_ = copiedPhase2Vectors(firstX, x, y, lasts, steps, smalls, as, bs, cs, ds, es, ats, sums, count_)
 			}
-			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+			for tx := done_ & (1<<30 - 1); tx < count_; tx++ {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
 				last := lasts[tx]

@@ -864,7 +864,7 @@ func sumPhases(b *kernel.Block, n int, x []float32, y []float32) {
 			if sumPhase1Vectors != nil {
 				done = sumPhase1Vectors(firstX, y, gridgen.Lent(s), n, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 //line kernels.go:105
 				y[(firstX + tx)] = s[n]
@@ -888,7 +888,7 @@ func totalPhases(b *kernel.Block, n int, x []int32, y []int32) {
 			if totalPhase1Vectors != nil {
 				done = totalPhase1Vectors(firstX, gridgen.Lent(s), x, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 //line kernels.go:124
 				if i := tx; i < len(s) {
@@ -943,7 +943,7 @@ func beyondPhases(b *kernel.Block, n int, y []int32) {
 			if beyondPhase1Vectors != nil {
 				done = beyondPhase1Vectors(gridgen.Lent(s), count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 //line kernels.go:138
 				if tx > 0 { // thread 0 leaves the first element to what is not in range
@@ -960,7 +960,7 @@ func beyondPhases(b *kernel.Block, n int, y []int32) {
 			if beyondPhase2Vectors != nil {
 				done_ = beyondPhase2Vectors(firstX, y, gridgen.Lent(s), n, count_)
 			}
-			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+			for tx := done_ & (1<<30 - 1); tx < count_; tx++ {
 				_, _, _ = tx, ty, tz
 //line kernels.go:142
 				y[(firstX + tx)] = s[n-1]

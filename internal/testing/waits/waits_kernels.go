@@ -1990,7 +1990,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 			if sumsPhase1Vectors != nil {
 				done = sumsPhase1Vectors(firstX, d, x, vs, v_s, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 //line kernels.go:38
 				v, _ := float32(0), float32(0.5)
@@ -2014,7 +2014,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 			if sumsPhase2Vectors != nil {
 				done_ = sumsPhase2Vectors(gridgen.Lent(s[:]), v_s, count_)
 			}
-			for tx := done_ & (1<<62 - 1); tx < count_; tx++ {
+			for tx := done_ & (1<<30 - 1); tx < count_; tx++ {
 				_, _, _ = tx, ty, tz
 				v_ := v_s[tx]
 				_ = v_
@@ -2034,7 +2034,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if sumsPhase3Vectors != nil {
 					done__ = sumsPhase3Vectors(d_, gridgen.Lent(s[:]), count__)
 				}
-				for tx := done__ & (1<<62 - 1); tx < count__; tx++ {
+				for tx := done__ & (1<<30 - 1); tx < count__; tx++ {
 					_, _, _ = tx, ty, tz
 					{
 //line kernels.go:19
@@ -2056,7 +2056,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 			if sumsPhase4Vectors != nil {
 				done___ = sumsPhase4Vectors(gridgen.Lent(s[:]), vs, totals, v__s, count___)
 			}
-			for tx := done___ & (1<<62 - 1); tx < count___; tx++ {
+			for tx := done___ & (1<<30 - 1); tx < count___; tx++ {
 				_, _, _ = tx, ty, tz
 				v := vs[tx]
 				_ = v
@@ -2079,7 +2079,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 			if sumsPhase5Vectors != nil {
 				done____ = sumsPhase5Vectors(gridgen.Lent(s[:]), v__s, count____)
 			}
-			for tx := done____ & (1<<62 - 1); tx < count____; tx++ {
+			for tx := done____ & (1<<30 - 1); tx < count____; tx++ {
 				_, _, _ = tx, ty, tz
 				v__ := v__s[tx]
 				_ = v__
@@ -2099,7 +2099,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if sumsPhase6Vectors != nil {
 					done_____ = sumsPhase6Vectors(d__, gridgen.Lent(s[:]), count_____)
 				}
-				for tx := done_____ & (1<<62 - 1); tx < count_____; tx++ {
+				for tx := done_____ & (1<<30 - 1); tx < count_____; tx++ {
 					_, _, _ = tx, ty, tz
 					{
 //line kernels.go:19
@@ -2434,7 +2434,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 			if sortsPhase1Vectors != nil {
 				done = sortsPhase1Vectors(firstX, gridgen.Lent(k[:]), x, swaps_s, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 				at := (firstX + tx)
 //line kernels.go:120
@@ -2512,7 +2512,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 			if sortsPhase2Vectors != nil {
 				done_ = sortsPhase2Vectors(firstX, swaps, y, gridgen.Lent(k[:]), swaps_s, count___)
 			}
-			for tx := done_ & (1<<62 - 1); tx < count___; tx++ {
+			for tx := done_ & (1<<30 - 1); tx < count___; tx++ {
 				_, _, _ = tx, ty, tz
 				at := (firstX + tx)
 				swaps_ := swaps_s[tx]
@@ -2568,7 +2568,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 			if turnsPhase1Vectors != nil {
 				done = turnsPhase1Vectors(firstX, x, vs, ns, count)
 			}
-			for tx := done & (1<<62 - 1); tx < count; tx++ {
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
 //line kernels.go:142
 				v, n := x[(firstX+tx)], int32(0)
@@ -2677,7 +2677,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 				if turnsPhase2Vectors != nil {
 					done_ = turnsPhase2Vectors(r, vs, count_____)
 				}
-				for tx := done_ & (1<<62 - 1); tx < count_____; tx++ {
+				for tx := done_ & (1<<30 - 1); tx < count_____; tx++ {
 					_, _, _ = tx, ty, tz
 					v := vs[tx]
 					_ = v
@@ -2699,7 +2699,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 			if turnsPhase3Vectors != nil {
 				done__ = turnsPhase3Vectors(firstX, y, passed, vs, ns, count______)
 			}
-			for tx := done__ & (1<<62 - 1); tx < count______; tx++ {
+			for tx := done__ & (1<<30 - 1); tx < count______; tx++ {
 				_, _, _ = tx, ty, tz
 				v := vs[tx]
 				_ = v
@@ -3024,7 +3024,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 			if choosesPhase1Vectors != nil {
 				done = choosesPhase1Vectors(firstX, x, vs, count_)
 			}
-			for tx := done & (1<<62 - 1); tx < count_; tx++ {
+			for tx := done & (1<<30 - 1); tx < count_; tx++ {
 				_, _, _ = tx, ty, tz
 //line kernels.go:228
 				_, v := tx, x[(firstX+tx)]
@@ -3047,7 +3047,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 				if choosesPhase2Vectors != nil {
 					done_ = choosesPhase2Vectors(vs, v_s, count__)
 				}
-				for tx := done_ & (1<<62 - 1); tx < count__; tx++ {
+				for tx := done_ & (1<<30 - 1); tx < count__; tx++ {
 					_, _, _ = tx, ty, tz
 					v := vs[tx]
 					_ = v
@@ -3066,7 +3066,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 				if choosesPhase3Vectors != nil {
 					done__ = choosesPhase3Vectors(gridgen.Lent(s[:]), v_s, count___)
 				}
-				for tx := done__ & (1<<62 - 1); tx < count___; tx++ {
+				for tx := done__ & (1<<30 - 1); tx < count___; tx++ {
 					_, _, _ = tx, ty, tz
 					v_ := v_s[tx]
 					_ = v_
@@ -3086,7 +3086,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					if choosesPhase4Vectors != nil {
 						done___ = choosesPhase4Vectors(d_, gridgen.Lent(s[:]), count____)
 					}
-					for tx := done___ & (1<<62 - 1); tx < count____; tx++ {
+					for tx := done___ & (1<<30 - 1); tx < count____; tx++ {
 						_, _, _ = tx, ty, tz
 						{
 //line kernels.go:19
@@ -3106,7 +3106,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 				if choosesPhase5Vectors != nil {
 					done____ = choosesPhase5Vectors(gridgen.Lent(s[:]), vs, count_____)
 				}
-				for tx := done____ & (1<<62 - 1); tx < count_____; tx++ {
+				for tx := done____ & (1<<30 - 1); tx < count_____; tx++ {
 					_, _, _ = tx, ty, tz
 					v := vs[tx]
 					_ = v
@@ -3130,7 +3130,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					if choosesPhase6Vectors != nil {
 						done_____ = choosesPhase6Vectors(gridgen.Lent(s[:]), vs, count______)
 					}
-					for tx := done_____ & (1<<62 - 1); tx < count______; tx++ {
+					for tx := done_____ & (1<<30 - 1); tx < count______; tx++ {
 						_, _, _ = tx, ty, tz
 						me := tx
 						v := vs[tx]
@@ -3167,7 +3167,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					if choosesPhase7Vectors != nil {
 						done______ = choosesPhase7Vectors(vs, count________)
 					}
-					for tx := done______ & (1<<62 - 1); tx < count________; tx++ {
+					for tx := done______ & (1<<30 - 1); tx < count________; tx++ {
 						_, _, _ = tx, ty, tz
 						v := vs[tx]
 						_ = v
@@ -3193,7 +3193,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 				if choosesPhase8Vectors != nil {
 					done_______ = choosesPhase8Vectors(gridgen.Lent(s[:]), vs, count_________)
 				}
-				for tx := done_______ & (1<<62 - 1); tx < count_________; tx++ {
+				for tx := done_______ & (1<<30 - 1); tx < count_________; tx++ {
 					_, _, _ = tx, ty, tz
 					me := tx
 					v := vs[tx]
@@ -3228,7 +3228,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					if choosesPhase9Vectors != nil {
 						done________ = choosesPhase9Vectors(gridgen.Lent(s[:]), count___________)
 					}
-					for tx := done________ & (1<<62 - 1); tx < count___________; tx++ {
+					for tx := done________ & (1<<30 - 1); tx < count___________; tx++ {
 						_, _, _ = tx, ty, tz
 						me := tx
 //line kernels.go:248
@@ -3296,7 +3296,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 			if choosesPhase10Vectors != nil {
 				done_________ = choosesPhase10Vectors(firstX, y, vs, count______________)
 			}
-			for tx := done_________ & (1<<62 - 1); tx < count______________; tx++ {
+			for tx := done_________ & (1<<30 - 1); tx < count______________; tx++ {
 				_, _, _ = tx, ty, tz
 				v := vs[tx]
 				_ = v
@@ -3776,7 +3776,7 @@ func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float64], b grid.Matrix[fl
 				if multipliedPhase1Vectors != nil {
 					done = multipliedPhase1Vectors(ty, gridgen.Lent(ct[:]), gridgen.Lent(at[:]), gridgen.Lent(bt[:]), count)
 				}
-				for tx := done & (1<<62 - 1); tx < count; tx++ {
+				for tx := done & (1<<30 - 1); tx < count; tx++ {
 					_, _, _ = tx, ty, tz
 //line tiles.go:90
 					for i := range wide {

@@ -2943,7 +2943,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 				if scatterPhase1Vectors != nil {
 					done = scatterPhase1Vectors(step, gridgen.Lent(part[:]), mores, count_)
 				}
-				for tx := done & (1<<62 - 1); tx < count_; tx++ {
+				for tx := done & (1<<30 - 1); tx < count_; tx++ {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line kernels.go:186
@@ -2964,7 +2964,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 				if scatterPhase2Vectors != nil {
 					done_ = scatterPhase2Vectors(gridgen.Lent(part[:]), mores, count__)
 				}
-				for tx := done_ & (1<<62 - 1); tx < count__; tx++ {
+				for tx := done_ & (1<<30 - 1); tx < count__; tx++ {
 					_, _, _ = tx, ty, tz
 					me := tx
 					more := mores[tx]
