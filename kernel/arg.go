@@ -6,12 +6,18 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // Operand is what can be passed to a kernel by its address: a [*buffer.Buffer], a *halyard.Buffer or a contiguous *array.Array.
 type Operand interface {
 	Want(mode coherence.Mode) buffer.Want
 }
+
+// refused is an operand whose elements cannot be acquired.
+type refused struct{ err error }
+
+func (r refused) Want(coherence.Mode) buffer.Want { return buffer.NoWant(r.err) }
 
 // Arg is one argument of a kernel. It is a plain value and may be used for many launches.
 type Arg struct {
@@ -57,4 +63,23 @@ func buffersOf(args []Arg) iter.Seq2[int, int] {
 			}
 		}
 	}
+}
+
+// integer returns an argument as [Footprint.Of] takes it: 0 if it is not an integer.
+func (a *Arg) integer(typ string) int64 {
+	switch typ {
+	case "i8", "i16", "i32", "i64":
+		return layer.Integer(a.arg, true)
+	case "u8", "u16", "u32", "u64":
+		return layer.Integer(a.arg, false)
+	}
+	return 0
+}
+
+// integer returns an argument, -1 if it is no number: then the launch is refused.
+func integer(args []Arg, at int) int64 {
+	if at >= len(args) || args[at].buffer {
+		return -1
+	}
+	return layer.Integer(args[at].arg, true)
 }

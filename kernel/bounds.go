@@ -10,9 +10,6 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// boundsMacro makes the translation of a Go kernel check each index.
-const boundsMacro = "#define HALYARD_BOUNDS 1\n"
-
 // faultBytes is the size of the record in which a translation with HALYARD_BOUNDS reports the first index out of range. It has whether
 // there is one and the number of its place, as 32-bit words, then the index and the length, each as two words with the low one first.
 //
@@ -20,6 +17,14 @@ const boundsMacro = "#define HALYARD_BOUNDS 1\n"
 // loops, and 4 for a bound of a slice, such as j in x[i:j]. It is 5 for a divisor of 0, and 6 for a negative count of a shift, which follows.
 // The last word is 0.
 const faultBytes = 44
+
+// reportBytes is the size of the memory for what a launch reports.
+func (d *onDevice) reportBytes() uint64 {
+	if d.prints == nil {
+		return faultBytes
+	}
+	return faultBytes + 4 + (mostLines+1)*lineBytes
+}
 
 // faults is the memory for what one launch reports.
 type faults struct {

@@ -3,58 +3,16 @@ package kernel
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
-	"strings"
-	"sync/atomic"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
-	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/kernel/gridgen"
 )
-
-// EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch waits for
-// its kernel, and fails if the kernel failed, wrote to an argument passed with In, or did not write all elements of one passed with Out, or
-// read some before. To find out, it copies the arguments to the host, and runs the kernel again with other bytes in each Out. It does not check an In that overlaps an
-// argument which the kernel may write, or an Out that overlaps one which it may read. But a kernel in Go is refused if arguments overlap and,
-// as its [Footprint] says, threads use elements there that others write.
-//
-// With "kernels" a launch that a [Split] would divide runs on the first device alone. Before, its parts run on the host, on copies of the
-// arguments. The launch fails, with an error of kind hal.ErrOutOfRange that names the kernel, the file and the line, if one uses an element
-// outside of its [Footprint]. That is found on Linux.
-//
-// With "bounds" each launch of a kernel that the command "halyard kernels" translated from Go waits for the kernel, and fails if an index
-// was out of range on the device. The error, of kind hal.ErrOutOfRange, names the file, the line, the first such index and the length. An
-// access with such an index reads or writes the first element instead, so that nothing outside is touched. A launch fails too, with an error
-// of kind hal.ErrKernel, if integers were divided by zero or a count of a shift was negative. On the host Go itself checks all this, and the
-// error is of kind hal.ErrKernel; errors.Is finds hal.ErrOutOfRange in that of an index, too. On both, what the kernel wrote is lost, and the buffers give the error to whoever reads it.
-//
-// With "rounds" launches of kernels in Go with loops, unless they are known to take few rounds, wait for the kernel on each device as they
-// do on one whose driver is known to end loops after some number of rounds. They fail, with the line of the loop, if it has.
-//
-// The variable is read once, when the program starts; setting it later has no effect.
-const EnvCheck = "HALYARD_CHECK"
-
-var checking, checkingBounds, checkingRounds atomic.Bool
-
-func init() {
-	for word := range strings.SplitSeq(os.Getenv(EnvCheck), ",") {
-		switch strings.TrimSpace(word) {
-		case "kernels":
-			checking.Store(true)
-		case "bounds":
-			checkingBounds.Store(true)
-		case "rounds":
-			checkingRounds.Store(true)
-		}
-	}
-}
 
 // newPattern returns what an Out is filled with before a checked launch. As float32 or float64 all of it is NaN. Any four bytes in a row
 // have the highest byte of a float32, which no number below 1e38 has, so a kernel that writes such numbers never writes them by chance,
@@ -299,32 +257,6 @@ func (c *checked) again(now [][]byte, pattern [16]byte) (arg, at int, err error)
 		}
 	}
 	return -1, 0, err
-}
-
-// await waits for the stream. behind is an event behind the kernel, which await closes. bad is why the kernel failed, or nil, also if it
-// has not ended; err may be of other work as well.
-func (d *onDevice) await(ctx context.Context, stream *hal.Stream, behind *hal.Event) (err, bad error) {
-	err = behind.Sync(ctx)
-	_ = behind.Close()
-	if err == nil {
-		return stream.Sync(ctx), nil
-	}
-	failed := d.failed("launch", err)
-	if ctx.Err() != nil && errors.Is(err, hal.ErrNotReady) {
-		return failed, nil
-	}
-	return failed, failed
-}
-
-// failed returns an error that says that the kernel failed, because of an error of its stream.
-func (d *onDevice) failed(op string, err error) error {
-	info := d.dev.Info()
-	e := &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrDriver, Detail: "kernel " + d.info.Name + " failed",
-		Err: err}
-	if inner, ok := err.(*hal.Error); ok {
-		e.Kind = inner.Kind
-	}
-	return e
 }
 
 // unwritten counts the bytes in b that still hold the pattern, in runs of at least four, and returns where the first is. The kernel may

@@ -269,6 +269,32 @@ func (d *onDevice) unleased(op string, err error, args []Arg, wants []buffer.Wan
 	return err
 }
 
+// await waits for the stream. behind is an event behind the kernel, which await closes. bad is why the kernel failed, or nil, also if it
+// has not ended; err may be of other work as well.
+func (d *onDevice) await(ctx context.Context, stream *hal.Stream, behind *hal.Event) (err, bad error) {
+	err = behind.Sync(ctx)
+	_ = behind.Close()
+	if err == nil {
+		return stream.Sync(ctx), nil
+	}
+	failed := d.failed("launch", err)
+	if ctx.Err() != nil && errors.Is(err, hal.ErrNotReady) {
+		return failed, nil
+	}
+	return failed, failed
+}
+
+// failed returns an error that says that the kernel failed, because of an error of its stream.
+func (d *onDevice) failed(op string, err error) error {
+	info := d.dev.Info()
+	e := &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrDriver, Detail: "kernel " + d.info.Name + " failed",
+		Err: err}
+	if inner, ok := err.(*hal.Error); ok {
+		e.Kind = inner.Kind
+	}
+	return e
+}
+
 // argument names an argument.
 func (d *onDevice) argument(i int) string {
 	if i < len(d.in.Params) {

@@ -16,44 +16,6 @@ import (
 // leastPart is the least threads of a part: fewer are launched on fewer devices.
 var leastPart = 1024
 
-// division is what is known of a launch that is divided. Its slices keep their memory.
-type division struct {
-	divided bool          // there is a part for each device; else one part has all threads
-	wants   []buffer.Want // one for each buffer among the arguments, with all its elements
-	cover   buffer.Leases // on wants
-	on      []*onDevice   // of each device of the team
-	values  []int64
-	blocks  [3]uint32 // of the whole grid
-	block   [3]uint32 // threads
-	timed   bool      // the launch is to be timed: each device gets a block at least
-	trial   *trial    // nil if the launch is not timed
-
-	// For launches among ranks (ranks.go):
-	one    team        // of a rank with one device
-	bounds []uint32    // of the ranks' parts, in blocks, and the end
-	uses   []parts.Use // of each buffer among the arguments
-	what   []uint64
-}
-
-// slice is what one device does of a launch that is divided.
-type slice struct {
-	device int // index in the team
-	origin origin
-	size   float64         // of the whole grid
-	touch  []gridgen.Touch // of each buffer among the arguments; there may be more
-	first  []int           // of each buffer: the index of its first want
-}
-
-func (d *division) clear() {
-	clear(d.wants)
-	clear(d.on)
-	clear(d.one.streams)
-	for i := range d.uses {
-		d.uses[i] = parts.Use{By: d.uses[i].By}
-	}
-	d.wants, d.on, d.trial, d.cover, d.timed, d.divided = d.wants[:0], d.on[:0], nil, buffer.Leases{}, false, false
-}
-
 // divide cuts a launch into parts. divided is false if one device should run it, or say what is wrong with it.
 func (d *launch) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid, args []Arg) (divided bool, err error) {
 	if len(t.streams) < 2 || k == nil || k.p == nil || layer.Empty(grid) {

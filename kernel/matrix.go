@@ -45,8 +45,3 @@ func Elements[T any](m Matrix[T]) Operand {
 	}
 	return m
 }
-
-// refused is an operand whose elements cannot be acquired.
-type refused struct{ err error }
-
-func (r refused) Want(coherence.Mode) buffer.Want { return buffer.NoWant(r.err) }

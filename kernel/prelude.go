@@ -57,3 +57,18 @@ func Prelude(language hal.Language) string {
 	}
 	return ""
 }
+
+// boundsMacro makes the translation of a Go kernel check each index.
+const boundsMacro = "#define HALYARD_BOUNDS 1\n"
+
+// partsMacro makes the translation of a Go kernel run a part of a grid: see prelude/bounds.h.
+const partsMacro = "#define HALYARD_PARTS 1\n"
+
+// wideMacro makes the translation of a Go kernel compute all integers of 64 bits in 64 bits.
+const wideMacro = "#define HALYARD_WIDE 1\n"
+
+// roundsMacro makes the translation of a Go kernel report whether the device has ended its loops.
+const roundsMacro = "#define HALYARD_ROUNDS 1\n"
+
+// printMacro makes the translation of a Go kernel print.
+const printMacro = "#define HALYARD_PRINT 1\n"

@@ -12,30 +12,15 @@ import (
 	"sync"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // With HALYARD_DEBUG=print launches of kernels that call grid.Println are made one after the other. Each is waited for, and then its lines are written.
 
-// printMacro makes the translation of a Go kernel print.
-const printMacro = "#define HALYARD_PRINT 1\n"
-
 const (
 	mostLines = 1000   // of a launch
 	lineBytes = 4 * 23 // of a line on a device: see prelude/bounds.h
 )
-
-// prints reports whether kernels of the source print.
-func (s *Source) prints() bool { return debug.Printing && len(s.Prints) > 0 }
-
-// reportBytes is the size of the memory for what a launch reports.
-func (d *onDevice) reportBytes() uint64 {
-	if d.prints == nil {
-		return faultBytes
-	}
-	return faultBytes + 4 + (mostLines+1)*lineBytes
-}
 
 // lines are the lines of the launch that runs.
 type lines struct {
@@ -119,6 +104,21 @@ func (l *lines) read(texts []string, b []byte) {
 	l.more += max(n-mostLines, 0)
 }
 
+// begin waits until no other launch prints, or ctx ends.
+func (l *lines) begin(ctx context.Context, d *onDevice) error {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		e := d.refuse("launch", "another launch prints").(*hal.Error)
+		e.Kind, e.Err = hal.ErrNotReady, context.Cause(ctx)
+		return e
+	}
+	l.adding.Lock()
+	l.running = true
+	l.adding.Unlock()
+	return nil
+}
+
 // print waits for a launch, writes its lines in the order of the threads, and lets the next launch begin.
 func (l *launch) print(ctx context.Context) {
 	defer func() { <-printed.turn }()
@@ -138,19 +138,4 @@ func (l *launch) print(ctx context.Context) {
 		_, _ = fmt.Fprintf(printed.to, "%d more lines of the launch are not kept\n", printed.more)
 	}
 	printed.list, printed.more, printed.running = printed.list[:0], 0, false
-}
-
-// begin waits until no other launch prints, or ctx ends.
-func (l *lines) begin(ctx context.Context, d *onDevice) error {
-	select {
-	case l.turn <- struct{}{}:
-	case <-ctx.Done():
-		e := d.refuse("launch", "another launch prints").(*hal.Error)
-		e.Kind, e.Err = hal.ErrNotReady, context.Cause(ctx)
-		return e
-	}
-	l.adding.Lock()
-	l.running = true
-	l.adding.Unlock()
-	return nil
 }

@@ -1,11 +1,15 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,62 +20,9 @@ import (
 	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/kernelcache"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/kernel/gridgen"
 )
-
-// Source is a program of one or more kernels, with a body for each kind of device. At least one field with code is set; a device takes
-// the first of Go, Images, its own language and Portable that it can use. Devices of Vulkan compile no text: they take what
-// [Program.Compiled] gives the program, or Images.
-type Source struct {
-	Name     string // for messages, like a file's name; "" means "kernel"
-	Portable string // in the portable dialect: see Prelude
-	OpenCL   string // OpenCL C
-	CUDA     string // CUDA C++
-	HIP      string // HIP C++
-
-	// Images are compiled already. A device takes the first that it can load.
-	Images []hal.Image
-
-	// Go are the kernels as Go functions. Only the host runs them, and it runs nothing else: launches of a program without them fail there,
-	// with an error of kind hal.ErrUnsupported.
-	Go Functions
-
-	// Indexes is written by the command "halyard kernels", together with Portable. Leave it nil in a source written by hand. It has the
-	// places in Go code, as file:line, whose indexes, divisors and counts of shifts the text checks if the macro HALYARD_BOUNDS is
-	// defined, as it is with HALYARD_CHECK=bounds. The kernels then have one more parameter. [Kernel.Launch] passes it; launches by [Kernel.Of]
-	// and package hal do not, and fail.
-	Indexes []string
-
-	// Prints is written by the command "halyard kernels" as well: the calls of grid.Println in Portable, which it makes if the macro HALYARD_PRINT is defined.
-	// Each has the line, as file:line, and after tabs the arguments: constants, and for others a letter for the type after a %.
-	Prints []string
-
-	// Kernels is written by the command "halyard kernels" as well: what it knows about the kernels, by their names in Go.
-	Kernels map[string]gridgen.Written
-
-	// Sources is written by the command "halyard kernels" too: what it translated, and which names it did not find declared, for
-	// [Program.Stale].
-	Sources []string
-
-	// Format is written by the command "halyard kernels" too: the version of what it writes. Launches fail if it is not the one that this package takes.
-	Format int
-
-	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or from a folder that
-	// Options name. But compiled code is kept, and the source is not compiled again when such a file changes.
-	Headers map[string]string
-
-	// Options are for the device's compiler, in the order given. Unless they say otherwise, compilers do not fuse multiplications with
-	// additions in portable source, so that every device rounds alike.
-	Options map[hal.Language][]string
-
-	list    int  // the program has the kernels for one list of types; 0: those that are not generic
-	parts   bool // the kernels run parts of grids
-	watched bool // the kernels look at their end whether the device still runs loops
-	wide    bool // the kernels compute with integers of 64 bits
-}
-
-// Functions are kernels as Go functions, by name.
-type Functions map[string]hal.Function
 
 // Program is a [Source] and the code that was compiled from it. It can be a package-level variable: making one compiles nothing.
 type Program struct {
@@ -105,6 +56,15 @@ func New(src Source) *Program {
 	p := &Program{src: src, written: &written{}, loads: map[*hal.Device]*load{}}
 	p.written.remember(src.Sources, src.Format)
 	return p
+}
+
+// Compiled gives a program its kernels for devices of Vulkan. Files that the command "halyard kernels" writes call it when the program
+// begins, in builds with the tag vulkan. of is the checksum of Source.Portable.
+func (p *Program) Compiled(of string, kernels map[string]gridgen.Code) {
+	p.vulkan = compiled{kernels, of}
+	for _, q := range p.typed {
+		q.vulkan = p.vulkan
+	}
 }
 
 // Load compiles the program for a device and loads it there, unless that has been done. A program that is never loaded explicitly is loaded
@@ -149,8 +109,66 @@ func (p *Program) Close() error {
 	return errors.Join(errs...)
 }
 
+// Stale returns an error of kind hal.ErrInvalidArgument if another version of the command "halyard kernels" wrote the program's file, if a
+// kernel, or something of its module that it uses, has changed since the command translated it, or if a name that it uses got another meaning
+// by a new declaration. Comments, formatting and moves within a file are no changes. If the sources are not where they were when the program
+// was compiled, only the version is compared. The test that the command writes calls Stale. So does the first launch of a program's kernels:
+// it compares the version, and the sources if the program was compiled after the change.
+func (p *Program) Stale() error {
+	if p == nil {
+		return noProgram("compare")
+	}
+	return p.written.compare("compare")
+}
+
+// staleAtLaunch is Stale for the first launch. A program that was compiled before its sources changed is right as it is: it has the old
+// kernels, and what was made of them.
+func (p *Program) staleAtLaunch() error {
+	w := p.written
+	w.once.Do(func() {
+		if w.err = w.old("launch"); w.err == nil && len(w.sources) > 0 && filepath.IsAbs(w.file) && w.compiledFrom() {
+			w.err = w.compare("launch")
+		}
+	})
+	return w.err
+}
+
 func noProgram(op string) error {
 	return hal.Errorf(op, hal.ErrInvalidArgument, "nil program; make it with New")
+}
+
+// with returns the program that has a kernel: p itself, or that for the kernel's types.
+func (p *Program) with(kernel string) *Program {
+	if p == nil || p.loads == nil || p.src.Kernels[kernel].Types == p.src.list {
+		return p
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	types := p.src.Kernels[kernel].Types
+	if p.typed[types] == nil {
+		src := p.src
+		src.list = types
+		q := New(src)
+		q.written, q.vulkan = p.written, p.vulkan
+		if p.typed == nil {
+			p.typed = map[int]*Program{}
+		}
+		p.typed[types] = q
+	}
+	return p.typed[types]
+}
+
+// all returns the programs that have all kernels together.
+func (p *Program) all() (all []*Program) {
+	if p == nil || p.loads == nil || !p.src.generic() || p.src.list > 0 {
+		return []*Program{p}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.src.Kernels)) {
+		if q := p.with(name); !slices.Contains(all, q) {
+			all = append(all, q)
+		}
+	}
+	return all
 }
 
 // module returns the program loaded on a device.
@@ -199,12 +217,6 @@ func (p *Program) forget() {
 			delete(p.loads, dev)
 		}
 	}
-}
-
-// closed reports whether a module was closed with its device.
-func closed(m *hal.Module) bool {
-	_, err := m.Kernel("")
-	return errors.Is(err, hal.ErrClosed)
 }
 
 // load loads the program on a device. An error is not kept: the next call tries again.
@@ -284,110 +296,75 @@ func (p *Program) buildAll(dev *hal.Device) (*hal.Module, error) {
 		src.Name, language, compiler)
 }
 
-// text returns the source in a language, and the options to compile it with; "" if there is none.
-func (s *Source) text(language hal.Language) (text string, options []string) {
-	options = s.Options[language]
-	switch language {
-	case hal.LanguageOpenCLC:
-		text = s.OpenCL
-	case hal.LanguageCUDA:
-		text = s.CUDA
-	case hal.LanguageHIP:
-		text = s.HIP
-	default:
-		return "", nil
+// loadEach loads the kernels for devices of Vulkan. Those that the device lacks something for fail when they are launched; if that is so
+// of all, the error is that of the first.
+func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
+	if sum := sha256.Sum256([]byte(p.src.Portable)); hex.EncodeToString(sum[:8]) != p.vulkan.of {
+		return nil, p.failure("load", dev, hal.ErrInvalidArgument,
+			"the generated files of %s were not written together; run go generate, or go tool halyard kernels", p.src.Name)
 	}
-	if text == "" && s.Portable != "" {
-		text = Prelude(language) + "#line 1\n" + s.Portable
-		switch {
-		case s.Indexes != nil && checkingBounds.Load():
-			text = boundsMacro + text
-		case s.watched:
-			text = roundsMacro + text
-		case s.wide:
-			text = wideMacro + text
+	if p.src.prints() {
+		return nil, p.failure("load", dev, hal.ErrUnsupported, "grid.Println prints nothing on Vulkan; launch %s on another device, or without %s=print", p.src.Name, debug.Variable)
+	}
+	l := &loaded{each: map[string]*hal.Module{}, lacks: map[string]error{}}
+	var first error
+	var unpacker spirv.Unpacker
+	for _, name := range slices.Sorted(maps.Keys(p.vulkan.kernels)) {
+		code, c := p.src.Kernels[name].Code, p.vulkan.kernels[name]
+		why := c.Lacks
+		if why == "" {
+			var modules [3][]byte
+			for i, packed := range []string{c.Words, c.Checked, c.Watched} {
+				var err error
+				if modules[i], err = unpacker.Unpack(packed); packed != "" && err != nil {
+					return nil, errors.Join(p.failure("load", dev, hal.ErrInvalidArgument, "kernel %s: %v", name, err), l.Close())
+				}
+			}
+			data := modules[0]
+			switch {
+			case p.src.Kernels[name].Types != p.src.list:
+				continue
+			case !p.src.reports(dev):
+			case checkingBounds.Load():
+				data = modules[1]
+			case c.Watched == "":
+				continue // no launch needs it
+			default:
+				data = modules[2]
+			}
+			var m *hal.Module
+			var err error
+			if p.src.parts {
+				if data, err = spirv.Parts(data); err != nil {
+					l.lacks[code] = p.failure("launch", dev, hal.ErrUnsupported, "kernel %s runs no parts of grids on the device: %v", name,
+						err)
+					first = cmp.Or(first, l.lacks[code])
+					continue
+				}
+			}
+			m, err = dev.Load(hal.Image{Format: hal.FormatVulkan, Data: data})
+			if err == nil {
+				l.each[code] = m
+				continue
+			}
+			e := (*hal.Error)(nil)
+			if !errors.As(err, &e) || !errors.Is(err, hal.ErrUnsupported) {
+				return nil, errors.Join(err, l.Close())
+			}
+			why = e.Detail
+			for feature, use := range c.Needs {
+				if strings.Contains(e.Detail, feature+",") {
+					why = "it uses " + use + ": " + e.Detail
+				}
+			}
 		}
-		if s.prints() {
-			text = printMacro + text
-		}
-		if s.parts {
-			text = partsMacro + text
-		}
-		if s.generic() {
-			text = fmt.Sprintf("#define GO_TYPES %d\n", s.list) + text
-		}
-		options = append(slices.Clone(own[language]), options...)
+		l.lacks[code] = p.failure("launch", dev, hal.ErrUnsupported, "kernel %s cannot run on the device: %s", name, why)
+		first = cmp.Or(first, l.lacks[code])
 	}
-	return text, options
-}
-
-// runsGo reports whether a device runs the Go functions.
-func (s *Source) runsGo(dev *hal.Device) bool {
-	return len(s.Go) > 0 && slices.Contains(dev.Formats(), hal.FormatGo)
-}
-
-// narrow reports whether kernels on a device, as modules for Vulkan or as text, keep integers in 32 bits: see GO_INT in prelude/bounds.h.
-func (s *Source) narrow(dev *hal.Device, vulkan bool) bool {
-	if s.runsGo(dev) || s.Indexes != nil && checkingBounds.Load() || s.prints() {
-		return false
+	if len(l.each) == 0 {
+		return l, first
 	}
-	return vulkan || !s.wide && !s.watched && dev.Info().Compute.Language != hal.LanguageOpenCLC
-}
-
-// reports reports whether kernels on a device check their indexes, or the rounds of their loops, and so have the parameter that
-// Source.Indexes describes.
-func (s *Source) reports(dev *hal.Device) bool {
-	if s.Indexes == nil || !s.watched && !checkingBounds.Load() && !s.prints() || s.Portable == "" {
-		return false
-	}
-	if s.runsGo(dev) {
-		return false
-	}
-	switch dev.Info().Compute.Language {
-	case hal.LanguageCUDA:
-		return s.CUDA == ""
-	case hal.LanguageHIP:
-		return s.HIP == ""
-	}
-	return s.OpenCL == ""
-}
-
-// own are the options for text in the portable dialect. They make a compiler round after each operation; in OpenCL C a pragma in the prelude
-// does that. With -w there are no warnings: of these PoCL and hipRTC would print how many there are to the program's standard error.
-var own = map[hal.Language][]string{
-	hal.LanguageOpenCLC: {"-w"},
-	hal.LanguageCUDA:    {"--fmad=false"},
-	hal.LanguageHIP:     {"-ffp-contract=off", "-w"},
-}
-
-// lacks says which bodies a device takes, and which the source has.
-func (s *Source) lacks(formats []hal.Format, language hal.Language) string {
-	var takes, has []string
-	for _, f := range formats {
-		takes = append(takes, f.String())
-	}
-	if language != 0 {
-		takes = append(takes, language.String())
-	}
-	for _, b := range []struct {
-		there bool
-		name  string
-	}{{s.Portable != "", "portable text"}, {s.OpenCL != "", "OpenCL C"}, {s.CUDA != "", "CUDA C++"}, {s.HIP != "",
-		"HIP C++"}, {len(s.Go) > 0, "Go functions"}} {
-		if b.there {
-			has = append(has, b.name)
-		}
-	}
-	for _, i := range s.Images {
-		has = append(has, i.Format.String())
-	}
-	if len(takes) == 0 {
-		return "it runs no kernels"
-	}
-	if len(has) == 0 {
-		has = []string{"nothing"}
-	}
-	return fmt.Sprintf("it takes %s; there is %s", strings.Join(takes, ", "), strings.Join(has, ", "))
+	return l, nil
 }
 
 func (p *Program) failure(op string, dev *hal.Device, kind error, format string, args ...any) error {

@@ -7,6 +7,9 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
+// Target is what a launch is made on: a [*hal.Stream], a [*Split], the [*Step] of a function of [Record], or what [Queue.On] returns.
+type Target interface{ Device() *hal.Device }
+
 // Queue is what a launcher that the command "halyard kernels" wrote enqueues its kernel on. The launcher returns no error, because the
 // queue keeps it. A [*halyard.Queue] is one; [github.com/go-halyard/halyard.On] makes one of a stream.
 type Queue interface {

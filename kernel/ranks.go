@@ -11,60 +11,9 @@ import (
 	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
-// This file divides launches among ranks, which are processes: see package comm/part. Every rank makes the launch. Each finds from the
-// footprint what the parts of all ranks use, lets Exchange bring what its own part reads, and launches that part on its devices as
-// split.go does.
-
-// launchAmong runs this rank's part of a launch.
-func (k *Kernel) launchAmong(ctx context.Context, r *parts.Ranks, grid hal.Grid, args []Arg) (err error) {
-	if k == nil || k.p == nil || layer.Empty(grid) {
-		return k.Launch(ctx, r.OnQueue, grid, args...)
-	}
-	in := k.p.src.Kernels[k.name]
-	why := in.Footprint.Why
-	if why == "" && (in.Footprint.Of == nil || len(args) != len(in.Params)) {
-		why = "nothing is known of the elements that it uses, because it is written in C, " +
-			"or an older command \"halyard kernels\" has translated it"
-	}
-	if why != "" {
-		return hal.Errorf("launch", hal.ErrUnsupported, "kernel %s cannot be divided among %d ranks: %s", k.name, r.Size, why)
-	}
-	if err := r.Enter(ctx); err != nil {
-		return err
-	}
-	l := pooled.Get().(*launch)
-	defer l.give()
-	defer func() { r.Leave(err) }() // also if an observer of buffers panics
-	l.failed = r.Failed
-	t := &l.one
-	stream, _ := r.Target.(*hal.Stream)
-	t.streams, t.shares = append(t.streams[:0], stream), append(t.shares[:0], 1)
-	split, divided := r.Target.(*Split)
-	if divided {
-		if t, err = split.present(); err != nil {
-			return err
-		}
-	}
-	dim, err := l.share(ctx, t, k, r, inBlocks(grid, &in.Footprint, r.Size), args)
-	if err != nil {
-		return err
-	}
-	if err := r.Exchange(ctx, l.signature(k.name, dim), l.uses); err != nil {
-		return err
-	}
-	lo, hi := l.bounds[r.Rank], l.bounds[r.Rank+1]
-	if lo == hi {
-		return nil
-	}
-	l.timed = divided && split.due(t, 1)
-	if n := l.most(dim, lo, hi, t); n < 2 || !l.cut(dim, lo, hi, n, t, &in.Footprint, args) {
-		l.cut(dim, lo, hi, 1, t, &in.Footprint, args)
-	}
-	if divided {
-		return split.run(ctx, t, l, args)
-	}
-	return l.run(ctx, args)
-}
+// This file divides launches among ranks, which are processes: see package comm/part. Every rank makes the launch, by
+// Kernel.launchAmong. Each finds from the footprint what the parts of all ranks use, lets Exchange bring what its own part reads, and
+// launches that part on its devices as Split.launch does.
 
 // inBlocks gives a grid blocks that are the same on all ranks where it can be cut, unless the program has. Along rows a part can then begin
 // at any row.

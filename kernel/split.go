@@ -58,13 +58,6 @@ type ability struct {
 	dev  *hal.Device
 }
 
-// team is the devices that work, and how they share.
-type team struct {
-	streams []*hal.Stream
-	shares  []float64 // positive
-	gone    error     // why there is no device
-}
-
 // noTeam is that of a nil or zero Split.
 var noTeam = team{gone: hal.Errorf("split", hal.ErrInvalidArgument, "nil or zero split; make it with NewSplit")}
 
@@ -75,6 +68,13 @@ func (s *Split) now() *team {
 		}
 	}
 	return &noTeam
+}
+
+// near reports whether the devices can wait for each other's events. If they cannot, a thread of the host has to notice that one is done,
+// and to tell the other.
+func near(streams []*hal.Stream) bool {
+	first := streams[0].Device()
+	return !slices.ContainsFunc(streams[1:], func(s *hal.Stream) bool { return !first.CanAccessPeer(s.Device()) })
 }
 
 const (
@@ -180,59 +180,6 @@ func (s *Split) SetShares(shares ...float64) error {
 	s.fixed = true
 	s.team.Store(&t)
 	return nil
-}
-
-// Close frees the events with which launches are timed. Later launches are not timed. The streams stay open.
-func (s *Split) Close() error {
-	if t := s.now(); t == &noTeam {
-		return t.gone
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	t := s.trial
-	s.trial = nil
-	return t.close()
-}
-
-// launch launches a kernel on the devices of the split.
-func (s *Split) launch(ctx context.Context, k *Kernel, failed func(error), grid hal.Grid, args []Arg) error {
-	t, err := s.present()
-	if err != nil {
-		return err
-	}
-	l := pooled.Get().(*launch)
-	defer l.give()
-	l.failed, l.timed = failed, s.due(t, 1)
-	if able := s.able(ctx, t, k); able != t {
-		t, l.timed = able, false // measurements are of all devices
-	}
-	divided, err := l.divide(ctx, t, k, grid, args)
-	if divided && checking.Load() {
-		err = l.rehearse(ctx, k, args)
-	}
-	switch {
-	case err != nil:
-	case divided && !checking.Load():
-		return s.run(ctx, t, l, args)
-	default:
-		err = k.launch(ctx, t.streams[0], t.streams, failed, grid, args)
-	}
-	if err != nil {
-		_, _ = s.present() // a device that was lost is left out from now on, and this error has told it
-	}
-	return err
-}
-
-// run runs a launch whose parts are on devices of the split.
-func (s *Split) run(ctx context.Context, t *team, l *launch, args []Arg) error {
-	l.trial, l.team = s.begin(t, l.timed), t.streams
-	err := l.run(ctx, args)
-	s.timed(l.trial)
-	if err != nil {
-		_, _ = s.present()
-	}
-	return err
 }
 
 // crossings is how many launches in a row have to copy elements before await waits for the devices.

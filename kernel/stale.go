@@ -33,18 +33,6 @@ func (w *written) old(op string) error {
 		"run go generate, or go tool halyard kernels, in that folder", w.file, w.format, syntax.Format)
 }
 
-// Stale returns an error of kind hal.ErrInvalidArgument if another version of the command "halyard kernels" wrote the program's file, if a
-// kernel, or something of its module that it uses, has changed since the command translated it, or if a name that it uses got another meaning
-// by a new declaration. Comments, formatting and moves within a file are no changes. If the sources are not where they were when the program
-// was compiled, only the version is compared. The test that the command writes calls Stale. So does the first launch of a program's kernels:
-// it compares the version, and the sources if the program was compiled after the change.
-func (p *Program) Stale() error {
-	if p == nil {
-		return noProgram("compare")
-	}
-	return p.written.compare("compare")
-}
-
 func (w *written) compare(op string) error {
 	if err := w.old(op); err != nil || len(w.sources) == 0 {
 		return err
@@ -107,18 +95,6 @@ func declares(folder, pkg string, names []string) (file, name string) {
 		}
 	}
 	return "", ""
-}
-
-// staleAtLaunch is Stale for the first launch. A program that was compiled before its sources changed is right as it is: it has the old
-// kernels, and what was made of them.
-func (p *Program) staleAtLaunch() error {
-	w := p.written
-	w.once.Do(func() {
-		if w.err = w.old("launch"); w.err == nil && len(w.sources) > 0 && filepath.IsAbs(w.file) && w.compiledFrom() {
-			w.err = w.compare("launch")
-		}
-	})
-	return w.err
 }
 
 // compiledFrom reports whether the program was compiled from the files that are there now. Another checkout may be at the same path, on

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"sync"
 	"sync/atomic"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/parts"
@@ -39,44 +37,6 @@ type Step struct {
 	recording *launches   // nil when the function of Record has returned
 	refused   bool        // a launch of the function was refused
 	kept      []io.Closer // by Keep
-}
-
-// launches is what a step does, or what one device does in a segment of it.
-type launches struct {
-	list  []recorded
-	plain bool          // Run launches each by itself
-	wants []buffer.Want // one for each buffer
-
-	mu       sync.Mutex          // held while the launches are enqueued
-	regions  []hal.Region        // of wants in the last run
-	prepared bool                // for these regions, if that is possible
-	run      func() (int, error) // enqueues what was prepared; nil if nothing was
-	end      func() error        // frees it, or nil
-	closed   bool
-	plan     *plan // on a Split
-
-	// Of a segment's part (stepsplit.go):
-	stream  *hal.Stream
-	of      []int        // of each launch: the index in the list of the step
-	under   []int        // of each want: the index in the wants of the step
-	crossed atomic.Int32 // of the first part: as onDevice.crossed
-}
-
-// recorded is a launch of a step.
-type recorded struct {
-	k     *Kernel
-	on    *onDevice // when it was recorded
-	grid  hal.Grid
-	whole hal.Grid // that the program gave, of which grid may be a part
-	args  []Arg
-	wants []buffer.Want // one for each buffer among the arguments
-	which []int         // of these: the index in launches.wants
-	place []hal.Region  // of these: the place in the region of that want
-	uses  []use         // while a plan is made
-
-	// These belong to whom launches.mu belongs to.
-	now   *onDevice // in the last run
-	ready []hal.Arg // the arguments, with the regions of the last run
 }
 
 // Record calls fn, and returns the launches that fn makes on its argument as a step, which Run makes on a stream or a [Split]:
@@ -219,186 +179,6 @@ func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 	return one, one.check(stream)
 }
 
-// check makes the checks of a launch that the driver makes, by a launch that does nothing, with memory of no bytes for each buffer. more are
-// arguments that the program does not give.
-func (one *recorded) check(stream *hal.Stream, more ...hal.Arg) error {
-	none, err := stream.Device().Alloc(hal.KindDevice, 0, 0)
-	if err != nil {
-		return err
-	}
-	for i := range one.args {
-		if a := &one.args[i]; a.buffer {
-			one.ready = append(one.ready, hal.At(none.All()))
-		} else {
-			one.ready = append(one.ready, a.arg)
-		}
-	}
-	one.ready = one.on.sized(one.ready, one.args)
-	if one.on.sites != nil {
-		one.ready = append(one.ready, hal.At(none.All()))
-	}
-	one.ready = append(one.ready, more...)
-	return errors.Join(layer.Launch(stream, one.on.kernel, one.grid, layer.How{Check: true}, one.ready), none.Close())
-}
-
-// combine makes one want for each buffer. Launches of empty grids are left out.
-func (l *launches) combine() {
-	var all [][]buffer.Want
-	kept := l.list[:0]
-	for _, one := range l.list {
-		if !layer.Empty(one.grid) {
-			kept = append(kept, one)
-			all = append(all, one.wants)
-		}
-	}
-	l.list = kept
-	which, place := []int(nil), []hal.Region(nil)
-	l.wants, which, place = parts.InTurn(all)
-	for i := range l.list {
-		one := &l.list[i]
-		n := len(one.wants)
-		one.which, one.place = which[:n], place[:n]
-		which, place = which[n:], place[n:]
-	}
-}
-
-// Run enqueues the launches, and does not wait for them. It waits for leases on their buffers until ctx ends. If it fails before a launch
-// is enqueued, no element changes.
-func (s *Step) Run(ctx context.Context) (err error) {
-	const op = "run"
-	var l *launches
-	if s != nil {
-		l = s.state.Load()
-	}
-	if l == nil {
-		return hal.Errorf(op, hal.ErrClosed, "the step is closed")
-	}
-	if ctx == nil {
-		return layer.Ended(op, ctx)
-	}
-	switch {
-	case l.plain:
-		return l.each(ctx, s.on, 0)
-	case s.split != nil:
-		return s.across(ctx, l)
-	}
-	if err := layer.Err(s.stream); err != nil {
-		return err
-	}
-	all := pooled.Get().(*launch)
-	defer all.give()
-	all.failed = s.failed
-	p := &all.parts[0]
-	p.stream, p.step = s.stream, l
-	if err = all.run(ctx, nil); len(l.wants) > 0 && p.leases == (buffer.Leases{}) && errors.Is(err, hal.ErrOutOfMemory) {
-		return l.each(ctx, s.on, 0) // there may be room for the buffers of each
-	}
-	return err
-}
-
-// each makes the launches from one on, one after the other.
-func (l *launches) each(ctx context.Context, on Target, from int) error {
-	for i := from; i < len(l.list); i++ {
-		one := &l.list[i]
-		if err := one.k.Launch(ctx, on, one.grid, one.args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// enqueue enqueues the launches on the stream of p, which has their leases. n is how many were enqueued.
-func (l *launches) enqueue(ctx context.Context, p *part, how layer.How) (n int, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	stream := p.stream
-	same, err := l.renew(ctx, stream, p.regions)
-	switch {
-	case err != nil:
-		return 0, err
-	case same && !l.prepared && !l.closed: // memory that moves in each run is not worth it
-		l.prepare(stream, how)
-	}
-	if l.run != nil {
-		return l.run()
-	}
-	each := !layer.KeepsFailures(stream)
-	for i := range l.list {
-		if i > 0 && each {
-			parts.Mark(p.leases)
-		}
-		one := &l.list[i]
-		if err := layer.Launch(stream, one.now.kernel, one.grid, how, one.ready); err != nil {
-			return i, err
-		}
-	}
-	return len(l.list), nil
-}
-
-// renew finds kernels again whose program was closed, and writes the arguments again if memory is not where it was. same says that all is
-// as in the last run.
-func (l *launches) renew(ctx context.Context, stream *hal.Stream, regions []hal.Region) (same bool, err error) {
-	same = slices.Equal(l.regions, regions)
-	for i := range l.list {
-		one := &l.list[i]
-		if one.now.round != one.now.p.round.Load() {
-			on, err := one.k.within(ctx, stream.Device(), one.whole, one.args)
-			if err != nil {
-				return false, err
-			}
-			one.now, same = on, false
-		}
-	}
-	if same {
-		return true, nil
-	}
-	for i := range l.list {
-		one := &l.list[i]
-		for n, j := range buffersOf(one.args) {
-			r, at := regions[one.which[n]], one.place[n]
-			one.ready[j] = hal.At(hal.Region{Mem: r.Mem, Off: r.Off + at.Off, Len: at.Len})
-		}
-	}
-	l.regions = append(l.regions[:0], regions...)
-	return false, l.forget()
-}
-
-// prepare has the driver prepare the launches. If it cannot, each is launched, and what is wrong with it is the error of that.
-func (l *launches) prepare(stream *hal.Stream, how layer.How) {
-	var kernels []*hal.Kernel
-	var grids []hal.Grid
-	var args [][]hal.Arg
-	for i := range l.list {
-		one := &l.list[i]
-		kernels, grids, args = append(kernels, one.now.kernel), append(grids, one.grid), append(args, one.ready)
-	}
-	l.prepared = true
-	l.run, l.end, _ = layer.Prepare(stream, kernels, grids, how, args)
-}
-
-// forget frees what was prepared.
-func (l *launches) forget() (err error) {
-	if l.end != nil {
-		err = l.end()
-	}
-	l.prepared, l.run, l.end = false, nil, nil
-	return err
-}
-
-// unleased returns the error of a run whose leases were refused, with the argument that is the reason. It does not wait for other runs, as
-// the context may have ended.
-func (l *launches) unleased(err error) error {
-	for i := range l.list {
-		one := &l.list[i]
-		for j := range one.wants {
-			if one.wants[j].Err() != nil {
-				return one.on.unleased("run", err, one.args, one.wants)
-			}
-		}
-	}
-	return err
-}
-
 // Close forgets the launches. It does not wait for their work. Later calls of Run fail; those under way go on.
 func (s *Step) Close() error {
 	if s == nil {
@@ -409,11 +189,4 @@ func (s *Step) Close() error {
 		return nil
 	}
 	return errors.Join(l.close(), s.forget())
-}
-
-func (l *launches) close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	return errors.Join(l.forget(), l.plan.close())
 }

@@ -1,9 +1,7 @@
 package kernel
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -15,31 +13,9 @@ import (
 	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
-// This file runs steps on a Split. Record divides the launches, once. Where a device uses what another one has written, or writes what
-// another one has used, a segment ends. So within a segment no device waits for another, and each has launches of its own, which it runs as
-// a step on one device. Between segments the elements move that are stale.
-
-// plan is how a step runs on the devices of a Split.
-type plan struct {
-	team     *team // for which it was made
-	segments []segment
-	timed    int  // launches that may be timed: those divided among the whole team
-	runs     int  // since one was timed; guarded by launches.mu
-	plain    bool // a kernel reports what is wrong, and its launch waits for that
-}
-
-// segment is launches in a row.
-type segment struct {
-	first int         // index in launches.list of its first launch
-	parts []*launches // of one device each
-}
-
-// use is elements that a launch uses.
-type use struct {
-	arg    int // among the buffers
-	want   buffer.Want
-	writes bool
-}
+// This file divides the launches of a step among the devices of a Split; Step.Run runs them (steprun.go). Record divides them, once. Where
+// a device uses what another one has written, or writes what another one has used, a segment ends. So within a segment no device waits for
+// another, and each has launches of its own, which it runs as a step on one device. Between segments the elements move that are stale.
 
 const (
 	mostInSegment = 128 // launches: each is compared with those of the other devices
@@ -184,89 +160,4 @@ func (s *segment) complete(l *launches) {
 			one.uses = nil
 		}
 	}
-}
-
-// across runs the step on its split.
-func (s *Step) across(ctx context.Context, l *launches) error {
-	p, err := l.planned(ctx, s.split)
-	if err != nil {
-		return err
-	}
-	from := 0
-	if !p.plain && !l.due(s.split, p) {
-		if from, err = p.run(ctx, s.failed, l); !errors.Is(err, errNoRoom) {
-			if err != nil {
-				_, _ = s.split.present() // as in Split.launch
-			}
-			return err
-		}
-	}
-	return l.each(ctx, s.on, from) // there may be room for the buffers of each
-}
-
-// due reports whether the next run is to be made launch by launch, because one of them is to be timed.
-func (l *launches) due(s *Split, p *plan) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if p.runs++; p.timed > 0 && p.runs >= untimed && s.due(p.team, p.timed) {
-		p.runs = 0
-		return true
-	}
-	s.mu.Lock()
-	s.count += p.timed
-	s.mu.Unlock()
-	return false
-}
-
-// errNoRoom is the error of a run that a device has no room for, before the launches of a segment were enqueued.
-var errNoRoom = errors.New("no room")
-
-// run runs the segments. next is the first launch that was not enqueued if the error is errNoRoom.
-func (p *plan) run(ctx context.Context, failed func(error), l *launches) (next int, err error) {
-	var cover buffer.Leases
-	if len(l.wants) > 0 {
-		if cover, err = parts.Cover(ctx, l.wants); err != nil {
-			return 0, l.unleased(err)
-		}
-		defer func() { err = cmp.Or(err, cover.Release()) }()
-	}
-	for i := range p.segments {
-		if err := p.segments[i].run(ctx, p.team, cover, failed); err != nil {
-			return p.segments[i].first, err
-		}
-	}
-	return 0, nil
-}
-
-// run runs a segment of a step whose buffers cover covers.
-func (s *segment) run(ctx context.Context, t *team, cover buffer.Leases, failed func(error)) error {
-	all := pooled.Get().(*launch)
-	defer all.give()
-	all.failed, all.team, all.cover = failed, t.streams, cover
-	all.parts = resized(all.parts, len(s.parts))
-	for i, own := range s.parts {
-		p := &all.parts[i]
-		p.stream, p.step = own.stream, own
-		for j, of := range own.under {
-			p.wants = append(p.wants, parts.Under(cover, of, own.wants[j]))
-		}
-	}
-	err := all.run(ctx, nil)
-	if errors.Is(err, hal.ErrOutOfMemory) && !slices.ContainsFunc(all.parts, func(p part) bool { return p.enqueued > 0 || p.err != nil }) {
-		return errNoRoom
-	}
-	return err
-}
-
-// close frees what was prepared for the devices.
-func (p *plan) close() (err error) {
-	if p == nil {
-		return nil
-	}
-	for i := range p.segments {
-		for _, l := range p.segments[i].parts {
-			err = errors.Join(err, l.close())
-		}
-	}
-	return err
 }

@@ -8,18 +8,6 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// trial is a launch whose parts are timed.
-type trial struct {
-	team  *team
-	times []timing // of the devices, in the order of the team
-}
-
-// timing is the events around the kernel of one part, which is so much of the whole grid. The events are nil if the device has no part.
-type timing struct {
-	from, to *hal.Event
-	part     float64
-}
-
 // due evaluates the last trial, and reports whether one of the next n launches is to be timed.
 func (s *Split) due(t *team, n int) bool {
 	if len(t.streams) < 2 {
@@ -138,11 +126,17 @@ func (s *Split) learn(t *trial) {
 	}
 }
 
-// near reports whether the devices can wait for each other's events. If they cannot, a thread of the host has to notice that one is done,
-// and to tell the other.
-func near(streams []*hal.Stream) bool {
-	first := streams[0].Device()
-	return !slices.ContainsFunc(streams[1:], func(s *hal.Stream) bool { return !first.CanAccessPeer(s.Device()) })
+// Close frees the events with which launches are timed. Later launches are not timed. The streams stay open.
+func (s *Split) Close() error {
+	if t := s.now(); t == &noTeam {
+		return t.gone
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	t := s.trial
+	s.trial = nil
+	return t.close()
 }
 
 // alone returns shares with which the first of n devices does all, apart from the launches that are timed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -11,14 +12,12 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// A kernel has other translations for some launches: those of this file, and that for parts of grids (parts.go). Each is compiled when it is needed first.
+// A kernel has other translations for some launches: for large ones, for long loops and for parts of grids. Each is compiled when it
+// is needed first.
 //
 // On CUDA, HIP and Vulkan, kernels that the command "halyard kernels" translated keep indexes and counters in 32 bits, for launches of at most
 // Written.Most. For larger ones the text is compiled once more, with integers of 64 bits. There is no text for devices of Vulkan, so these
 // launches are refused there.
-
-// wideMacro makes the translation of a Go kernel compute all integers of 64 bits in 64 bits.
-const wideMacro = "#define HALYARD_WIDE 1\n"
 
 // mostThreads is how many threads along one dimension of a block the code with 32 bits takes.
 const mostThreads = 1 << 15
@@ -133,12 +132,40 @@ func (k *Kernel) variant(at *atomic.Pointer[Kernel], of *atomic.Pointer[Program]
 	return at.Load()
 }
 
+// parts returns the kernel that runs parts of grids. It is compiled apart, so that the others do not become slower.
+func (k *Kernel) parts() *Kernel {
+	return k.variant(&k.divided, &k.p.divided, func(src *Source) {
+		whole := src.Go
+		src.parts, src.Go = true, make(Functions, len(whole))
+		for name, f := range whole {
+			src.Go[name] = ofParts(f)
+		}
+	})
+}
+
+// ofParts returns a function that runs blocks of a part of a grid as f runs those of the whole.
+func ofParts(f hal.Function) hal.Function {
+	if f.Params != nil {
+		f.Params = append(slices.Clone(f.Params), hal.Param{Kind: hal.ParamValue, Size: 24})
+	}
+	run := f.Run
+	f.Run = func(b *Block) {
+		last := len(b.Args) - 1
+		from := Number[origin](b, last)
+		grid, args, bytes := b.Grid, b.Args, b.Bytes
+		for d := range b.Index {
+			b.Index[d] += from.first[d]
+		}
+		b.Grid, b.Args, b.Bytes = from.blocks, args[:last], bytes[:last]
+		run(b)
+		b.Grid, b.Args, b.Bytes = grid, args, bytes // the host uses the Block again, with another Index
+	}
+	return f
+}
+
 // Some drivers end the loops of a thread after some number of rounds, and say nothing: see driver.Compute.LoopRounds. On their devices a
 // launch whose loops are not known to take fewer runs another translation of the kernel, which reports at its end whether that has
 // happened. The launch waits for it, and fails with the line of the loop; what it wrote is lost.
-
-// roundsMacro makes the translation of a Go kernel report whether the device has ended its loops.
-const roundsMacro = "#define HALYARD_ROUNDS 1\n"
 
 // mayExceed reports whether the loops of a thread may take more rounds than the device runs. A negative number may be a large one.
 func (d *onDevice) mayExceed(grid hal.Grid, args []Arg) bool {
@@ -176,12 +203,4 @@ func (d *onDevice) stride(code int, grid hal.Grid, args []Arg) (by int64, ok boo
 	}
 	blocks, block, err := layer.Resolve(d.kernel, grid)
 	return int64(blocks[code]) * int64(block[code]), err == nil
-}
-
-// integer returns an argument, -1 if it is no number: then the launch is refused.
-func integer(args []Arg, at int) int64 {
-	if at >= len(args) || args[at].buffer {
-		return -1
-	}
-	return layer.Integer(args[at].arg, true)
 }
