@@ -7,9 +7,9 @@ import (
 )
 
 // This file has every shortcut of single accesses. Those of groups, beginAtOnce and renew, are in group.go, and those for Works in
-// fast.go of internal/order. Most accesses repeat an earlier one: no other access uses the buffer, the bytes are current at the access's place, and only work of the same stream is under way. Such
-// an access has nothing to admit, copy or wait for, so it begins without the steps of path.go. Each shortcut names the rule that it
-// shortens.
+// fast.go of internal/order. Most accesses repeat an earlier one: no other access uses the buffer, the bytes are current at the access's
+// place, and only work of the same stream is under way. Such an access has nothing to admit, copy or wait for, so it begins without the
+// steps of path.go. Each shortcut names the rule that it shortens.
 
 // shortcuts is false in tests that compare each access with one that takes the whole path.
 var shortcuts = true

@@ -40,8 +40,8 @@
 //
 // The program then enqueues its work. Lease.Release calls storage.release (lease.go), which records the program's work as a Work and ends
 // the access. AcquireAll (group.go) does each step for all of its storages before the next, and records its work as one Work. For a launch
-// on several devices, cover (group.go) begins one access that only excludes others. The accesses of the devices are parts of it (request.under), so
-// they do not wait for it.
+// on several devices, cover (group.go) begins one access that only excludes others. The accesses of the devices are parts of it
+// (request.under), so they do not wait for it.
 //
 // # One View
 //
