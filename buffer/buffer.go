@@ -6,13 +6,13 @@ import (
 	"math"
 	"reflect"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer/internal/hostmem"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
@@ -64,6 +64,9 @@ func WithPinnedHost(dev *hal.Device) Option { return func(s *storage) { s.homeOn
 func WithName(name string) Option { return func(s *storage) { s.name = name } }
 
 var created atomic.Uint64
+
+// guardAll says whether every buffer is guarded.
+var guardAll = debug.Has("guard")
 
 func newStorage(elem, size uint64, opts []Option) *storage {
 	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
@@ -390,6 +393,13 @@ func (b *Buffer[T]) Close() error {
 	return err
 }
 
+// closeUnless closes a new buffer unless returned is true. The call that has made b defers it.
+func (b *Buffer[T]) closeUnless(returned *bool) {
+	if !*returned {
+		_ = b.Close()
+	}
+}
+
 // elements returns the elements in the bytes [lo, hi) of the host's replica.
 func (b *Buffer[T]) elements(lo, hi uint64) []T {
 	var zero T
@@ -414,58 +424,6 @@ func (b *Buffer[T]) String() string {
 		return fmt.Sprintf("closed buffer of %d %T", b.Len(), element)
 	}
 	return fmt.Sprintf("buffer of %d %T", b.Len(), element)
-}
-
-// String lists where the elements are: "DEVICE_DIRTY, version 3: host not current, cuda:0 current". The parts follow, if there are any, at
-// most eight of them: "[0, 500) at cuda:0, [500, 1000) at cuda:1".
-func (s State) String() string {
-	places := make([]string, len(s.Places))
-	for i, p := range s.Places {
-		places[i] = p.String()
-	}
-	text := fmt.Sprintf("%s, version %d: %s", s.Name, s.Version, strings.Join(places, ", "))
-	for i, p := range s.parts {
-		switch i {
-		case 0:
-			text += ": " + p.String()
-		case 8:
-			return fmt.Sprintf("%s, and %d more parts", text, len(s.parts)-i)
-		default:
-			text += ", " + p.String()
-		}
-	}
-	return text
-}
-
-// String says where the elements are: "[0, 500) at cuda:0".
-func (p partState) String() string {
-	where := "not written"
-	switch {
-	case p.Lost:
-		where = "lost"
-	case len(p.Places) > 0:
-		where = "at " + strings.Join(p.Places, " and ")
-	}
-	return fmt.Sprintf("[%d, %d) %s", p.Lo, p.Hi, where)
-}
-
-// String says whether the place's bytes are current.
-func (p PlaceState) String() string {
-	switch {
-	case !p.Allocated:
-		return p.Place + " without memory"
-	case p.Valid:
-		return p.Place + " current"
-	}
-	return p.Place + " not current"
-}
-
-// String says which bytes of the buffer are leased, for fmt.Println and logs. It does not say whether the lease is stale.
-func (l Lease) String() string {
-	if l.x == nil {
-		return "no lease"
-	}
-	return fmt.Sprintf("lease of bytes [%d, %d)", l.lo, l.hi)
 }
 
 // Element returns the zero value of the element type, for interfaces whose arguments are buffers of one type.

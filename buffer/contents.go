@@ -257,13 +257,6 @@ func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
 	return c, nil
 }
 
-// closeUnless closes a new buffer unless returned is true. The call that has made b defers it.
-func (b *Buffer[T]) closeUnless(returned *bool) {
-	if !*returned {
-		_ = b.Close()
-	}
-}
-
 func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) error {
 	s := b.s
 	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Read}})

@@ -57,6 +57,62 @@ func (s *storage) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 	return left, again, err
 }
 
+// shareHost returns the host's replica as memory of a device that shares host memory, or nil if the device cannot work on the replica in
+// place; then it has a replica of its own. The kind of the host's memory is chosen at the first access: memory of this device if this is
+// the first. If the replica stands on Go's heap, and the device can use that memory nowhere but in its own, the replica moves. That
+// happens at most once, when all work on the replica has ended: until then the error is an unready. A replica that an access of the host
+// is using does not move.
+func (s *storage) shareHost(dev *hal.Device, c cause) (*hal.Memory, error) {
+	h := &s.host
+	if m := h.On(dev); m != nil {
+		return m, nil
+	}
+	if s.guarded && s.homeOn == nil && !h.adopted || s.size == 0 {
+		return nil, nil
+	}
+	if h.Bytes == nil {
+		if s.homeOn == nil || s.homeOn.Same(dev) {
+			if h.AllocateOn(dev, s.hostAllocator(dev)) != nil {
+				return nil, nil
+			}
+			s.hostAllocated(c)
+			return h.Home(), nil
+		}
+		if s.hostReady(c) != nil {
+			return nil, nil
+		}
+	}
+	if m := h.Share(dev); m != nil {
+		return m, nil
+	}
+	if !h.CanMove() || s.onHost() {
+		return nil, nil
+	}
+	var left []*order.Work
+	h.order.Works(func(w *order.Work, _ bool) {
+		if done, _ := w.Ended(); !done {
+			left = append(left, w.Retain())
+		}
+	})
+	if len(left) > 0 {
+		return nil, &unready{left}
+	}
+	_ = s.learn(nil, nil, 0, s.size)
+	m := h.Move(dev, func(move func(lo, hi uint64)) {
+		s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
+			if valid.Has(protocol.Host) {
+				move(lo, hi)
+				s.stats.BytesRelocated += hi - lo
+			}
+			return true
+		})
+	})
+	if m != nil {
+		h.order.Clear()
+	}
+	return m, nil
+}
+
 // route finds the streams of a transfer. A copy to a device runs on the access's stream if it is a stream of that device; a copy to the
 // host runs on a stream of its source.
 //

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
+	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
@@ -16,6 +19,15 @@ import (
 var ErrFrozen = errors.New("the buffer is frozen")
 
 func noStream(op string) error { return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream") }
+
+// validMode reports whether mode is a mode of access; modeError is the error if it is not.
+func validMode(mode protocol.Action) bool {
+	return mode == protocol.Read || mode == protocol.ReadWrite || mode == protocol.Overwrite
+}
+
+func modeError(op string, mode protocol.Action) error {
+	return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access mode; use Read, ReadWrite or Overwrite", coherence.Mode(mode))
+}
 
 // interrupted is the error of a wait that ended because ctx ended. holder describes the access that it waited for, nil if that is not
 // known; the storage is locked.
@@ -154,4 +166,22 @@ func (x *access) conflictWith(other *access) *ConflictError {
 
 func (s *storage) party(p part, place string, site *callsite.Site) Access {
 	return Access{Action: p.Mode.String(), Place: place, Lo: int(p.Lo / s.elem), Hi: int(p.Hi / s.elem), Site: site.Outside(packagePath)}
+}
+
+// listener returns where users are told of what takes long, or nil.
+var listener = sync.OnceValue(debug.Listener)
+
+// patience is how long a wait lasts before a user who may look on is told of it.
+const patience = 2 * time.Second
+
+// tellOfItself tells a user that x, which waits on this goroutine, waits for an access of the same goroutine, if that is so.
+func (s *storage) tellOfItself(x *access) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.queue.Excluding(&x.Entry); other != nil {
+		e := x.conflictWith(other)
+		if e.explain(); e.why != "" {
+			fmt.Fprintf(listener(), "halyard: %s has waited for %v: %s\n", x.op, patience, e.parties())
+		}
+	}
 }

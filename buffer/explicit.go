@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
@@ -383,6 +384,52 @@ type PlaceState struct {
 	Device    *hal.Device // nil for the host
 	Allocated bool
 	Valid     bool // all of the elements are current
+}
+
+// The String methods take no locks, so that observers may call them.
+
+// String lists where the elements are: "DEVICE_DIRTY, version 3: host not current, cuda:0 current". The parts follow, if there are any, at
+// most eight of them: "[0, 500) at cuda:0, [500, 1000) at cuda:1".
+func (s State) String() string {
+	places := make([]string, len(s.Places))
+	for i, p := range s.Places {
+		places[i] = p.String()
+	}
+	text := fmt.Sprintf("%s, version %d: %s", s.Name, s.Version, strings.Join(places, ", "))
+	for i, p := range s.parts {
+		switch i {
+		case 0:
+			text += ": " + p.String()
+		case 8:
+			return fmt.Sprintf("%s, and %d more parts", text, len(s.parts)-i)
+		default:
+			text += ", " + p.String()
+		}
+	}
+	return text
+}
+
+// String says where the elements are: "[0, 500) at cuda:0".
+func (p partState) String() string {
+	where := "not written"
+	switch {
+	case p.Lost:
+		where = "lost"
+	case len(p.Places) > 0:
+		where = "at " + strings.Join(p.Places, " and ")
+	}
+	return fmt.Sprintf("[%d, %d) %s", p.Lo, p.Hi, where)
+}
+
+// String says whether the place's bytes are current.
+func (p PlaceState) String() string {
+	switch {
+	case !p.Allocated:
+		return p.Place + " without memory"
+	case p.Valid:
+		return p.Place + " current"
+	}
+	return p.Place + " not current"
 }
 
 // State returns the places at which the elements are current.

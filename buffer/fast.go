@@ -6,10 +6,10 @@ import (
 	"github.com/go-halyard/halyard/internal/span"
 )
 
-// This file has every shortcut of this package; internal/order has those for Works, in its own fast.go. Most accesses repeat an earlier
-// one: no other access uses the buffer, the bytes are current at the access's place, and only work of the same stream is under way. Such
-// an access has nothing to admit, copy or wait for, so it begins without the steps of path.go. Each shortcut names the rule that it
-// shortens.
+// This file has every shortcut of single accesses. Those of groups, beginAtOnce and renew, are in group.go, and those for Works in
+// fast.go of internal/order. Most accesses repeat an earlier one: no other access uses the buffer, the bytes are current at the access's
+// place, and only work of the same stream is under way. Such an access has nothing to admit, copy or wait for, so it begins without the
+// steps of path.go. Each shortcut names the rule that it shortens.
 
 // shortcuts is false in tests that compare each access with one that takes the whole path.
 var shortcuts = true
@@ -98,44 +98,6 @@ func (s *storage) beginAgain(q *request) *access {
 // renew shortens recordWork: it extends the Work of an earlier access to the work of this one, and reports whether it did.
 func (s *storage) renew(x *access) bool {
 	return shortcuts && x.Parts == nil && x.replica.order.Renew(x.stream, x.Lo, x.Hi, x.Writes(), x.Reads())
-}
-
-// beginAtOnce shortens acquireAll: it begins all accesses at once if that is possible for each of them, else none. It reports whether it
-// did.
-func (g *group) beginAtOnce() bool {
-	if g.stream == nil {
-		return false
-	}
-	var asked order.Asked
-	g.lock()
-	defer g.unlock()
-	for i := range g.list {
-		if m := &g.list[i]; !m.s.canBeginAtOnce(&m.q, &asked) {
-			return false
-		}
-	}
-	for i := range g.list {
-		m := &g.list[i]
-		m.x = m.s.beginAgain(&m.q)
-		m.x.grouped = true
-	}
-	return true
-}
-
-// renew shortens group.record: it extends the Work of an earlier group, on the same stream and the same bytes, to the work of this group,
-// if nothing else refers to that Work. It reports whether it did.
-func (g *group) renew() bool {
-	if !shortcuts {
-		return false
-	}
-	defer g.renewal.Clear()
-	g.renewal.Of = g.of
-	for i := range g.list {
-		if !g.list[i].s.renewal(g.list[i].x, &g.renewal) {
-			return false
-		}
-	}
-	return g.renewal.Do()
 }
 
 // renewal adds the work of an access to that of its group.

@@ -9,69 +9,10 @@ import (
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/resident"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
-
-// Want is one of the accesses of an [AcquireAll]: the elements of a buffer, and the mode of access. [Buffer.Want]
-// makes one.
-type Want struct {
-	s     *storage
-	own   *owner
-	part  part
-	under *access // the access of the same storage that this is a part of, or nil
-	parts []part  // several parts, whose hull is part; nil if there is one
-	of    *part   // if Regions returns more elements than part has: these, else nil
-	in    int32   // index of its member in the group
-	elem  uint32  // bytes of an element
-	err   error   // the reason if the elements cannot be acquired
-	call  string  // see For
-}
-
-// Want names the elements for [AcquireAll]. mode is coherence.Read, ReadWrite or Overwrite, as for Acquire.
-func (b *Buffer[T]) Want(mode coherence.Mode) Want {
-	if b == nil {
-		return Want{}
-	}
-	return Want{s: b.s, own: b.own, elem: uint32(b.elementSize()), part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Action(mode)}}
-}
-
-// NoWant returns a want for elements that cannot be acquired: [AcquireAll] fails with reason. It is for packages whose types are made of
-// buffers.
-func NoWant(reason error) Want { return Want{err: reason} }
-
-// Err returns why the elements cannot be acquired on any stream: there is no buffer, it is closed, or it is frozen and they would be
-// written. Otherwise it returns nil.
-func (w Want) Err() error {
-	const op = "Want"
-	switch {
-	case w.err != nil:
-		return w.err
-	case w.s == nil:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "nil or zero buffer")
-	}
-	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
-	return w.s.usable(op, w.part.Writes())
-}
-
-// Overlap returns how many bytes of a buffer both wants have.
-func (w Want) Overlap(v Want) (bytes uint64) {
-	if lo, hi := max(w.part.Lo, v.part.Lo), min(w.part.Hi, v.part.Hi); w.s != nil && w.s == v.s && lo < hi {
-		return hi - lo
-	}
-	return 0
-}
-
-// For returns the want for a call with a name of its own, which errors and [Activity.Cause] have in place of AcquireAll or ReserveAll.
-// Wants of the same buffer are one access, which has the name of one of them. The call must release its leases before it returns, and
-// acquire no others meanwhile: accesses that lack memory wait for leases with a name.
-func (w Want) For(call string) Want {
-	w.call = call
-	return w
-}
 
 // Leases are the leases of one [AcquireAll]. They end together. A Leases is a small value that may be copied; after Release every copy is
 // stale.
@@ -214,6 +155,41 @@ func (m *member) admit(ctx context.Context) (err error) {
 	return err
 }
 
+// cover admits accesses as acquireAll does, and ends there: they are of the host, at no place, and never committed.
+func cover(ctx context.Context, wants []Want) (Leases, error) {
+	op, err := checkWants("cover", wants)
+	if err != nil {
+		return Leases{}, err
+	}
+	g := groups.Get().(*group)
+	g.op, g.stream, g.reserved = op, nil, true
+	g.wants = append(g.wants[:0], wants...)
+	g.arrange()
+	ready := false
+	defer func() {
+		if !ready { // also if an observer panics
+			g.abandon(nil)
+			g.discard()
+		}
+	}()
+	for i := range g.list {
+		if err := g.list[i].cover(ctx); err != nil {
+			return Leases{}, err
+		}
+	}
+	ready = true
+	return Leases{g, g.gen.Load()}, nil
+}
+
+func (m *member) cover(ctx context.Context) (err error) {
+	m.s.mu.Lock()
+	defer m.s.unlock()
+	if m.x, err = m.s.admit(ctx, &m.q); err == nil {
+		m.x.replica, m.x.place, m.x.grouped = nil, protocol.NoPlace, true
+	}
+	return err
+}
+
 // prepare is storage.prepare for all accesses. line has the group's turn in the line for memory.
 func (g *group) prepare(ctx context.Context, reserve bool, line *request) error {
 	for i := range g.list {
@@ -234,6 +210,28 @@ func (g *group) prepare(ctx context.Context, reserve bool, line *request) error 
 		m.x.grouped = true
 	}
 	return nil
+}
+
+// beginAtOnce shortens acquireAll: it begins all accesses at once if that is possible for each of them, else none. It reports whether it
+// did.
+func (g *group) beginAtOnce() bool {
+	if g.stream == nil {
+		return false
+	}
+	var asked order.Asked
+	g.lock()
+	defer g.unlock()
+	for i := range g.list {
+		if m := &g.list[i]; !m.s.canBeginAtOnce(&m.q, &asked) {
+			return false
+		}
+	}
+	for i := range g.list {
+		m := &g.list[i]
+		m.x = m.s.beginAgain(&m.q)
+		m.x.grouped = true
+	}
+	return true
 }
 
 // prepare is storage.prepare without commit: a group writes only when all of its accesses are ready. After an error, or if it panics, the
@@ -309,86 +307,6 @@ func (g *group) arrange() {
 		g.list = append(g.list, m)
 		i += n
 	}
-}
-
-// same returns the mode of wants of one storage that all have the same range. ok is false if their ranges differ.
-func same(wants []Want, which []int) (mode protocol.Action, ok bool) {
-	first := &wants[which[0]].part
-	reads, writes := first.Reads(), first.Writes()
-	for _, i := range which[1:] {
-		p := &wants[i].part
-		if p.Lo != first.Lo || p.Hi != first.Hi {
-			return mode, false
-		}
-		reads, writes = reads || p.Reads(), writes || p.Writes()
-	}
-	switch {
-	case !writes:
-		return protocol.Read, true
-	case !reads:
-		return protocol.Overwrite, true
-	}
-	return protocol.ReadWrite, true
-}
-
-// merged cuts overlapping wants of one storage into parts that do not overlap. The mode of a byte that one want reads and another writes is
-// ReadWrite.
-func merged(wants []Want, which []int) (parts []part) {
-	type edge struct {
-		at            uint64
-		reads, writes int // more from here on
-	}
-	edges := make([]edge, 0, 2*len(which))
-	for _, i := range which {
-		p, e := wants[i].part, edge{}
-		if p.Reads() {
-			e.reads = 1
-		}
-		if p.Writes() {
-			e.writes = 1
-		}
-		edges = append(edges, edge{p.Lo, e.reads, e.writes}, edge{p.Hi, -e.reads, -e.writes})
-	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
-	reads, writes := 0, 0
-	for i := 0; i+1 < len(edges); i++ {
-		reads, writes = reads+edges[i].reads, writes+edges[i].writes
-		p := part{Lo: edges[i].at, Hi: edges[i+1].at}
-		switch {
-		case p.Lo == p.Hi:
-			continue
-		case reads > 0 && writes > 0:
-			p.Mode = protocol.ReadWrite
-		case writes > 0:
-			p.Mode = protocol.Overwrite
-		case reads > 0:
-			p.Mode = protocol.Read
-		default:
-			continue // a gap between the wants
-		}
-		parts = appendPart(parts, p)
-	}
-	return parts
-}
-
-// appendPart appends a part, or makes the last one longer by it.
-func appendPart(parts []part, p part) []part {
-	if last := len(parts) - 1; last >= 0 && parts[last].Hi == p.Lo && parts[last].Mode == p.Mode {
-		parts[last].Hi = p.Hi
-		return parts
-	}
-	return append(parts, p)
-}
-
-// hull returns the range from the first part to the last, with the mode of the parts, or ReadWrite if they differ.
-func hull(parts []part) part {
-	h := part{Lo: parts[0].Lo, Hi: parts[len(parts)-1].Hi, Mode: parts[0].Mode}
-	for _, p := range parts {
-		if p.Mode != h.Mode {
-			h.Mode = protocol.ReadWrite
-		}
-	}
-	return h
 }
 
 // discard returns the group for use by another call.
@@ -481,6 +399,22 @@ func (g *group) record(check func() error) {
 		g.list[i].s.recordAs(g.list[i].x, w)
 	}
 	w.Release()
+}
+
+// renew shortens group.record: it extends the Work of an earlier group, on the same stream and the same bytes, to the work of this group,
+// if nothing else refers to that Work. It reports whether it did.
+func (g *group) renew() bool {
+	if !shortcuts {
+		return false
+	}
+	defer g.renewal.Clear()
+	g.renewal.Of = g.of
+	for i := range g.list {
+		if !g.list[i].s.renewal(g.list[i].x, &g.renewal) {
+			return false
+		}
+	}
+	return g.renewal.Do()
 }
 
 // lease returns the lease of the i-th want.

@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -85,6 +86,14 @@ func (l Lease) release(check func() error) error {
 	return l.x.storage.release(l.x, l.gen, check)
 }
 
+// String says which bytes of the buffer are leased, for fmt.Println and logs. It does not say whether the lease is stale.
+func (l Lease) String() string {
+	if l.x == nil {
+		return "no lease"
+	}
+	return fmt.Sprintf("lease of bytes [%d, %d)", l.lo, l.hi)
+}
+
 // HostLease is the right to use elements of a buffer on the host, from AcquireHost to Release. It is for code
 // that keeps an address for some time, such as a C library; Go code has View, Update and Overwrite. It is a
 // small value that may be copied; after Release every copy of it is stale.
@@ -157,3 +166,36 @@ func (l HostLease) lock(op string) (*access, error) {
 
 // Range is the elements [Lo, Hi) of a buffer.
 type Range struct{ Lo, Hi int }
+
+// release ends the access of a lease.
+func (s *storage) release(x *access, gen uint64, check func() error) (err error) {
+	const op = "Release"
+	refuseCallbacks()
+	s.mu.Mutex.Lock()
+	switch {
+	case !x.of(gen):
+		err = hal.Errorf(op, hal.ErrClosed, "the lease was released before")
+	case x.grouped:
+		err = hal.Errorf(op, hal.ErrInvalidArgument, "a lease of AcquireAll ends with the others")
+	case check != nil && !x.Writes():
+		err = hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
+	case x.awaited:
+		if check != nil {
+			if bad := check(); bad != nil {
+				x.replica.taint(x.Lo, x.Hi, bad)
+			}
+		}
+		s.end(x)
+	default:
+		if x.mem != nil {
+			err = x.stream.RecordUse(x.mem) // the memory is not freed before the stream's work has ended
+		}
+		s.recordWork(x, check)
+		s.end(x)
+	}
+	if s.thrown != nil {
+		raise(s.unlockFirst())
+	}
+	s.mu.Unlock()
+	return err
+}

@@ -9,7 +9,6 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
@@ -219,9 +218,6 @@ func SetAllocator(dev *hal.Device, a pool.Allocator) {
 	}
 	resident.Of(dev).SetAllocator(a)
 }
-
-// guardAll says whether every buffer is guarded.
-var guardAll = debug.Has("guard")
 
 // WithGuard helps to find two mistakes: using a slice after its access has ended (a slice kept from [Buffer.View] would
 // read stale bytes, and writes to it would be lost), and writing to a slice of an access for reading. The host's replica then has pages

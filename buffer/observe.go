@@ -187,10 +187,6 @@ func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
 	s.notify(Activity{Kind: ActivityAvoided, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String()})
 }
 
-// began is the time from which access.since counts. It is earlier than every access, even if the clock has not advanced since,
-// because a since of 0 means that there is no observer.
-var began = time.Now().Add(-time.Nanosecond)
-
 // noteUse reports an access that ends, whose bytes were ready at x.since.
 func (s *storage) noteUse(x *access) {
 	since := began.Add(x.since)

@@ -1,7 +1,6 @@
 package buffer
 
 import (
-	"context"
 	"slices"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
@@ -9,7 +8,6 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/layer/slot"
-	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // These are the functions that package internal/parts calls; they are documented there.
@@ -17,41 +15,6 @@ func init() {
 	slot.OfBuffer = slot.Buffer[Want, Leases, *Buffer[byte], coherence.Mode, hal.Region]{
 		Cover: cover, Of: Leases.part, Sub: Want.sub, Under: Leases.under, InTurn: inTurn, Key: Leases.key, Mark: Leases.mark,
 		Copied: Leases.copied, Watched: Want.watched}
-}
-
-// cover admits accesses as acquireAll does, and ends there: they are of the host, at no place, and never committed.
-func cover(ctx context.Context, wants []Want) (Leases, error) {
-	op, err := checkWants("cover", wants)
-	if err != nil {
-		return Leases{}, err
-	}
-	g := groups.Get().(*group)
-	g.op, g.stream, g.reserved = op, nil, true
-	g.wants = append(g.wants[:0], wants...)
-	g.arrange()
-	ready := false
-	defer func() {
-		if !ready { // also if an observer panics
-			g.abandon(nil)
-			g.discard()
-		}
-	}()
-	for i := range g.list {
-		if err := g.list[i].cover(ctx); err != nil {
-			return Leases{}, err
-		}
-	}
-	ready = true
-	return Leases{g, g.gen.Load()}, nil
-}
-
-func (m *member) cover(ctx context.Context) (err error) {
-	m.s.mu.Lock()
-	defer m.s.unlock()
-	if m.x, err = m.s.admit(ctx, &m.q); err == nil {
-		m.x.replica, m.x.place, m.x.grouped = nil, protocol.NoPlace, true
-	}
-	return err
 }
 
 // part is parts.Of.
@@ -74,21 +37,6 @@ func (l Leases) beneath(i int, want func(all *Want) Want) (w Want) {
 	if !live {
 		return NoWant(hal.Errorf("acquire", hal.ErrClosed, "the leases were released before"))
 	}
-	return w
-}
-
-// sub is parts.Sub.
-func (w Want) sub(lo, hi int, mode coherence.Mode) Want {
-	all := w.part
-	return w.cut(&all, lo, hi, mode)
-}
-
-// cut returns the want for the elements from lo to hi of all.
-func (w Want) cut(all *part, lo, hi int, mode coherence.Mode) Want {
-	n := int((all.Hi - all.Lo) / uint64(max(w.elem, 1)))
-	lo, hi = min(max(lo, 0), n), min(max(hi, 0), n)
-	w.part = part{Lo: all.Lo + uint64(lo)*uint64(w.elem), Hi: all.Lo + uint64(max(lo, hi))*uint64(w.elem), Mode: protocol.Action(mode)}
-	w.of = all
 	return w
 }
 
@@ -171,60 +119,6 @@ func inTurn(launches [][]Want) (all []Want, which []int, place []hal.Region) {
 		}
 	}
 	return all, which, place
-}
-
-// region returns the elements that Leases.Regions has for the want.
-func (w *Want) region() *part {
-	if w.of != nil {
-		return w.of
-	}
-	return &w.part
-}
-
-// following cuts accesses that come one after the other into parts that do not overlap. A byte is read if the first access reads it. There
-// may be many thousands of accesses.
-func following(list []part) (parts []part) {
-	var cuts []uint64
-	for _, p := range list {
-		cuts = append(cuts, p.Lo, p.Hi)
-	}
-	slices.Sort(cuts)
-	cuts = slices.Compact(cuts)
-	pieces := make([]struct { // between two cuts
-		mode    protocol.Action // of the first access
-		used    bool
-		free    int    // if used: all pieces from this one up to piece free are used
-		written uint64 // the end of the longest write that begins here
-	}, len(cuts))
-	free := func(i int) int { // the first piece from i on that no access has had
-		for ; pieces[i].used; i = pieces[i].free {
-			if next := &pieces[pieces[i].free]; next.used {
-				pieces[i].free = next.free
-			}
-		}
-		return i
-	}
-	for _, q := range list {
-		lo, _ := slices.BinarySearch(cuts, q.Lo)
-		hi, _ := slices.BinarySearch(cuts, q.Hi)
-		if q.Writes() {
-			pieces[lo].written = max(pieces[lo].written, q.Hi)
-		}
-		for i := free(lo); i < hi; i = free(i) {
-			pieces[i].mode, pieces[i].used, pieces[i].free = q.Mode, true, i+1
-		}
-	}
-	written := uint64(0)
-	for i, p := range pieces {
-		written = max(written, p.written)
-		if p.mode == protocol.Read && written > cuts[i] {
-			p.mode = protocol.ReadWrite
-		}
-		if p.used {
-			parts = appendPart(parts, part{Lo: cuts[i], Hi: cuts[i+1], Mode: p.mode})
-		}
-	}
-	return parts
 }
 
 // mark is parts.Mark.

@@ -2,15 +2,12 @@ package buffer
 
 import (
 	"context"
-	"fmt"
 	"runtime/trace"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/resident"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
 	"github.com/go-halyard/halyard/internal/debug"
@@ -20,17 +17,8 @@ import (
 )
 
 // This file is the path of every access, in the order of the calls: begin; its steps admit and prepare; bring, which prepare repeats, and
-// its steps place, decide, move (copy.go), orderWork and makeReady; commit, which ends prepare; the waits between them; release, which
-// records the access's work; and end. The storage is locked throughout, except during waits.
-
-// validMode reports whether mode is a mode of access; modeError is the error if it is not.
-func validMode(mode protocol.Action) bool {
-	return mode == protocol.Read || mode == protocol.ReadWrite || mode == protocol.Overwrite
-}
-
-func modeError(op string, mode protocol.Action) error {
-	return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access mode; use Read, ReadWrite or Overwrite", coherence.Mode(mode))
-}
+// its steps place, decide, move (copy.go), orderWork and makeReady; commit, which ends prepare; the waits between them; recordWork,
+// which the release of a lease (lease.go) calls; and end. The storage is locked throughout, except during waits.
 
 // begin begins an access: at once if it repeats an earlier one (fast.go), otherwise by the steps below. On the host, and for an awaited
 // access, the bytes are there when it returns; otherwise the copies that the access needs are enqueued.
@@ -173,24 +161,6 @@ func (s *storage) newAccess(op string, own *owner, p part) *access {
 		x.site[0] = 0
 	}
 	return x
-}
-
-// listener returns where users are told of what takes long, or nil.
-var listener = sync.OnceValue(debug.Listener)
-
-// patience is how long a wait lasts before a user who may look on is told of it.
-const patience = 2 * time.Second
-
-// tellOfItself tells a user that x, which waits on this goroutine, waits for an access of the same goroutine, if that is so.
-func (s *storage) tellOfItself(x *access) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if other := s.queue.Excluding(&x.Entry); other != nil {
-		e := x.conflictWith(other)
-		if e.explain(); e.why != "" {
-			fmt.Fprintf(listener(), "halyard: %s has waited for %v: %s\n", x.op, patience, e.parties())
-		}
-	}
 }
 
 // pause waits until x is opened, or, if it has not entered the queue, until other has ended. The storage is unlocked meanwhile.
@@ -503,39 +473,6 @@ func (s *storage) await(ctx context.Context, c cause, dev *hal.Device, lo, hi ui
 		return interrupted(c.op, ctx, nil)
 	}
 	return nil
-}
-
-// release ends the access of a lease.
-func (s *storage) release(x *access, gen uint64, check func() error) (err error) {
-	const op = "Release"
-	refuseCallbacks()
-	s.mu.Mutex.Lock()
-	switch {
-	case !x.of(gen):
-		err = hal.Errorf(op, hal.ErrClosed, "the lease was released before")
-	case x.grouped:
-		err = hal.Errorf(op, hal.ErrInvalidArgument, "a lease of AcquireAll ends with the others")
-	case check != nil && !x.Writes():
-		err = hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
-	case x.awaited:
-		if check != nil {
-			if bad := check(); bad != nil {
-				x.replica.taint(x.Lo, x.Hi, bad)
-			}
-		}
-		s.end(x)
-	default:
-		if x.mem != nil {
-			err = x.stream.RecordUse(x.mem) // the memory is not freed before the stream's work has ended
-		}
-		s.recordWork(x, check)
-		s.end(x)
-	}
-	if s.thrown != nil {
-		raise(s.unlockFirst())
-	}
-	s.mu.Unlock()
-	return err
 }
 
 // recordWork adds a Work for the program's work to the replica's Order. check is as for [order.Checked].

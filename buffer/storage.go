@@ -38,10 +38,10 @@
 //  3. commit makes the bytes that the access writes stale at the other places. Written bytes are no longer lost. prepare ends with commit,
 //     unless the caller commits (request.reserve): a group does so when all of its accesses are prepared.
 //
-// The program then enqueues its work. Lease.Release calls storage.release, which records the program's work as a Work and ends
+// The program then enqueues its work. Lease.Release calls storage.release (lease.go), which records the program's work as a Work and ends
 // the access. AcquireAll (group.go) does each step for all of its storages before the next, and records its work as one Work. For a launch
-// on several devices, parts.go begins one access that only excludes others. The accesses of the devices are parts of it (request.under), so
-// they do not wait for it.
+// on several devices, cover (group.go) begins one access that only excludes others. The accesses of the devices are parts of it
+// (request.under), so they do not wait for it.
 //
 // # One View
 //
@@ -69,10 +69,10 @@
 //
 // # Where a rule stands
 //
-//	which modes there are, and which are refused    package coherence; validMode (path.go), Action and actionNames of internal/protocol
+//	which modes there are, and which are refused    package coherence; validMode (errors.go), Action and actionNames of internal/protocol
 //	what each mode copies and makes stale           the table of internal/protocol (state.go)
 //	which accesses exclude each other               Reads and Writes of queue.Part, and excluding (internal/queue)
-//	which mode several wants of the same bytes get  same, merged and hull (group.go), following (parts.go)
+//	which mode several wants of the same bytes get  same, merged, hull and following (want.go)
 //	from which place to copy                        cost (replica.go); of equal ones the lowest: source and refuge (internal/protocol)
 //	from which place Clone and CopyFrom copy        holdStill and deviceWith (contents.go), which do not ask cost
 //	on which streams to copy                        route (copy.go)
@@ -532,6 +532,10 @@ func raise(thrown error) {
 
 // observing says whether there is an observer.
 var observing atomic.Bool
+
+// began is the time from which access.since counts. It is earlier than every access, even if the clock has not advanced since,
+// because a since of 0 means that there is no observer.
+var began = time.Now().Add(-time.Nanosecond)
 
 // now returns the time if there is an observer, else the zero time.
 func now() time.Time {

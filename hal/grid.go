@@ -237,16 +237,3 @@ func (k *kernelState) blocks(op string, g *Grid, block *[3]uint32) (grid [3]uint
 
 // mostThreads is the most threads of a launch: drivers count blocks and threads in 64 bits, and do not look for an overflow.
 const mostThreads = 1 << 62
-
-// least returns the lower of two limits. A limit of 0 means that there is none.
-func least(a, b uint32) uint64 {
-	switch {
-	case a == 0 && b == 0:
-		return math.MaxInt32
-	case a == 0:
-		return uint64(b)
-	case b == 0:
-		return uint64(a)
-	}
-	return uint64(min(a, b))
-}

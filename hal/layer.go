@@ -212,3 +212,25 @@ func (a Arg) kept() Arg {
 	}
 	return a
 }
+
+// keepUntil tells the library that the event's work, on any device, uses the memory: after Close the memory is not freed
+// before that work has finished. The caller keeps its reference to the event.
+func (m *Memory) keepUntil(e *Event) error {
+	const op = "keep"
+	s, err := m.enter(op)
+	if err != nil {
+		return err
+	}
+	defer m.leave()
+	es, err := e.begin(op)
+	if err != nil {
+		return err
+	}
+	defer e.end()
+	if done, _ := es.Done(); done {
+		return nil // the event's owner looks at the error
+	}
+	s.pending.Add(1)
+	es.OnDone(func(error) { s.pending.Add(-1) })
+	return nil
+}

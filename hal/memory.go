@@ -274,28 +274,6 @@ func (m *Memory) closeThen(given func()) error {
 	return m.s.CloseThen(&m.lookout, given)
 }
 
-// keepUntil tells the library that the event's work, on any device, uses the memory: after Close the memory is not freed
-// before that work has finished. The caller keeps its reference to the event.
-func (m *Memory) keepUntil(e *Event) error {
-	const op = "keep"
-	s, err := m.enter(op)
-	if err != nil {
-		return err
-	}
-	defer m.leave()
-	es, err := e.begin(op)
-	if err != nil {
-		return err
-	}
-	defer e.end()
-	if done, _ := es.Done(); done {
-		return nil // the event's owner looks at the error
-	}
-	s.pending.Add(1)
-	es.OnDone(func(error) { s.pending.Add(-1) })
-	return nil
-}
-
 // Pending implements life.Vendored.
 func (s *memoryState) Pending() func() bool {
 	over := s.Over()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -251,6 +252,19 @@ func (k *Kernel) describe(name string, params []string, most uint32) {
 	for i := range info.Params[:min(len(params), len(info.Params))] {
 		info.Params[i].Name = params[i]
 	}
+}
+
+// least returns the lower of two limits. A limit of 0 means that there is none.
+func least(a, b uint32) uint64 {
+	switch {
+	case a == 0 && b == 0:
+		return math.MaxInt32
+	case a == 0:
+		return uint64(b)
+	case b == 0:
+		return uint64(a)
+	}
+	return uint64(min(a, b))
 }
 
 // String returns the kernel's name, and the device that it is loaded on.
