@@ -15,8 +15,6 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-const backendName = "opencl"
-
 func init() { driver.Register(newBackend(bindTable)) }
 
 // backend is the OpenCL backend. It is safe for concurrent use. The command "halyard" calls Problems for its list of devices, and
@@ -139,80 +137,17 @@ func (b *backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 		append([]string{fmt.Sprintf("the number of devices is %d, and they are numbered from 0", len(found))}, problems...), "; "))
 }
 
-// memoryEnv is the environment variable that forces a tier of memory.
-const memoryEnv = "HALYARD_OPENCL_MEMORY"
-
-// tier is a way to access device memory.
-type tier uint8
-
-const (
-	tierNone tier = iota
-	tierUSM
-	tierSVM // fine-grained
-	tierSVMCoarse
-	tierBuffer
-)
-
-var tierNames = [...]string{"", "usm", "svm", "svm-coarse", "buffer"}
-
-func (t tier) String() string { return tierNames[t] }
-
-// tiers is a set of tiers, one bit for each.
-type tiers uint8
-
-func (s tiers) has(t tier) bool { return s&(1<<t) != 0 }
-
-func (s tiers) String() string {
-	var names []string
-	for t := tierUSM; t <= tierBuffer; t++ {
-		if s.has(t) {
-			names = append(names, t.String())
-		}
+// VendorCodes lists every error status for which the backend has a name, in descending order.
+func (b *backend) VendorCodes() []int64 {
+	codes := make([]int64, len(statuses))
+	for i, k := range statuses {
+		codes[i] = int64(k.code)
 	}
-	return strings.Join(names, ", ")
+	slices.SortFunc(codes, func(a, b int64) int { return int(b - a) })
+	return codes
 }
 
-// preference is the tiers to choose from, best first, and the value of memoryEnv that forced them.
-type preference struct {
-	forced string
-	order  []tier
-}
-
-// preferredTiers reads the environment.
-func preferredTiers() (preference, error) {
-	p := preference{forced: os.Getenv(memoryEnv)}
-	var err error
-	if p.order, err = tiersNamed(p.forced); err != nil {
-		return preference{}, refusal("choose a tier", -1, driver.ErrInvalidArgument, "%s is %q; %v", memoryEnv, p.forced, err)
-	}
-	return p, nil
-}
-
-var errNoTier = errors.New("it must be usm, svm, svm-coarse or buffer")
-
-// tiersNamed returns the tiers that a name stands for, best first; "" stands for all.
-func tiersNamed(name string) ([]tier, error) {
-	switch name {
-	case "":
-		return []tier{tierUSM, tierSVM, tierSVMCoarse, tierBuffer}, nil
-	case "usm":
-		return []tier{tierUSM}, nil
-	case "svm":
-		return []tier{tierSVM, tierSVMCoarse}, nil
-	case "svm-coarse":
-		return []tier{tierSVMCoarse}, nil
-	case "buffer":
-		return []tier{tierBuffer}, nil
-	}
-	return nil, errNoTier
-}
-
-// choose returns the best tier that a device has, or tierNone.
-func (p preference) choose(have tiers) tier {
-	for _, t := range p.order {
-		if have.has(t) {
-			return t
-		}
-	}
-	return tierNone
+// VendorError returns the error with which the backend reports a status. An unknown status is of kind ErrDriver.
+func (b *backend) VendorError(api string, code int64) error {
+	return failure("vendor call", -1, api, status(code))
 }

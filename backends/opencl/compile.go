@@ -237,3 +237,75 @@ func (b *builder) source(text string, headers map[string]string) (uintptr, error
 	}
 	return linked, nil
 }
+
+// builder makes one program.
+type builder struct {
+	dev     *device
+	op      string
+	name    string // of the source
+	options []string
+}
+
+// argInfo makes drivers keep information about the parameters of kernels.
+const argInfo = "-cl-kernel-arg-info"
+
+// line returns the options for the compiler, as one text.
+func (b *builder) line() string {
+	if slices.Contains(b.options, argInfo) {
+		return strings.Join(b.options, " ")
+	}
+	return strings.Join(append([]string{argInfo}, b.options...), " ")
+}
+
+// made builds the program with the options. It returns the program, or releases it if the build fails.
+func (b *builder) made(program uintptr, options string) (uintptr, error) {
+	d := b.dev
+	siglib.Enter()
+	st := d.t.buildProgram(program, d.hw.id, options)
+	siglib.Leave()
+	if st == success {
+		return program, nil
+	}
+	err := b.failed("clBuildProgram", st, program)
+	_ = d.t.releaseProgram(program)
+	return 0, err
+}
+
+// failed returns the error of a call that builds, with the compiler's log.
+func (b *builder) failed(api string, st status, program uintptr) *driver.Error {
+	d := b.dev
+	err := d.fail(b.op, api, st)
+	switch st {
+	case invalidOptions, -66, -67: // -66 and -67: CL_INVALID_COMPILER_OPTIONS and CL_INVALID_LINKER_OPTIONS
+		err.Kind = driver.ErrBuild
+	}
+	if err.Kind == driver.ErrBuild {
+		log := ""
+		if program != 0 {
+			log = d.buildLog(program)
+		}
+		if log == "" {
+			log = "the driver's compiler gives no reason"
+		}
+		err.Err = &driver.BuildError{Source: b.name, Options: b.options, Log: log}
+	}
+	return err
+}
+
+// buildLog returns the compiler's log for a program.
+func (d *device) buildLog(program uintptr) string {
+	build := facts{func(param uint32, value []byte) (uint64, status) {
+		return d.t.programBuildInfo(program, d.hw.id, param, value)
+	}}
+	return strings.TrimSpace(strings.TrimRight(string(build.bytes(programBuildLog)), "\x00"))
+}
+
+// checkOptions refuses options that contain a zero byte, where C would cut them short.
+func (b *builder) checkOptions() error {
+	for _, o := range b.options {
+		if strings.ContainsRune(o, 0) {
+			return b.dev.refuse(b.op, driver.ErrInvalidArgument, "option %q contains a zero byte", o)
+		}
+	}
+	return nil
+}

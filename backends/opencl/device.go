@@ -8,11 +8,22 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/siglib"
 )
+
+// device is one open handle on a device.
+type device struct {
+	t    *table
+	hw   *hardware
+	tier tier
+	ctx  *sharedContext
+	info driver.Info
+
+	emptyMu sync.Mutex
+	empty   *memory // nil until readable makes it
+}
 
 type contextKey struct {
 	device uintptr
@@ -36,17 +47,36 @@ type sharedContext struct {
 // span is a range of host memory.
 type span struct{ start, end uintptr }
 
-// device is one open handle on a device.
-type device struct {
-	t    *table
-	hw   *hardware
-	tier tier
-	ctx  *sharedContext
-	info driver.Info
-
-	emptyMu sync.Mutex
-	empty   *memory // nil until readable makes it
+// charge counts size bytes, and reports false if that would exceed total.
+func (c *sharedContext) charge(size, total uint64) bool {
+	if held := c.held.Add(size); held >= size && held <= total {
+		return true
+	}
+	c.held.Add(-size)
+	return false
 }
+
+// register adds a range to those that are registered. It reports false and adds nothing if the range overlaps one of them.
+func (c *sharedContext) register(s span) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(c.registered, s, compareSpans)
+	if i > 0 && c.registered[i-1].end > s.start || i < len(c.registered) && c.registered[i].start < s.end {
+		return false
+	}
+	c.registered = slices.Insert(c.registered, i, s)
+	return true
+}
+
+func (c *sharedContext) unregister(s span) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i, ok := slices.BinarySearchFunc(c.registered, s, compareSpans); ok {
+		c.registered = slices.Delete(c.registered, i, i+1)
+	}
+}
+
+func compareSpans(a, b span) int { return cmp.Compare(a.start, b.start) }
 
 func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*device, error) {
 	const op = "open"
@@ -119,39 +149,19 @@ func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 	return 0
 }
 
-// Register makes host memory usable in place. The memory must be aligned to 8 bytes, the width of the widest fill pattern.
-func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
-	const op = "register"
-	s := span{uintptr(ptr), uintptr(ptr) + uintptr(size)}
-	if s.start%8 != 0 {
-		return nil, d.refuse(op, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", s.start)
-	}
-	if !d.ctx.register(s) {
-		return nil, d.refuse(op, driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, s.start)
-	}
-	m := &memory{dev: d, kind: driver.KindHost, size: size, addr: s.start, registered: true}
-	m.host.Store((*byte)(ptr))
-	return m, nil
+// fail is failure for a call of the device, and check is fail for a call that may have succeeded. refuse is refusal for the device.
+
+func (d *device) fail(op, api string, st status) *driver.Error {
+	return failure(op, d.info.Ordinal, api, st)
 }
 
-// register adds a range to those that are registered. It reports false and adds nothing if the range overlaps one of them.
-func (c *sharedContext) register(s span) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(c.registered, s, compareSpans)
-	if i > 0 && c.registered[i-1].end > s.start || i < len(c.registered) && c.registered[i].start < s.end {
-		return false
+func (d *device) check(op, api string, st status) error {
+	if st == success {
+		return nil
 	}
-	c.registered = slices.Insert(c.registered, i, s)
-	return true
+	return d.fail(op, api, st)
 }
 
-func (c *sharedContext) unregister(s span) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if i, ok := slices.BinarySearchFunc(c.registered, s, compareSpans); ok {
-		c.registered = slices.Delete(c.registered, i, i+1)
-	}
+func (d *device) refuse(op string, kind error, format string, args ...any) *driver.Error {
+	return refusal(op, d.info.Ordinal, kind, format, args...)
 }
-
-func compareSpans(a, b span) int { return cmp.Compare(a.start, b.start) }

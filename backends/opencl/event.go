@@ -128,6 +128,70 @@ func (e *event) Close() error {
 	return e.dev.check("close event", "clReleaseEvent", e.dev.t.releaseEvent(cl))
 }
 
+// Record makes the event stand for the work so far.
+func (s *stream) Record(e driver.Event) error {
+	const op = "record"
+	ev := e.(*event)
+	var cl uintptr
+	var err error
+	if ev.timing {
+		if s.untimed {
+			return s.dev.refuse(op, driver.ErrUnsupported, "the queue was made without CL_QUEUE_PROFILING_ENABLE")
+		}
+		s.mu.Lock()
+		cl, err = s.mark(op)
+		s.mu.Unlock()
+	} else {
+		if same, err := s.unchanged(op, ev); same {
+			return err
+		}
+		cl, err = s.tail(op)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.flush(op); err != nil {
+		if cl != 0 {
+			s.dev.t.releaseEvent(cl)
+		}
+		return err
+	}
+	ev.set(s, cl)
+	return nil
+}
+
+// unchanged reports whether the event already stands for all work so far. If so, it flushes the queue, and Record has nothing else to do.
+func (s *stream) unchanged(op string, ev *event) (bool, error) {
+	ev.mu.Lock()
+	defer ev.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The event holds a reference, so no other command's event can have the same handle.
+	if ev.cl == 0 || ev.cl != s.last || ev.stream != s || s.handedOut.Load() {
+		return false, nil
+	}
+	return true, s.flushLocked(op)
+}
+
+// Wait makes later work wait for the event.
+func (s *stream) Wait(e driver.Event) error {
+	const op = "wait"
+	ev := e.(*event)
+	ev.mu.Lock()
+	defer ev.mu.Unlock()
+	if ev.cl == 0 || ev.stream == s {
+		return nil
+	}
+	if done, err := ev.poll(op); done {
+		return nil // also if the command failed: the event reports that
+	} else if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	barrier, st := s.dev.t.barrier(s.queue, ev.cl)
+	return s.enqueued(op, "clEnqueueBarrierWithWaitList", barrier, st)
+}
+
 // gate is a user event that a stream waits for.
 type gate struct {
 	dev *device

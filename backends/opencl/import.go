@@ -20,9 +20,6 @@ func (d *device) word(op, api string, get func(object uintptr, param uint32, val
 	return binary.NativeEndian.Uint64(value[:]), nil
 }
 
-// wordSize is the size of an address and of size_t in bytes.
-const wordSize = 8
-
 // Import imports unified shared memory, SVM memory, or a buffer of the device's context. A buffer is retained until Free.
 func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
 	const op = "import"

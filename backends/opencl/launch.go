@@ -9,65 +9,6 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// object is a cl_kernel. It holds the arguments of one launch until the launch is enqueued, so only one launch at a time can use it. A
-// cl_kernel keeps its arguments after the enqueue (OpenCL 1.2, section 5.7.2), so an argument that the next launch passes unchanged is
-// not set again.
-type object struct {
-	cl    uintptr
-	parts []*subBuffer // the sub-buffers that the launch uses
-	args  []setting    // what was set last, by parameter
-}
-
-// setting is the value that an argument was set to. The zero setting means that the value is not known. It compares memory by
-// *memory: after memory is freed, the driver may give its address and handle to other memory.
-type setting struct {
-	kind driver.ParamKind
-	size uint32
-	bits [2]uint64
-	mem  *memory
-	off  uint64
-}
-
-// maxIdle is how many objects of one kernel are kept. More are made when more goroutines launch the kernel at the same moment.
-const maxIdle = 32
-
-// take returns an object that no other launch is using. give returns it.
-func (k *kernel) take() (*object, status) {
-	k.mu.Lock()
-	if n := len(k.idle); n > 0 {
-		o := k.idle[n-1]
-		k.idle = k.idle[:n-1]
-		k.mu.Unlock()
-		return o, success
-	}
-	k.mu.Unlock()
-	cl, st := k.of.dev.t.createKernel(k.of.program, k.info.Name)
-	if st != success {
-		return nil, st
-	}
-	return k.object(cl), success
-}
-
-func (k *kernel) object(cl uintptr) *object { return &object{cl: cl, args: make([]setting, k.count)} }
-
-// give makes the object available to other launches, or releases it if maxIdle are available.
-func (k *kernel) give(o *object) {
-	for _, b := range o.parts {
-		b.release()
-	}
-	clear(o.parts)
-	o.parts = o.parts[:0]
-	k.mu.Lock()
-	keep := len(k.idle) < maxIdle
-	if keep {
-		k.idle = append(k.idle, o)
-	}
-	k.mu.Unlock()
-	if !keep {
-		_ = k.of.dev.t.releaseKernel(o.cl)
-	}
-}
-
 // Launch implements driver.Launcher. The arguments are captured by the enqueue (OpenCL 1.2, section 5.7.2), so the
 // object that held them can be used again at once.
 func (s *stream) Launch(k driver.Kernel, l *driver.Launch) error {

@@ -63,6 +63,21 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	return m, nil
 }
 
+// Register makes host memory usable in place. The memory must be aligned to 8 bytes, the width of the widest fill pattern.
+func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
+	const op = "register"
+	s := span{uintptr(ptr), uintptr(ptr) + uintptr(size)}
+	if s.start%8 != 0 {
+		return nil, d.refuse(op, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", s.start)
+	}
+	if !d.ctx.register(s) {
+		return nil, d.refuse(op, driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, s.start)
+	}
+	m := &memory{dev: d, kind: driver.KindHost, size: size, addr: s.start, registered: true}
+	m.host.Store((*byte)(ptr))
+	return m, nil
+}
+
 // emptySize is how many bytes can be read at the address of an empty slice.
 const emptySize = 64 << 10
 
@@ -84,15 +99,6 @@ func (d *device) readable() (*memory, error) {
 // counts reports whether memory of a kind counts against the device's total memory.
 func (d *device) counts(kind driver.Kind) bool {
 	return (kind != driver.KindHost || d.hw.unified) && d.info.TotalMemory != 0
-}
-
-// charge counts size bytes, and reports false if that would exceed total.
-func (c *sharedContext) charge(size, total uint64) bool {
-	if held := c.held.Add(size); held >= size && held <= total {
-		return true
-	}
-	c.held.Add(-size)
-	return false
 }
 
 // counted returns how many bytes of m count against the device's memory.

@@ -3,7 +3,6 @@
 package opencl
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/siglib"
 )
 
 // module is a built program.
@@ -72,12 +70,6 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 		return nil, err
 	}
 	return &module{dev: d, program: program, names: d.kernelNames(program)}, nil
-}
-
-// kernelNames lists the kernels of a program. It returns nil if the driver does not list them.
-func (d *device) kernelNames(program uintptr) []string {
-	names := factsOf(d.t.programInfo, program).text(programKernelNames)
-	return strings.FieldsFunc(names, func(r rune) bool { return r == ';' })
 }
 
 // Names implements driver.Module.
@@ -170,145 +162,61 @@ func (d *device) suggested(multiple, most uint32) uint32 {
 	return min(256/multiple*multiple, max(most, 1))
 }
 
-// params returns a kernel's parameters. If the driver reports only their number, their kinds are ParamUnknown.
-func (d *device) params(op, name string, cl uintptr) ([]driver.Param, error) {
-	var word [4]byte
-	if _, st := d.t.kernelInfo(cl, kernelNumArgs, word[:]); st != success {
-		return nil, d.check(op, "clGetKernelInfo", st)
-	}
-	params := make([]driver.Param, binary.NativeEndian.Uint32(word[:]))
-	for i := range params {
-		of := facts{func(param uint32, value []byte) (uint64, status) {
-			return d.t.kernelArgInfo(cl, uint32(i), param, value)
-		}}
-		p, kind := &params[i], of.text(argTypeName)
-		if kind == "" {
-			continue
-		}
-		if opaque(kind) {
-			return nil, d.refuse(op, driver.ErrUnsupported,
-				"kernel %s: parameter %d is of type %s; a launch passes numbers, structures, memory and shared memory only", name, i, kind)
-		}
-		p.Name = of.text(argName)
-		switch of.number(argAddress) {
-		case addressLocal:
-			p.Kind = driver.ParamShared
-		case addressGlobal:
-			p.Kind, p.Size = driver.ParamPointer, 8
-			p.Const = of.number(argTypeQualify)&typeConst != 0
-		case addressConstant:
-			p.Kind, p.Size, p.Const = driver.ParamPointer, 8, true
-		case addressPrivate:
-			p.Kind, p.Size = driver.ParamValue, sizeOf(kind)
-		}
-	}
-	return params, nil
+// object is a cl_kernel. It holds the arguments of one launch until the launch is enqueued, so only one launch at a time can use it. A
+// cl_kernel keeps its arguments after the enqueue (OpenCL 1.2, section 5.7.2), so an argument that the next launch passes unchanged is
+// not set again.
+type object struct {
+	cl    uintptr
+	parts []*subBuffer // the sub-buffers that the launch uses
+	args  []setting    // what was set last, by parameter
 }
 
-func unknown(p driver.Param) bool { return p.Kind == driver.ParamUnknown }
-
-// opaque reports whether a type is one of OpenCL's object types: image, sampler, pipe or queue.
-func opaque(kind string) bool {
-	image := strings.HasPrefix(kind, "image") && strings.HasSuffix(kind, "_t")
-	return image || kind == "sampler_t" || kind == "queue_t" || strings.HasPrefix(kind, "pipe")
+// setting is the value that an argument was set to. The zero setting means that the value is not known. It compares memory by
+// *memory: after memory is freed, the driver may give its address and handle to other memory.
+type setting struct {
+	kind driver.ParamKind
+	size uint32
+	bits [2]uint64
+	mem  *memory
+	off  uint64
 }
 
-// scalars are the sizes of OpenCL C's numbers, in bytes (OpenCL 1.2, section 6.1.1).
-var scalars = map[string]uint32{
-	"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "long": 8, "ulong": 8,
-	"half": 2, "float": 4, "double": 8,
-	"unsigned char": 1, "unsigned short": 2, "unsigned int": 4, "unsigned long": 8, "signed char": 1, "unsigned": 4,
-}
+// maxIdle is how many objects of one kernel are kept. More are made when more goroutines launch the kernel at the same moment.
+const maxIdle = 32
 
-// sizeOf returns the size of a type in bytes. It returns 0 for structures and for types that the program defines, whose names
-// do not give the size.
-func sizeOf(kind string) uint32 {
-	if n := scalars[kind]; n != 0 {
-		return n
+// take returns an object that no other launch is using. give returns it.
+func (k *kernel) take() (*object, status) {
+	k.mu.Lock()
+	if n := len(k.idle); n > 0 {
+		o := k.idle[n-1]
+		k.idle = k.idle[:n-1]
+		k.mu.Unlock()
+		return o, success
 	}
-	name := strings.TrimRight(kind, "0123456789")
-	n := scalars[name]
-	switch kind[len(name):] {
-	case "2":
-		return 2 * n
-	case "3", "4": // a vector of three elements has the size of one of four
-		return 4 * n
-	case "8":
-		return 8 * n
-	case "16":
-		return 16 * n
+	k.mu.Unlock()
+	cl, st := k.of.dev.t.createKernel(k.of.program, k.info.Name)
+	if st != success {
+		return nil, st
 	}
-	return 0
+	return k.object(cl), success
 }
 
-// builder makes one program.
-type builder struct {
-	dev     *device
-	op      string
-	name    string // of the source
-	options []string
-}
+func (k *kernel) object(cl uintptr) *object { return &object{cl: cl, args: make([]setting, k.count)} }
 
-// argInfo makes drivers keep information about the parameters of kernels.
-const argInfo = "-cl-kernel-arg-info"
-
-// line returns the options for the compiler, as one text.
-func (b *builder) line() string {
-	if slices.Contains(b.options, argInfo) {
-		return strings.Join(b.options, " ")
+// give makes the object available to other launches, or releases it if maxIdle are available.
+func (k *kernel) give(o *object) {
+	for _, b := range o.parts {
+		b.release()
 	}
-	return strings.Join(append([]string{argInfo}, b.options...), " ")
-}
-
-// made builds the program with the options. It returns the program, or releases it if the build fails.
-func (b *builder) made(program uintptr, options string) (uintptr, error) {
-	d := b.dev
-	siglib.Enter()
-	st := d.t.buildProgram(program, d.hw.id, options)
-	siglib.Leave()
-	if st == success {
-		return program, nil
+	clear(o.parts)
+	o.parts = o.parts[:0]
+	k.mu.Lock()
+	keep := len(k.idle) < maxIdle
+	if keep {
+		k.idle = append(k.idle, o)
 	}
-	err := b.failed("clBuildProgram", st, program)
-	_ = d.t.releaseProgram(program)
-	return 0, err
-}
-
-// failed returns the error of a call that builds, with the compiler's log.
-func (b *builder) failed(api string, st status, program uintptr) *driver.Error {
-	d := b.dev
-	err := d.fail(b.op, api, st)
-	switch st {
-	case invalidOptions, -66, -67: // -66 and -67: CL_INVALID_COMPILER_OPTIONS and CL_INVALID_LINKER_OPTIONS
-		err.Kind = driver.ErrBuild
+	k.mu.Unlock()
+	if !keep {
+		_ = k.of.dev.t.releaseKernel(o.cl)
 	}
-	if err.Kind == driver.ErrBuild {
-		log := ""
-		if program != 0 {
-			log = d.buildLog(program)
-		}
-		if log == "" {
-			log = "the driver's compiler gives no reason"
-		}
-		err.Err = &driver.BuildError{Source: b.name, Options: b.options, Log: log}
-	}
-	return err
-}
-
-// buildLog returns the compiler's log for a program.
-func (d *device) buildLog(program uintptr) string {
-	build := facts{func(param uint32, value []byte) (uint64, status) {
-		return d.t.programBuildInfo(program, d.hw.id, param, value)
-	}}
-	return strings.TrimSpace(strings.TrimRight(string(build.bytes(programBuildLog)), "\x00"))
-}
-
-// checkOptions refuses options that contain a zero byte, where C would cut them short.
-func (b *builder) checkOptions() error {
-	for _, o := range b.options {
-		if strings.ContainsRune(o, 0) {
-			return b.dev.refuse(b.op, driver.ErrInvalidArgument, "option %q contains a zero byte", o)
-		}
-	}
-	return nil
 }

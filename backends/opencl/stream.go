@@ -134,70 +134,6 @@ func (s *stream) flushLocked(op string) error {
 	return s.dev.check(op, "clFlush", s.dev.t.flush(s.queue))
 }
 
-// Record makes the event stand for the work so far.
-func (s *stream) Record(e driver.Event) error {
-	const op = "record"
-	ev := e.(*event)
-	var cl uintptr
-	var err error
-	if ev.timing {
-		if s.untimed {
-			return s.dev.refuse(op, driver.ErrUnsupported, "the queue was made without CL_QUEUE_PROFILING_ENABLE")
-		}
-		s.mu.Lock()
-		cl, err = s.mark(op)
-		s.mu.Unlock()
-	} else {
-		if same, err := s.unchanged(op, ev); same {
-			return err
-		}
-		cl, err = s.tail(op)
-	}
-	if err != nil {
-		return err
-	}
-	if err := s.flush(op); err != nil {
-		if cl != 0 {
-			s.dev.t.releaseEvent(cl)
-		}
-		return err
-	}
-	ev.set(s, cl)
-	return nil
-}
-
-// unchanged reports whether the event already stands for all work so far. If so, it flushes the queue, and Record has nothing else to do.
-func (s *stream) unchanged(op string, ev *event) (bool, error) {
-	ev.mu.Lock()
-	defer ev.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// The event holds a reference, so no other command's event can have the same handle.
-	if ev.cl == 0 || ev.cl != s.last || ev.stream != s || s.handedOut.Load() {
-		return false, nil
-	}
-	return true, s.flushLocked(op)
-}
-
-// Wait makes later work wait for the event.
-func (s *stream) Wait(e driver.Event) error {
-	const op = "wait"
-	ev := e.(*event)
-	ev.mu.Lock()
-	defer ev.mu.Unlock()
-	if ev.cl == 0 || ev.stream == s {
-		return nil
-	}
-	if done, err := ev.poll(op); done {
-		return nil // also if the command failed: the event reports that
-	} else if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	barrier, st := s.dev.t.barrier(s.queue, ev.cl)
-	return s.enqueued(op, "clEnqueueBarrierWithWaitList", barrier, st)
-}
-
 // probeTime is how long a Query waits for a marker in a queue that may be idle: about ten times as long as a marker takes in an idle queue.
 const probeTime = time.Millisecond
 
@@ -328,9 +264,6 @@ func (d *device) over(cl uintptr) bool {
 	exec, st := d.t.eventStatus(cl)
 	return st == success && exec <= execComplete
 }
-
-// eventDone is the callback that OpenCL calls when an event completes, with the event, its status and an id.
-var eventDone = sync.OnceValue(func() *dl.Callbacks { return dl.NewCallbacks(3, 2) })
 
 // OnDone calls a function when the work so far is done. OpenCL may call back on a thread of the
 // driver, or at once on the calling thread. In either case the function runs on a new goroutine.

@@ -6,13 +6,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
-
-const backendName = "vulkan"
 
 // memoryEnv forces the memory model of devices opened without options.
 const memoryEnv = "HALYARD_VULKAN_MEMORY"
@@ -36,27 +35,8 @@ type backend struct {
 	instances map[string]*instance // by the value of libraryEnv
 }
 
-// options say how a backend uses its devices. The environment gives those of programs; tests have backends of both memory models at once.
-type options struct {
-	// Memory is the memory model of every device that the backend opens: "unified" if the host accesses all memory in place,
-	// "discrete" if it has to copy from and to the device's. A device that shares the host's memory can be used as a discrete
-	// one: it is then reported as simulated, and gives programs a discrete device on any machine. The other way round does not work,
-	// and such a device is left out. If Memory is "", the variable HALYARD_VULKAN_MEMORY decides, and if that is not set, the
-	// device. With any other text Devices and Open return an error of kind ErrInvalidArgument.
-	Memory string
-
-	// Limit is the memory of a simulated discrete device in bytes, 1 GiB if it is 0. Others ignore it.
-	Limit uint64
-
-	without string // the value of withoutEnv
-}
-
 func newBackend(bind func() (*table, error)) *backend {
 	return &backend{bind: bind, instances: map[string]*instance{}}
-}
-
-func (o options) valid() bool {
-	return o.Memory == "" || o.Memory == modelUnified || o.Memory == modelDiscrete
 }
 
 // options returns the options with what the environment adds.
@@ -99,13 +79,6 @@ func (b *backend) instance(op string) (*instance, error) {
 	}
 	b.instances[key] = in
 	return in, nil
-}
-
-// found is a device that can be used.
-type found struct {
-	in     *instance
-	handle uintptr
-	plan   *plan
 }
 
 // enumerate returns the devices that can be used, by ordinal, and why others cannot.
@@ -186,4 +159,19 @@ func (b *backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 		return nil, err
 	}
 	return d, nil
+}
+
+// VendorCodes lists every error status for which the backend has a name, in descending order.
+func (b *backend) VendorCodes() []int64 {
+	codes := make([]int64, len(statuses))
+	for i, k := range statuses {
+		codes[i] = int64(k.code)
+	}
+	slices.SortFunc(codes, func(a, b int64) int { return int(b - a) })
+	return codes
+}
+
+// VendorError returns the error with which the backend reports a status. An unknown status is of kind ErrDriver.
+func (b *backend) VendorError(api string, code int64) error {
+	return failure("vendor call", -1, api, status(code))
 }

@@ -3,7 +3,6 @@
 package vulkan
 
 import (
-	"sync"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -112,17 +111,6 @@ func (s *stream) submitCopy(name string, dst, src place, n uint64) error {
 	return s.submit(name, func(cb uintptr) { s.q.copyCommands(cb, dst, src, n) })
 }
 
-// submit submits what record records as work of the stream; s.mu is held.
-func (s *stream) submit(name string, record func(cb uintptr)) error {
-	s.q.mu.Lock()
-	defer s.q.mu.Unlock()
-	number, err := s.q.submit(name, record)
-	if err == nil {
-		s.tail = number
-	}
-	return err
-}
-
 // Fill fills memory with a repeated pattern.
 func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
 	m := dst.Mem.(*memory)
@@ -207,34 +195,5 @@ func (q *queue) fillCommands(cb, buffer uintptr, table place, f *fill) {
 	for done := uint64(8); done < f.size; done *= 2 {
 		q.order(cb)
 		q.copyCommands(cb, place{buffer, f.off + done}, place{buffer, f.off}, min(done, f.size-done))
-	}
-}
-
-// byteTable is memory with each byte once, in order.
-type byteTable struct {
-	mu  sync.Mutex
-	mem *memory
-}
-
-func (b *byteTable) get(op string, d *device) (*memory, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.mem == nil {
-		m, err := d.alloc(op, driver.KindHost, 256, alignment)
-		if err != nil {
-			return nil, err
-		}
-		for i, at := 0, unsafe.Add(m.blk.host, m.off); i < 256; i++ {
-			*(*byte)(unsafe.Add(at, i)) = byte(i)
-		}
-		b.mem = m
-	}
-	return b.mem, nil
-}
-
-func (b *byteTable) close() {
-	if b.mem != nil {
-		_ = b.mem.Free()
-		b.mem = nil
 	}
 }

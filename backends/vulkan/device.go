@@ -12,6 +12,13 @@ import (
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
+// found is a device that can be used.
+type found struct {
+	in     *instance
+	handle uintptr
+	plan   *plan
+}
+
 // device is one open handle: a VkDevice of its own.
 type device struct {
 	in       *instance
@@ -203,4 +210,26 @@ func (d *device) destroyUnknown() {
 	if p := d.in.t.deviceProc(d.handle, "vkDestroyDevice"); p != 0 {
 		destroyAt(p, d.handle)
 	}
+}
+
+// fail is failure for a call of the device, and notes the loss of the device. check is fail for a call that may have succeeded. refuse is
+// refusal for the device.
+
+func (d *device) fail(op, api string, st status) *driver.Error {
+	err := failure(op, d.info.Ordinal, api, st)
+	if st == deviceLost {
+		d.lost.CompareAndSwap(nil, err)
+	}
+	return err
+}
+
+func (d *device) check(op, api string, st status) error {
+	if st >= success {
+		return nil
+	}
+	return d.fail(op, api, st)
+}
+
+func (d *device) refuse(op string, kind error, format string, args ...any) *driver.Error {
+	return refusal(op, d.info.Ordinal, kind, format, args...)
 }

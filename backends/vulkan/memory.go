@@ -307,3 +307,32 @@ func (h *hostRanges) find(p unsafe.Pointer, n uint64) (m *memory, off uint64, to
 	}
 	return node.Value, node.Value.off + lo - node.Lo, true
 }
+
+// byteTable is memory with each byte once, in order.
+type byteTable struct {
+	mu  sync.Mutex
+	mem *memory
+}
+
+func (b *byteTable) get(op string, d *device) (*memory, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mem == nil {
+		m, err := d.alloc(op, driver.KindHost, 256, alignment)
+		if err != nil {
+			return nil, err
+		}
+		for i, at := 0, unsafe.Add(m.blk.host, m.off); i < 256; i++ {
+			*(*byte)(unsafe.Add(at, i)) = byte(i)
+		}
+		b.mem = m
+	}
+	return b.mem, nil
+}
+
+func (b *byteTable) close() {
+	if b.mem != nil {
+		_ = b.mem.Free()
+		b.mem = nil
+	}
+}

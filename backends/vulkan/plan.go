@@ -53,6 +53,25 @@ type features struct {
 	slots   uint32
 }
 
+// options say how a backend uses its devices. The environment gives those of programs; tests have backends of both memory models at once.
+type options struct {
+	// Memory is the memory model of every device that the backend opens: "unified" if the host accesses all memory in place,
+	// "discrete" if it has to copy from and to the device's. A device that shares the host's memory can be used as a discrete
+	// one: it is then reported as simulated, and gives programs a discrete device on any machine. The other way round does not work,
+	// and such a device is left out. If Memory is "", the variable HALYARD_VULKAN_MEMORY decides, and if that is not set, the
+	// device. With any other text Devices and Open return an error of kind ErrInvalidArgument.
+	Memory string
+
+	// Limit is the memory of a simulated discrete device in bytes, 1 GiB if it is 0. Others ignore it.
+	Limit uint64
+
+	without string // the value of withoutEnv
+}
+
+func (o options) valid() bool {
+	return o.Memory == "" || o.Memory == modelUnified || o.Memory == modelDiscrete
+}
+
 // feature is one switch. The backend cannot work without those that are required; the others are for kernels, and are switched on
 // where the device has them.
 type feature struct {
@@ -132,6 +151,9 @@ type slots struct {
 	most  uint64 // bytes of a buffer
 	align uint64 // of its first byte, from the start of a block
 }
+
+// mostSlots is the most parameters that are memory.
+const mostSlots = 16
 
 // plan is what is used of a device.
 type plan struct {

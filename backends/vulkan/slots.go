@@ -14,9 +14,6 @@ import (
 // it does so only outside of all conditions and loops. So modules with such loads are loaded twice: as they are, and with the memory of
 // parameters in slots, into which push descriptors put storage buffers. The former is for launches whose memory cannot be in slots.
 
-// mostSlots is the most parameters that are memory.
-const mostSlots = 16
-
 // addSlots makes the VkShaderModule with slots, if the module has some.
 func (m *module) addSlots(op string, data []byte) (err error) {
 	made, list := ops.Slots(data)

@@ -318,3 +318,14 @@ func (g *gate) Open() error {
 	g.reach(0, nil)
 	return nil
 }
+
+// submit submits what record records as work of the stream; s.mu is held.
+func (s *stream) submit(name string, record func(cb uintptr)) error {
+	s.q.mu.Lock()
+	defer s.q.mu.Unlock()
+	number, err := s.q.submit(name, record)
+	if err == nil {
+		s.tail = number
+	}
+	return err
+}
