@@ -279,8 +279,10 @@ const longWait = 1 << 60
 
 // wait blocks until the submissions up to a number are done.
 func (q *queue) wait(op string, number uint64) error {
-	if err := q.push(op, number); err == nil && q.soon(number) {
-		return nil
+	if number > q.done.Load() {
+		if err := q.push(op, number); err != nil || q.soon(number) {
+			return err
+		}
 	}
 	return q.sleep(op, number)
 }

@@ -431,7 +431,7 @@ func main() {
 }
 `
 
-// Blur has clamps and loops over weights; the other kernels are those of the examples and benchmarks.
+// Blur has clamps and loops over weights, and matmul tiles that are loaded by hand; the other kernels are those of the examples and benchmarks.
 const blurs = `
 //halyard:kernel
 func blur(t grid.Thread, width, height int32, from []float32, to grid.Out[float32]) {
@@ -446,6 +446,35 @@ func blur(t grid.Thread, width, height int32, from []float32, to grid.Out[float3
 		}
 	}
 	to[y*w+x] = sum / 9
+}
+
+const edge = 16
+
+//halyard:kernel
+func matmul(t grid.Thread, rows, cols, inner int32, a, b []float32, c grid.Out[float32]) {
+	at := grid.Shared[[edge][edge]float32](t)
+	bt := grid.Shared[[edge][edge]float32](t)
+	x, y, col, row := t.Local(0), t.Local(1), t.Global(0), t.Global(1)
+	m, n, depth := int(rows), int(cols), int(inner)
+	sum := float32(0)
+	for k := 0; k < depth; k += edge {
+		at[y][x] = 0
+		if row < m && k+x < depth {
+			at[y][x] = a[row*depth+k+x]
+		}
+		bt[y][x] = 0
+		if col < n && k+y < depth {
+			bt[y][x] = b[(k+y)*n+col]
+		}
+		t.Barrier() // the edges are complete
+		for i := 0; i < edge; i++ {
+			sum += float32(at[y][i] * bt[i][x])
+		}
+		t.Barrier() // all threads have read them
+	}
+	if row < m && col < n {
+		c[row*n+col] = sum
+	}
 }
 
 //halyard:kernel
@@ -478,7 +507,6 @@ func TestExactFootprints(t *testing.T) {
 			declarations(t, apps+"frontdoor/heat.go", "spread") +
 			declarations(t, examples+"stencil/stencil.go", "smooth") +
 			declarations(t, examples+"cg/kernels.go", "laplace", "product", "advance", "direct") +
-			declarations(t, examples+"matmul/matmul.go", "matmul") +
 			blurs,
 		declarations(t, examples+"nbody/nbody.go", "step", "read", "root") +
 			declarations(t, apps+"gokernels/heat.go", "spread") +

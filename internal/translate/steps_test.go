@@ -61,7 +61,7 @@ func TestSteps(t *testing.T) {
 		if !assert.NoError(t, err, c.name) {
 			continue
 		}
-		found := regexp.MustCompile(`"k": kernel\.(Go\(|Bounded\(\[\]uint32\{(.*?)\}, )func`).FindStringSubmatch(string(made.Go))
+		found := regexp.MustCompile(`"k": (?:kernel|gridgen)\.(Go\(|Bounded\(\[\]uint32\{(.*?)\}, )func`).FindStringSubmatch(string(made.Go))
 		if assert.NotNil(t, found, c.name) {
 			assert.Equal(t, c.steps, found[2], fmt.Sprintf("%s: %s", c.name, c.body))
 		}
