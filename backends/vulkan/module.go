@@ -38,6 +38,7 @@ type kernel struct {
 	entry  *entry
 	info   driver.KernelInfo
 	layout uintptr
+	set    uintptr // the layout of the slots, or 0
 
 	mu        sync.Mutex
 	pipelines []*pipeline // the latest used last
@@ -120,21 +121,28 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 		info.ranges, info.pushedRange = 1, unsafe.Pointer(pushed)
 	}
 	if m.slots != 0 {
-		set, err := m.newSet(op)
-		if err != nil {
+		var err error
+		if k.set, err = m.newSet(op); err != nil {
 			return nil, err
 		}
-		info.sets, info.setLayouts = 1, unsafe.Pointer(&set)
-		defer d.t.destroySetLayout(d.handle, set)
+		info.sets, info.setLayouts = 1, unsafe.Pointer(&k.set)
 	}
 	var st status
 	if k.layout, st = d.t.createLayout(d.handle, unsafe.Pointer(info)); st < success {
+		k.destroySet()
 		return nil, d.fail(op, "vkCreatePipelineLayout", st)
 	}
 	m.mu.Lock()
 	m.kernels = append(m.kernels, k)
 	m.mu.Unlock()
 	return k, nil
+}
+
+// destroySet destroys the layout of the slots, which exists as long as slots are filled.
+func (k *kernel) destroySet() {
+	if k.set != 0 {
+		k.of.dev.t.destroySetLayout(k.of.dev.handle, k.set)
+	}
 }
 
 // Info implements driver.Kernel.
@@ -149,6 +157,7 @@ func (m *module) Close() error {
 			d.t.destroyPipeline(d.handle, p.handle)
 		}
 		d.t.destroyLayout(d.handle, k.layout)
+		k.destroySet()
 	}
 	d.t.destroyShader(d.handle, m.shader)
 	if m.slots != 0 {
