@@ -88,6 +88,9 @@ func load(ctx context.Context, name string) (*array.Array[float32], error) {
 }
 
 func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: knn FILE.npy")
+	}
 	ctx := context.Background()
 	columns, err := load(ctx, os.Args[1])
 	if err != nil {
