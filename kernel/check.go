@@ -260,22 +260,25 @@ func (c *checked) again(now [][]byte, pattern [16]byte) (arg, at int, err error)
 }
 
 // unwritten counts the bytes in b that still hold the pattern, in runs of at least four, and returns where the first is. The kernel may
-// have written a shorter run by chance. fields are the bytes of an element that a kernel can write; the others are left out of the runs.
+// have written a shorter run by chance, and one of parts of two numbers of four bytes. fields are the bytes of an element that a kernel can write; the others are left out of the runs.
 // If that is known, elements is how many elements are in the runs as a whole, and element the first of them.
 func unwritten(b, pattern []byte, fields []bool) (left, first, elements, element int) {
 	run, from := 0, 0
 	end := func(to int) {
-		if run >= 4 {
+		size, whole, begin := len(fields), 0, 0
+		if size > 0 {
+			begin = (from + size - 1) / size
+			whole = max(0, to/size-begin)
+		}
+		if run >= 4 && (whole > 0 || size != 4) {
 			if left == 0 {
 				first = from
 			}
 			left += run
-			if size := len(fields); size > 0 && to/size > (from+size-1)/size {
-				if elements == 0 {
-					element = (from + size - 1) / size
-				}
-				elements += to/size - (from+size-1)/size
+			if elements == 0 {
+				element = begin
 			}
+			elements += whole
 		}
 		run = 0
 	}
