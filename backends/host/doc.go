@@ -23,11 +23,12 @@
 // # Memory
 //
 // Memory of less than 256 KiB comes from the Go heap; other memory and all of KindHost is mapped from the operating system and given back
-// by Free. From 4 MiB on it is aligned to 2 MiB and asks for huge pages where the system has them. KindHost memory and registered memory
-// are page-locked as far as the limit of the process (on Linux RLIMIT_MEMLOCK) allows; beyond that they work the same but may be swapped.
-// Info.Driver names the limit if it is known; PageLocked, a method of the memory, reports whether one allocation is page-locked. New memory
-// is filled with the byte 0xA5, so that code which expects zeros in new memory fails soon. On the unified device, an allocation of more
-// than 8 MiB is filled only in its first and last MiB.
+// by Free. From 4 MiB on it is aligned to 2 MiB and asks for huge pages where the system has them. On discrete devices KindHost memory and
+// registered memory are page-locked as far as the limit of the process (on Linux RLIMIT_MEMLOCK) allows; beyond that they work the same but
+// may be swapped. Info.Driver names the limit if it is known; PageLocked, a method of the memory, reports whether one allocation is
+// page-locked. New memory is filled with the byte 0xA5, so that code which expects zeros in new memory fails soon. On the unified device
+// nothing is page-locked, and an allocation of more than 8 MiB is filled only in its first and last MiB: the system provides the other pages
+// when they are first used.
 //
 // If memory runs out, Alloc returns ErrOutOfMemory, even where Go's own allocator would end the process. For that, large requests on Linux
 // and Windows are compared with the memory that the system and, on Linux, the control group report as available.

@@ -105,10 +105,14 @@ func (m *memory) obtain(op string, align uint64) error {
 		adviseHuge(mapping[at : at+m.size])
 	}
 	if m.kind == driver.KindHost {
-		m.locked = locks.lock(uintptr(m.base), uintptr(m.base)+uintptr(m.size))
+		m.locked = m.dev.lock(uintptr(m.base), uintptr(m.base)+uintptr(m.size))
 	}
 	return nil
 }
+
+// lock locks the pages of a range, and reports whether it did. A device whose memory is the host's copies nothing, so nothing is gained by a
+// lock, which would also make the system provide every page at once: a rank that works on a part of its elements would pay for all of them.
+func (d *device) lock(from, to uintptr) bool { return !d.info.SharesHostMemory && locks.lock(from, to) }
 
 // padding returns the number of bytes from p to the next multiple of align.
 func padding(p unsafe.Pointer, align uint64) uint64 { return -uint64(uintptr(p)) & (align - 1) }
@@ -135,7 +139,7 @@ func (m *memory) HostPointer() unsafe.Pointer {
 	return m.base
 }
 
-// PageLocked reports whether the memory is page-locked. KindHost and registered memory is, within the limits of the system.
+// PageLocked reports whether the memory is page-locked. KindHost and registered memory of discrete devices is, within the limits of the system.
 func (m *memory) PageLocked() bool { return m.locked }
 
 func (m *memory) Free() error {

@@ -23,7 +23,12 @@ func TestPageLockingDegrades(t *testing.T) {
 		asked = append(asked, s)
 		return refusal
 	}
-	d, err := New(Options{}).Open(context.Background(), 0)
+	backend := New(Options{Discrete: 1})
+	d, err := backend.Open(context.Background(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unified, err := backend.Open(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +46,14 @@ func TestPageLockingDegrades(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		inPlace, err := unified.Alloc(driver.KindHost, 10_000, 0) // nothing is copied there
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, row := range []struct {
 			m      driver.Memory
 			locked bool
-		}{{pinned, refusal == nil}, {known, refusal == nil}, {plain, false}} {
+		}{{pinned, refusal == nil}, {known, refusal == nil}, {plain, false}, {inPlace, false}} {
 			if got := row.m.(interface{ PageLocked() bool }).PageLocked(); got != row.locked {
 				t.Errorf("refusal %v: page-locked %v, want %v", refusal, got, row.locked)
 			}

@@ -17,7 +17,7 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 		return nil, d.failure("register", driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, from)
 	}
 	return &memory{dev: d, kind: driver.KindHost, base: ptr, size: size, visible: true, registered: true,
-		locked: locks.lock(from, to)}, nil
+		locked: d.lock(from, to)}, nil
 }
 
 // addresses is the range [from, to).

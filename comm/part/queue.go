@@ -32,8 +32,9 @@ import (
 // with an error of kind comm.ErrMismatch; so does one of ranks that have made different calls before. A rank that waits for another gives
 // up when the context of the queue ends.
 //
-// Each rank has memory for all elements of a buffer, on the host and on each device that uses it. For arrays that are too large for that,
-// there are buffers of which each rank stores a part: see [New]. Launches of a step that Record makes are not divided.
+// Each rank reserves memory for all elements of a buffer, on the host and on each device that uses it. On the host the system provides only
+// the pages that the rank reads or writes, but a GPU's memory is taken as a whole. For arrays that are too large for that, there are buffers
+// of which each rank stores a part: see [New]. Launches of a step that Record makes are not divided.
 type Queue struct {
 	*halyard.Queue
 	ranks *ranks // nil if there is one rank
