@@ -38,4 +38,6 @@
 //
 // All functions are safe for concurrent use. As in MPI, all ranks start the collective operations of a communicator in the same order,
 // so goroutines that start some at the same time need a communicator each ([Comm.Dup]).
+//
+// The head of message.go says how a message goes through this package.
 package comm

@@ -19,7 +19,7 @@ func (l *launch) run(ctx context.Context, args []Arg) (err error) {
 		defer l.print(ctx)
 	}
 	l.await(ctx)
-	if len(l.wants) > 0 { // it is divided
+	if len(l.wants) > 0 { // it is divided, and has buffers
 		if l.cover, err = parts.Cover(ctx, l.wants); err != nil {
 			return l.on[0].unleased("launch", err, args, l.wants)
 		}
