@@ -49,7 +49,7 @@ type Use struct {
 	By   []Touch // of each rank, in elements of the want
 }
 
-// Touch is a kernel.Touch.
+// Touch is a gridgen.Touch.
 type Touch struct {
 	Read, Write buffer.Range
 	Whole       bool
