@@ -222,8 +222,8 @@ type rowWriter struct {
 
 	hidesGrid bool // something in the kernel has the name of package grid
 
-	// What keeps the body from meaning the same in another function, and where. It is said to the author of a kernel with barriers only:
-	// for others the function is called as it is.
+	// Why the body would mean something else in another function, and where. Only the author of a kernel with barriers is told: the function
+	// of any other kernel is called as it is.
 	hiddenAt    token.Pos // where hidden or hidesGrid was found
 	strange     token.Pos
 	strangeness string
@@ -231,7 +231,7 @@ type rowWriter struct {
 
 	row, x, label string
 
-	printing map[*ast.Ident]bool // the thread where it is an argument of grid.Println
+	printing map[*ast.Ident]bool // uses of the thread as an argument of grid.Println
 }
 
 // fresh returns a name that the kernel does not have.
@@ -379,7 +379,7 @@ var generatedImports = map[string]string{
 	"gridgen": "github.com/go-halyard/halyard/kernel/gridgen",
 }
 
-// ofGrid reports whether a name is that of a package that loops over threads call.
+// ofGrid reports whether a name is that of package grid or gridgen, which the loops over threads call.
 func ofGrid(name string) bool { return name == "grid" || name == "gridgen" }
 
 // merge adds imports to those of a file. It reports false, and adds nothing, if a name already
