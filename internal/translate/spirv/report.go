@@ -53,7 +53,7 @@ func (f *values) limited(op ir.Op, x, n isa.ID, pos token.Pos) isa.ID {
 }
 
 // asked prints code that reports the second operand of a division or a shift if Go panics at it, in a module that reports bounds. The
-// operand is compared in its own type: lavapipe 22.3 takes a number that is extended to 64 bits for one that is not negative.
+// operand is compared in its own type, because lavapipe 22.3 assumes that a number which is extended to 64 bits is not negative.
 func (f *values) asked(v *ir.Value, operand isa.ID) {
 	if f.Reports != Bounds || !facts.Panics(v) {
 		return
