@@ -326,7 +326,7 @@ func (s *storage) failedError(x *access, op string, lo, hi uint64, err error) er
 
 // learn finds out whether work that wrote bytes of [lo, hi) has failed, at one place or, if at is nil, at any, and applies failures to the
 // state. It returns the error of such work if bytes of the range were current there. It does not wait. self is the access that asks, or
-// nil. It does not ask the program's own work on its own stream, of which a later event of that tells as well.
+// nil. It does not ask the program's own work on its own stream: a later event of the stream reports the same failure.
 //
 // Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads
 // the bad bytes.

@@ -143,7 +143,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	}
 }
 
-// standBehind waits until other has ended, with the storage unlocked. x stands for a call.
+// standBehind waits until other has ended, with the storage unlocked. x describes the call that waits.
 func (s *storage) standBehind(ctx context.Context, x *access, other *access) error {
 	w := s.newAccess(x.op, nil, x.Part)
 	w.replica = nil

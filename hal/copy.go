@@ -153,7 +153,7 @@ func (st *streamState) rests() bool {
 		return false
 	}
 	defer st.Leave()
-	return st.Idle() && st.Failed() == nil // not Done, which would take an error away from the program; the driver's call tells it, too
+	return st.Idle() && st.Failed() == nil // not Done: the error that it returns would not be reported to the program again
 }
 
 // Fill enqueues a fill of dst with the repeated pattern. The pattern's width is 1, 2, 4 or 8

@@ -308,7 +308,7 @@ func differing(a, b []byte, fields []bool) int {
 	return -1
 }
 
-// elementOf returns of which type the elements of x are, nil if x does not say it.
+// elementOf returns the type of the elements of x, nil if x does not say it.
 func elementOf(x Operand) reflect.Type {
 	m, ok := reflect.TypeOf(x).MethodByName("Element")
 	if !ok || m.Type.NumOut() != 1 {

@@ -110,7 +110,7 @@ func (s *Split) launch(ctx context.Context, k *Kernel, failed func(error), grid 
 		err = k.launch(ctx, t.streams[0], t.streams, failed, grid, args)
 	}
 	if err != nil {
-		_, _ = s.present() // a device that was lost is left out from now on, and this error has told it
+		_, _ = s.present() // leaves out a lost device from now on; err reports the loss already
 	}
 	return err
 }

@@ -294,7 +294,7 @@ func (s *Split) present() (*team, error) {
 		if !slices.ContainsFunc(t.streams, lost) {
 			return t, t.gone
 		}
-		if err := s.dismiss(); err != nil { // else another call has found out, and told it
+		if err := s.dismiss(); err != nil { // otherwise another call has found out, and reported it
 			return nil, err
 		}
 	}

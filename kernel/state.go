@@ -115,7 +115,7 @@ type trial struct {
 	times []timing // of the devices, in the order of the team
 }
 
-// timing is the events around the kernel of one part, which is so much of the whole grid. The events are nil if the device has no part.
+// timing is the events around the kernel of one part, and the part's share of the whole grid. The events are nil if the device has no part.
 type timing struct {
 	from, to *hal.Event
 	part     float64

@@ -32,7 +32,7 @@ type ranks struct {
 	failed error
 
 	mu      sync.Mutex
-	history uint64 // stands for all launches, and writes of the host, so far: ranks compare it
+	history uint64 // a hash of all launches, and writes of the host, so far: ranks compare it
 	buffers uint64
 }
 

@@ -27,7 +27,7 @@ import (
 type rows struct {
 	name    string
 	args    string            // the arguments of its call, after the row
-	plain   string            // those that are the kernel's
+	plain   string            // the arguments of this call that are also those of the kernel
 	kept    string            // the type of what a block keeps, "" if it keeps nothing
 	imports map[string]string // imports that the body needs: paths by name
 	text    string
@@ -254,7 +254,7 @@ func (w *rowWriter) noLoop() *load.Error {
 	return w.p.ErrorAt(w.f.decl.Pos(), "the kernel does not use its thread")
 }
 
-// odd notes what keeps the body from meaning the same in another function.
+// odd notes why the body would mean something else in another function.
 func (w *rowWriter) odd(pos token.Pos, format string, args ...any) {
 	if !w.strange.IsValid() {
 		w.strange, w.strangeness = pos, fmt.Sprintf(format, args...)

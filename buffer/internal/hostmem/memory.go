@@ -233,7 +233,7 @@ const (
 	gainsTo    = 1 << 30
 	lockedMost = 4 << 30
 	copiesOf   = 2 // copies of the whole replica, in bytes, before it is page-locked
-	smallPart  = 4 // a copy of less than one part of so many does not count
+	smallPart  = 4 // a copy of less than a quarter of the replica does not count
 )
 
 var lockedBytes atomic.Int64 // page-locked for devices that would copy in stream order anyway

@@ -208,7 +208,7 @@ func (u *use) exactly(ranges []span.Range) bool {
 	return true
 }
 
-// extend makes the Work stand for everything that has been enqueued on its stream by now, and reports whether it could. The caller must
+// extend makes the Work cover everything that has been enqueued on its stream by now, and reports whether it could. The caller must
 // have all of its references; holders is their number. The Work keeps its sources, unless it reads nothing. The seq of a Work that writes
 // nothing is not used and stays as it is.
 func (w *Work) extend(of Launches, holders int32, reads, writes bool) bool {

@@ -15,7 +15,7 @@ import (
 // leases on others of them. Such launches do not stand in line, and could wait for each other: so one of them waits at a time, and another
 // that lacks memory meanwhile fails.
 
-// Division stands for a launch on several devices.
+// Division identifies a launch on several devices.
 type Division struct{ _ byte }
 
 // Turn is the place of a call in the line for memory of a device.
