@@ -81,7 +81,7 @@ type place struct {
 	off    uint64
 }
 
-// mishap is an error of work. It is told when a call of the program has returned it.
+// mishap is an error of work. told is true once a call has returned the error to the program.
 type mishap struct {
 	err  error
 	told atomic.Bool
