@@ -119,7 +119,7 @@ func writing[T buffer.Element](ctx context.Context, b *buffer.Buffer[T]) func(*o
 
 // Irecv begins to receive one message into b. source may be [AnySource], and tag [AnyTag]. The program has to wait for the result; until
 // then b is leased for writing. A message that is longer than b is an error of kind [ErrTruncated]. If the message is shorter, the rest of
-// b is unspecified. Elements that are no numbers travel as bytes: the sender must have elements of the same type, on a machine with the
+// b is unspecified. Elements other than numbers are sent as bytes: the sender must have elements of the same type, on a machine with the
 // same byte order.
 func Irecv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], source, tag int) (*Request, error) {
 	return irecv(ctx, new(Request), c, b, source, tag) // short enough to be inlined, so the Request can be on the caller's stack

@@ -9,8 +9,8 @@ import (
 // EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch waits for
 // its kernel, and fails if the kernel failed, wrote to an argument passed with In, or did not write all elements of one passed with Out, or
 // read some before. To find out, it copies the arguments to the host, and runs the kernel again with other bytes in each Out. It does not
-// check an In that overlaps an argument which the kernel may write, or an Out that overlaps one which it may read. But a kernel in Go is refused if arguments overlap and,
-// as its [gridgen.Footprint] says, threads use elements there that others write.
+// check an In that overlaps an argument which the kernel may write, or an Out that overlaps one which it may read. But a kernel in Go is
+// refused if arguments overlap and, as its [gridgen.Footprint] says, threads use elements there that others write.
 //
 // With "kernels" a launch that a [Split] would divide runs on the first device alone. Before, its parts run on the host, on copies of the
 // arguments. The launch fails, with an error of kind hal.ErrOutOfRange that names the kernel, the file and the line, if one uses an element

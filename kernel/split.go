@@ -26,10 +26,12 @@ import (
 // grids, launches that write to overlapping arguments, and all launches with HALYARD_CHECK=kernels (see [EnvCheck]).
 //
 // In the first launches all parts have the same size, except that devices which are the host's processors have one part together. Later some
-// launches are timed, rarely, and devices that were faster get larger parts; see also [Split.SetShares]. Devices of two backends, or of two OpenCL platforms, cannot wait for each other's work without the host. If
-// each of several launches of a kernel in a row copies elements between such devices, the next one waits until they have done what they were
-// given, which costs less than telling each about the other. If their kernels are so short that this takes longer than is gained, the
-// first device runs all launches except those that are timed.
+// launches are timed, rarely, and devices that were faster get larger parts; see also [Split.SetShares].
+//
+// Devices of two backends, or of two OpenCL platforms, cannot wait for each other's work without the host. If each of several launches of a
+// kernel in a row copies elements between such devices, the next launch first waits until the devices are idle: that costs less than having
+// the host pass each completion on. If their kernels are so short that even this wait costs more than the division gains, the first device
+// runs all launches except those that are timed.
 //
 // If a device is lost, the launch that finds it out fails, with an error that names the device, and so do accesses of elements that only
 // that device had. Later launches run on the others. If a part of a launch cannot be enqueued after others have been, the elements that it

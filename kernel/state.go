@@ -154,7 +154,7 @@ type recorded struct {
 	place []hal.Region  // of these: the place in the region of that want
 	uses  []use         // while a plan is made
 
-	// These belong to whom launches.mu belongs to.
+	// launches.mu guards these.
 	now   *onDevice // in the last run
 	ready []hal.Arg // the arguments, with the regions of the last run
 }

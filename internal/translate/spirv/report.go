@@ -23,8 +23,8 @@ const (
 	negativeShift
 )
 
-// checked returns an index, extended to 64 bits unless integers are narrow, that selects one of n elements. A module that reports bounds reports an index out of range, and goes on with
-// index 0, as there is at least one element.
+// checked returns an index, extended to 64 bits unless integers are narrow, that selects one of n elements. A module that reports bounds
+// reports an index out of range, and continues with index 0, because there is at least one element.
 func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
 	index = f.resized(index, v.Type, ir.Basic(ir.Int))
 	if !pos.IsValid() { // an index without a position comes from the pass in share.go, and is in range
