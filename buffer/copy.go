@@ -59,7 +59,7 @@ func (s *storage) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 
 // shareHost returns the host's replica as memory of a device that shares host memory, or nil if the device cannot work on the replica in
 // place; then it has a replica of its own. The kind of the host's memory is chosen at the first access: memory of this device if this is
-// the first. If the replica stands on Go's heap, and the device can use that memory nowhere but in its own, the replica moves. That
+// the first. If the replica is on Go's heap and the device can use only memory that it allocated, the replica moves there. That
 // happens at most once, when all work on the replica has ended: until then the error is an unready. A replica that an access of the host
 // is using does not move.
 func (s *storage) shareHost(dev *hal.Device, c cause) (*hal.Memory, error) {

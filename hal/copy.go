@@ -147,7 +147,8 @@ func (s *Stream) copyHost(op string, r Region, b []byte, in bool) error {
 // handMost is the most bytes of a copy that the host makes itself.
 const handMost = 64 << 10
 
-// rests reports whether the stream takes work, has none, and has not failed. A driver can say that at once only while the program does not have its handle.
+// rests reports whether the stream takes work, has none, and has not failed. A driver can say that at once only while the program does not have
+// the stream's handle.
 func (st *streamState) rests() bool {
 	if st.imported || st.handed.Load() || st.begin("copy") != nil {
 		return false

@@ -35,7 +35,7 @@ type streamState struct {
 	drained life.Latch // opened by GiveBack, when the stream's work has finished and the driver's stream is closed
 
 	launched recentLaunches
-	teller   driver.FailureTeller // the driver's stream, nil if it is none
+	teller   driver.FailureTeller // the driver's stream, nil if it is no driver.FailureTeller
 }
 
 // StreamOption is an option of [Device.NewStream].

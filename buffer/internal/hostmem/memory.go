@@ -1,5 +1,5 @@
-// Package hostmem is the memory of a buffer's replica at the host: where it comes from, which devices use it in place, for which it is
-// page-locked, and the guard that finds wrong uses of it.
+// Package hostmem manages the memory of a buffer's replica at the host: where it comes from, which devices use it in place, which devices it
+// is page-locked for, and the guard that finds wrong uses of it.
 //
 // The memory is Go's, or page-locked memory of a device, or memory that the program gave (Adopt), or pages of the system that can be made
 // inaccessible (a guarded buffer). A device that shares host memory uses it through a memory of its own over the same bytes, a share.

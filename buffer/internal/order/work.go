@@ -27,7 +27,7 @@ type Work struct {
 	refs   atomic.Int32
 	passed atomic.Bool // the stream has come to the end of the work
 	ended  atomic.Bool // and the sources have ended as well
-	of     Launches    // what the failures of the work are looked for in
+	of     Launches    // the launches whose failures are failures of the work
 	last   uint64      // of these: the number of the stream's operations when they had been enqueued
 	seq    uint64      // greater than that of every Work recorded on the stream before, unless two goroutines record at the same time
 
