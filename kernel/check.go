@@ -39,7 +39,7 @@ type checked struct {
 	args    []Arg // of the program
 	which   []int // of each region: the index in args
 	pattern [16]byte
-	old     [][]byte // what the arguments held before, but for each fresh one
+	old     [][]byte // what the arguments held before; nil for each fresh one
 }
 
 // enqueueChecked launches the kernel of a part with checks. A launch that is refused must not change an Out, and the pattern does. So the

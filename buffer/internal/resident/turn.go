@@ -88,7 +88,7 @@ func (t *Turn) Await(ctx context.Context) (ok bool) {
 	}
 }
 
-// stir lets the calls that may take memory try again, but for one, which may be nil. The account is locked, so that comes sees what has
+// stir lets the calls that may take memory try again, except one, which may be nil. The account is locked, so that comes sees what has
 // changed, or the call tries again.
 func (a *Account) stir(but *Turn) {
 	for _, t := range a.line {
