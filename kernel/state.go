@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
-// This file has what a launch, its parts and a recorded step hold. What they do is in the files that launch.go names.
+// This file has what a launch, its parts and a recorded step hold. The heads of launch.go and step.go name the files that use it.
 
 // launch is one launch. It is used again for later ones.
 type launch struct {
