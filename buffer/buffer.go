@@ -348,7 +348,7 @@ func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 // is closed with the whole buffer. A [ConflictError] counts in elements of the type with which the buffer was made.
 //
 // The error is of kind ErrInvalidArgument if the size is not a multiple of the new element's, or an element of either type contains a
-// bool, of which a byte of the other could make something that is neither true nor false, and ErrMisaligned if the beginning of the
+// bool, because bytes of the other type need not be a valid bool, and ErrMisaligned if the beginning of the
 // range, or adopted memory, is not aligned for the new elements.
 func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 	const op = "Reinterpret"

@@ -59,7 +59,7 @@ func (s *storage) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 
 // shareHost returns the host's replica as memory of a device that shares host memory, or nil if the device cannot work on the replica in
 // place; then it has a replica of its own. The kind of the host's memory is chosen at the first access: memory of this device if this is
-// the first. If the replica stands on Go's heap, and the device can use that memory nowhere but in its own, the replica moves. That
+// the first. If the replica is on Go's heap and the device can use only memory that it allocated, the replica moves there. That
 // happens at most once, when all work on the replica has ended: until then the error is an unready. A replica that an access of the host
 // is using does not move.
 func (s *storage) shareHost(dev *hal.Device, c cause) (*hal.Memory, error) {
@@ -326,7 +326,7 @@ func (s *storage) failedError(x *access, op string, lo, hi uint64, err error) er
 
 // learn finds out whether work that wrote bytes of [lo, hi) has failed, at one place or, if at is nil, at any, and applies failures to the
 // state. It returns the error of such work if bytes of the range were current there. It does not wait. self is the access that asks, or
-// nil. It does not ask the program's own work on its own stream, of which a later event of that tells as well.
+// nil. It does not ask the program's own work on its own stream: a later event of the stream reports the same failure.
 //
 // Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads
 // the bad bytes.

@@ -17,8 +17,8 @@ import (
 // Bytes of padding between fields may have any values.
 type Element any
 
-// Number is the constraint on elements that are numbers, for what needs to compute with them or to name their type: Go's numbers of fixed
-// size, real and complex.
+// Number is the constraint on elements that are numbers: Go's numbers of fixed size, real and complex. It is for functions that compute with
+// elements or name their type.
 type Number interface {
 	~int8 | ~int16 | ~int32 | ~int64 |
 		~uint8 | ~uint16 | ~uint32 | ~uint64 |

@@ -168,13 +168,13 @@ func (s *storage) party(p part, place string, site *callsite.Site) Access {
 	return Access{Action: p.Mode.String(), Place: place, Lo: int(p.Lo / s.elem), Hi: int(p.Hi / s.elem), Site: site.Outside(packagePath)}
 }
 
-// listener returns where users are told of what takes long, or nil.
+// listener returns where messages to the user about long waits are written, or nil.
 var listener = sync.OnceValue(debug.Listener)
 
-// patience is how long a wait lasts before a user who may look on is told of it.
+// patience is how long a wait lasts before a message is written about it.
 const patience = 2 * time.Second
 
-// tellOfItself tells a user that x, which waits on this goroutine, waits for an access of the same goroutine, if that is so.
+// tellOfItself writes a message if x, which waits on this goroutine, waits for an access of the same goroutine.
 func (s *storage) tellOfItself(x *access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

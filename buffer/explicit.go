@@ -57,7 +57,7 @@ func (b *Buffer[T]) locked(op string, writes bool) (*storage, error) {
 		b.s.mu.Unlock()
 		return nil, err
 	}
-	runtime.KeepAlive(b.own) // had the collector closed it meanwhile, it would be of no use
+	runtime.KeepAlive(b.own) // until here the collector must not close it
 	return b.s, nil
 }
 
@@ -143,7 +143,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	}
 }
 
-// standBehind waits until other has ended, with the storage unlocked. x stands for a call.
+// standBehind waits until other has ended, with the storage unlocked. x describes the call that waits.
 func (s *storage) standBehind(ctx context.Context, x *access, other *access) error {
 	w := s.newAccess(x.op, nil, x.Part)
 	w.replica = nil
@@ -368,7 +368,7 @@ type State struct {
 	// Places has the host first, and then the devices that have or had a replica.
 	Places []PlaceState
 
-	parts []partState // ranges of elements that differ in where they are current, in ascending order, if that is what the name says
+	parts []partState // if Name is DISTRIBUTED, PARTIAL or LOST: the ranges of elements that differ in where they are current, ascending
 }
 
 // partState says where a part of the elements is current.
@@ -461,7 +461,7 @@ func (b *Buffer[T]) State() State {
 	return st
 }
 
-// parts returns the parts of [lo, hi) that differ in where they are current, in elements of the given size. Only the places of among count.
+// parts returns the parts of [lo, hi) that differ in where they are current, in elements of the given size. It looks only at the places in among.
 func (s *storage) parts(lo, hi, size uint64, among protocol.Set) (parts []partState) {
 	add := func(l, h uint64, valid protocol.Set, lost bool) {
 		if l >= h {

@@ -23,7 +23,7 @@ import (
 // earlier work on the memory: make the streams of later accesses wait for that work first.
 //
 // The error is of kind ErrClosed if the memory is closed, ErrInvalidArgument if its size is not a multiple of the
-// element's or an element contains a bool, which a byte of the memory need not be, and ErrMisaligned if elements cannot start at its
+// element's or an element contains a bool (a byte of the memory need not be a valid one), and ErrMisaligned if elements cannot start at its
 // address. It is also of kind ErrInvalidArgument if the memory's place is the host and the option [WithPinnedHost] is given, which asks for
 // other memory there. After an error the program still owns the memory.
 func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {

@@ -124,7 +124,7 @@ type storage struct {
 	id    uint64
 	name  string // see WithName
 	elem  uint64 // bytes per element
-	bools bool   // an element contains a bool, so its bytes are not to be anything
+	bools bool   // an element contains a bool, so not every byte is valid
 	size  uint64 // bytes
 
 	alignment uint64      // alignment of adopted memory in bytes, 0 if it is enough for every element type
@@ -400,7 +400,7 @@ func (s *storage) standIn(op string, p part) *access {
 	return x
 }
 
-// of reports whether the access is that of a lease, which is stale otherwise.
+// of reports whether the access still belongs to a lease. If not, the lease is stale.
 func (x *access) of(gen uint64) bool { return x.IsOpen() && x.gen == gen }
 
 // device returns the device of an access, nil for the host.

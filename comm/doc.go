@@ -33,9 +33,11 @@
 //
 // Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI, and
 // with some libraries write beyond the memory of a rank whose length is shorter. The
-// engine of conformance/commtest compares them: with that engine a program's tests get an error of kind [ErrMismatch]. That the elements of
-// a message have another type than the memory that receives them goes unnoticed.
+// engine of conformance/commtest compares them: with that engine a program's tests get an error of kind [ErrMismatch]. No engine notices
+// that the elements of a message have another type than the memory that receives them.
 //
 // All functions are safe for concurrent use. As in MPI, all ranks start the collective operations of a communicator in the same order,
 // so goroutines that start some at the same time need a communicator each ([Comm.Dup]).
+//
+// The head of message.go says how a message goes through this package.
 package comm

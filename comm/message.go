@@ -10,6 +10,23 @@ import (
 	"github.com/go-halyard/halyard/internal/nap"
 )
 
+// The path of a message. A call that is indented is made by the one above it; calls stand in their order.
+//
+//	Send, Isend               on a communicator (comm.go) that New made of an engine
+//	  sending                   checks rank and tag
+//	    begin                     takes an operation for the call, unless the communicator refuses it (request.go)
+//	    take                      leases the buffer on the host as side 0 of the operation: this waits for kernels that write it, and copies
+//	                              its elements from the device, and then to memory that the engine has allocated (staging.go)
+//	    operation.send            gives that memory to the engine: driver.Comm.Isend (sendNow for Send, which waits at once)
+//	Recv, Irecv               the same with side 1: receiving, begin, take and operation.receive
+//	operation.finally         for Send and Recv; for a Request it is Request.Wait or Request.Test
+//	  operation.poll            asks the engine whether the operation has ended. If so, it calls:
+//	    operation.finish          copies what was received to the buffer, gives back the engine's memory, and releases the leases
+//	  operation.over            keeps the operation for a later call
+//
+// If something fails after begin, refuse or giveUp calls finish. A failure of the engine makes the communicator refuse later calls
+// (Comm.leave). The engines are in comm/mpi and conformance/commtest; their interface is internal/comm/driver.
+
 func size[T buffer.Element]() uint64 {
 	var zero T
 	return uint64(unsafe.Sizeof(zero))
@@ -64,7 +81,8 @@ func isend[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer
 	return q, nil
 }
 
-// sending begins to send by send what take makes side 0 of the operation. missing says that there is no buffer.
+// sending begins a send: take makes the elements side 0 of the operation, and send gives them to the engine. missing says that the program
+// gave no buffer.
 func sending(ctx context.Context, op string, c *Comm, missing bool, dest, tag int, send func(r *operation, dest, tag int) error,
 	take func(*operation) error) (*operation, error) {
 	if err := c.checkDest(op, dest, tag); err != nil {
@@ -101,7 +119,7 @@ func writing[T buffer.Element](ctx context.Context, b *buffer.Buffer[T]) func(*o
 
 // Irecv begins to receive one message into b. source may be [AnySource], and tag [AnyTag]. The program has to wait for the result; until
 // then b is leased for writing. A message that is longer than b is an error of kind [ErrTruncated]. If the message is shorter, the rest of
-// b is unspecified. Elements that are no numbers travel as bytes: the sender must have elements of the same type, on a machine with the
+// b is unspecified. Elements other than numbers are sent as bytes: the sender must have elements of the same type, on a machine with the
 // same byte order.
 func Irecv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], source, tag int) (*Request, error) {
 	return irecv(ctx, new(Request), c, b, source, tag) // short enough to be inlined, so the Request can be on the caller's stack
@@ -116,8 +134,8 @@ func irecv[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer
 	return q, nil
 }
 
-// receiving begins to receive by receive into what take makes side 1 of the operation, of elements of so many bytes. missing says that there
-// is no buffer.
+// receiving begins a receive: take makes the memory side 1 of the operation, and receive gives it to the engine. An element has elem bytes.
+// missing says that the program gave no buffer.
 func receiving(ctx context.Context, op string, c *Comm, missing bool, source, tag int, elem uint64, receive func(r *operation, source,
 	tag int) error, take func(*operation) error) (*operation, error) {
 	if err := c.checkSource(op, source, tag); err != nil {

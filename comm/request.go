@@ -44,7 +44,7 @@ type Request struct {
 	err        error
 }
 
-// operation is what a Request stands for. It is used again for later operations.
+// operation is the state of one call that sends or receives; a Request refers to one. After its end it is used again for a later call.
 type operation struct {
 	c         *Comm
 	op        string
@@ -126,7 +126,7 @@ func (r *operation) over() {
 	l.mu.Unlock()
 }
 
-// begun makes q stand for an operation.
+// begun makes q the request of an operation.
 func (q *Request) begun(r *operation) { q.o, q.generation = r, r.generation.Load() }
 
 // errPanicked is the error of an operation that has not begun, because an observer of buffers has panicked.
@@ -477,7 +477,7 @@ func (r *operation) nothing(s Status) *operation {
 
 var fromNobody = Status{Source: ProcNull, Tag: AnyTag}
 
-// finally waits for an operation that has no Request.
+// finally waits for an operation without a Request, and returns its outcome.
 func (r *operation) finally(ctx context.Context) (Status, error) {
 	r.wait(ctx)
 	status, err := r.status, r.err

@@ -147,13 +147,14 @@ func (s *Stream) copyHost(op string, r Region, b []byte, in bool) error {
 // handMost is the most bytes of a copy that the host makes itself.
 const handMost = 64 << 10
 
-// rests reports whether the stream takes work, has none, and has not failed. A driver can say that at once only while the program does not have its handle.
+// rests reports whether the stream takes work, has none, and has not failed. A driver can say that at once only while the program does not have
+// the stream's handle.
 func (st *streamState) rests() bool {
 	if st.imported || st.handed.Load() || st.begin("copy") != nil {
 		return false
 	}
 	defer st.Leave()
-	return st.Idle() && st.Failed() == nil // not Done, which would take an error away from the program; the driver's call tells it, too
+	return st.Idle() && st.Failed() == nil // not Done: the error that it returns would not be reported to the program again
 }
 
 // Fill enqueues a fill of dst with the repeated pattern. The pattern's width is 1, 2, 4 or 8

@@ -100,7 +100,7 @@ func (b *passage) loops(n uint64) bool { return n > acrossPieces*b.piece }
 
 // inPlace makes the copy without staging if the host can access one of the memories, and reports whether it did.
 //
-// Where the host can access both, and both streams are idle, it makes a short copy itself: no device has to be told of another's work.
+// If the host can access both memories, and both streams are idle, the host makes a short copy itself: so no device has to wait for the other.
 //
 // A copy in place makes the source's stream wait for all work of the destination's stream. A short staged copy does not, which spares
 // other users of the source's stream that wait; so a short copy is made in place only if the destination is idle.
@@ -170,8 +170,8 @@ func (r *Region) hostFor(dev *deviceState) bool {
 	return dev.Info.Caps.Has(CapOrderedPageable) && (r.Len <= acrossLeast || !gainsByLock(dev))
 }
 
-// byHand reports whether a copy of the region is so short that the host makes it itself if no stream has work: that is sooner done than
-// enqueued.
+// byHand reports whether a copy of the region is so short that the host makes it itself if no stream has work: enqueueing it
+// would take longer.
 func (r *Region) byHand() bool { return r.Len <= handMost && r.visible() }
 
 // visible reports whether the host may access the region while its device works.

@@ -35,7 +35,7 @@ type streamState struct {
 	drained life.Latch // opened by GiveBack, when the stream's work has finished and the driver's stream is closed
 
 	launched recentLaunches
-	teller   driver.FailureTeller // the driver's stream, nil if it is none
+	teller   driver.FailureTeller // the driver's stream, nil if it is no driver.FailureTeller
 }
 
 // StreamOption is an option of [Device.NewStream].
@@ -234,8 +234,8 @@ func (s *Stream) recordShared() (*Event, error) {
 
 // WaitEvent makes later work of s wait for the event's work. It blocks in three cases only, all with an event of another backend whose
 // work has not finished. If the device of s has no CapGate, the call waits for that work. On CUDA and HIP, while the program holds a [Gate]
-// shut, it waits for the frees under way, as [Stream.Gate] does. And it first gives the work 0.2 ms to end, because short work ends sooner
-// than the device of s could be told of its end; the more often in a row that was in vain, the more rarely it does. Waiting for an event of
+// shut, it waits for the frees under way, as [Stream.Gate] does. And it first gives the work 0.2 ms to end, because short work ends
+// sooner than the device of s could be made to wait for it; after several such waits in vain it tries this less often. Waiting for an event of
 // s itself, or for finished work, costs nothing. WaitEvent does not report whether the event's work failed; [Event.Done] does.
 func (s *Stream) WaitEvent(e *Event) error {
 	es, err := e.begin("wait")

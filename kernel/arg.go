@@ -65,7 +65,7 @@ func buffersOf(args []Arg) iter.Seq2[int, int] {
 	}
 }
 
-// integer returns an argument as [Footprint.Of] takes it: 0 if it is not an integer.
+// integer returns an argument as [gridgen.Footprint] takes it in Of: 0 if it is not an integer.
 func (a *Arg) integer(typ string) int64 {
 	switch typ {
 	case "i8", "i16", "i32", "i64":

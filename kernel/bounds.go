@@ -62,7 +62,7 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 	if err != nil {
 		return err, nil
 	}
-	// Nothing follows the kernel before it has ended: if the wait is given up, the leases' event must tell how it ends.
+	// Nothing follows the kernel before it has ended: if the wait is given up, the leases' event must report how it ends.
 	if err, bad = f.d.await(ctx, stream, behind); err != nil {
 		return err, bad
 	}

@@ -39,7 +39,7 @@ type checked struct {
 	args    []Arg // of the program
 	which   []int // of each region: the index in args
 	pattern [16]byte
-	old     [][]byte // what the arguments held before, but for each fresh one
+	old     [][]byte // what the arguments held before; nil for each fresh one
 }
 
 // enqueueChecked launches the kernel of a part with checks. A launch that is refused must not change an Out, and the pattern does. So the
@@ -259,9 +259,10 @@ func (c *checked) again(now [][]byte, pattern [16]byte) (arg, at int, err error)
 	return -1, 0, err
 }
 
-// unwritten counts the bytes in b that still hold the pattern, in runs of at least four, and returns where the first is. The kernel may
-// have written a shorter run by chance, and one of parts of two numbers of four bytes. fields are the bytes of an element that a kernel can write; the others are left out of the runs.
-// If that is known, elements is how many elements are in the runs as a whole, and element the first of them.
+// unwritten counts the bytes in b that still hold the pattern, in runs of at least four, and returns where the first run begins. A shorter run
+// may be what the kernel wrote, by chance; so may a run that consists of parts of two numbers of four bytes. fields says which bytes of an
+// element a kernel can write; the other bytes are left out of the runs. If fields is set, elements is the number of elements that lie in the
+// runs as a whole, and element the first of them.
 func unwritten(b, pattern []byte, fields []bool) (left, first, elements, element int) {
 	run, from := 0, 0
 	end := func(to int) {
@@ -308,7 +309,7 @@ func differing(a, b []byte, fields []bool) int {
 	return -1
 }
 
-// elementOf returns of which type the elements of x are, nil if x does not say it.
+// elementOf returns the type of the elements of x, nil if x does not say it.
 func elementOf(x Operand) reflect.Type {
 	m, ok := reflect.TypeOf(x).MethodByName("Element")
 	if !ok || m.Type.NumOut() != 1 {

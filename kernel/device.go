@@ -213,7 +213,8 @@ func (d *onDevice) holds(args []Arg) error {
 	return nil
 }
 
-// sized appends the shared memory that a launch asks for, as the devices' argument for it. That is never empty, as Vulkan and OpenCL take none that is.
+// sized appends the argument of a device for the shared memory that a launch asks for. It has at least one element, because Vulkan and OpenCL
+// refuse shared memory of no bytes.
 func (d *onDevice) sized(list []hal.Arg, args []Arg) []hal.Arg {
 	if d.in.SharedElem == 0 || len(args) < len(d.in.Params) {
 		return list

@@ -13,10 +13,10 @@ import (
 	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
-// leastPart is the least threads of a part: fewer are launched on fewer devices.
+// leastPart is the smallest number of threads of a part: launches with fewer threads for each device run on fewer devices.
 var leastPart = 1024
 
-// divide cuts a launch into parts. divided is false if one device should run it, or say what is wrong with it.
+// divide cuts a launch into parts. divided is false if one device should run the launch, or refuse it.
 func (d *launch) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid, args []Arg) (divided bool, err error) {
 	if len(t.streams) < 2 || k == nil || k.p == nil || layer.Empty(grid) {
 		return false, nil
@@ -42,7 +42,7 @@ func (d *launch) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid, 
 	return false, nil
 }
 
-// read looks at the arguments, and finds the blocks of the grid.
+// read finds the compiled kernels of the devices, the wants and numbers of the arguments, and the blocks of the grid.
 func (d *division) read(ctx context.Context, t *team, k *Kernel, grid hal.Grid, args []Arg) (err error) {
 	of := k.parts()
 	d.divided, d.on = true, resized(d.on, len(t.streams))
@@ -96,8 +96,8 @@ func (d *division) most(dim int, lo, hi uint32, t *team) int {
 	return int(min(float64(len(t.streams)), float64(hi-lo), all/float64(leastPart)))
 }
 
-// cut cuts the blocks from lo to hi along one dimension for the first n devices, of which some may have no part. It reports false if the
-// parts' writes cannot be told apart.
+// cut cuts the blocks from lo to hi along one dimension for the first n devices; some may get no part. It reports false if one part
+// writes what another one uses.
 func (d *launch) cut(dim int, lo, hi uint32, n int, t *team, f *gridgen.Footprint, args []Arg) bool {
 	sum, before := 0.0, 0.0
 	for _, share := range t.shares[:n] {

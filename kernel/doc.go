@@ -49,4 +49,6 @@
 //
 // A program that launches kernels itself takes leases with [buffer.AcquireAll], or [buffer.ReserveAll] and [buffer.Leases.Commit], and
 // calls [hal.Stream.Launch], as this package does.
+//
+// The head of launch.go says how a launch works, the head of step.go how a recorded step does.
 package kernel

@@ -8,19 +8,30 @@ import (
 	"github.com/go-halyard/halyard/internal/parts"
 )
 
-// A launch goes through these calls, in this order. What it is made on decides which parts it has; from run on all launches are alike.
+// The path of a launch. A call that is indented is made by the one above it; calls stand in their order.
 //
-//	Kernel.Launch         on a stream: Kernel.launch. On a Split: Split.launch. On a Step: Step.launch, which records it (step.go); on a Split
-//	                      it is divided then (stepsplit.go), and run by Step.Run (steprun.go). Among ranks: Kernel.launchAmong
-//	  Kernel.within       finds the kernel that was compiled for a device and fits the arguments (device.go, variant.go)
-//	  launch.divide       makes a part for each device, from the kernel's footprint (divide.go), and
-//	  launch.share        finds this rank's part (ranks.go); on a stream one part has all threads
-//	  launch.run          for all parts (run.go; what a launch and its parts hold is in state.go):
-//	    launch.await        waits for devices that cannot wait for each other (split.go)
-//	    parts.Cover         keeps other accesses away from the buffers of a launch that is divided
-//	    part.reserve        takes the leases of the part, and makes the kernel's arguments
-//	    part.enqueue        launches its kernel, or those of a recorded step (recorded.go), or with checks before and after (check.go)
-//	    part.end            waits for what a kernel that checks itself reports, and ends the leases
+//	Saxpy                   a generated launcher: asks its queue for context and grid (Queue.Launching), and gives it the error (Queue.Launched)
+//	Kernel.Launch           calls one of four functions, depending on what the launch is made on:
+//	  Kernel.launch           a stream: one part has all threads
+//	  Split.launch            several devices: a part for each, or Kernel.launch on the first one
+//	    Split.able              leaves out the devices that cannot run the kernel (split.go)
+//	    launch.divide           cuts the grid, as the kernel's footprint allows (divide.go)
+//	  Kernel.launchAmong      ranks: launch.share finds this rank's part (ranks.go), and Ranks.Exchange brings what it reads (comm/part)
+//	  Step.launch             a recorded step: only records the launch (the head of step.go goes on from there)
+//
+// The first three get the compiled kernel of each device by Kernel.within (variant.go, device.go), and put the parts into a launch, which
+// comes from a pool (state.go). Then they call run, in which all launches are alike:
+//
+//	launch.run              (run.go)
+//	  launch.await            waits for devices that cannot wait for each other (split.go)
+//	  parts.Cover             if the launch is divided: keeps other accesses away from its buffers
+//	  part.reserve            for each part: takes its leases, which enqueues copies of what is stale, and makes the kernel's arguments
+//	  layer.Launch            for each part but the first: checks the arguments, and launches nothing
+//	  part.enqueue            for each part: launches its kernel, or those of a recorded step (recorded.go), or with checks (check.go)
+//	  part.end                for each part: waits for what a kernel that checks itself reports, and ends the leases
+//
+// On a Split some launches are timed: trial.before and trial.after record events around part.enqueue, and Split.due reads the times when a
+// later launch begins (trial.go).
 //
 // Before anything is enqueued, an error changes nothing. After that the elements that a failed part should have written are lost.
 
@@ -99,7 +110,7 @@ func (s *Split) launch(ctx context.Context, k *Kernel, failed func(error), grid 
 		err = k.launch(ctx, t.streams[0], t.streams, failed, grid, args)
 	}
 	if err != nil {
-		_, _ = s.present() // a device that was lost is left out from now on, and this error has told it
+		_, _ = s.present() // leaves out a lost device from now on; err reports the loss already
 	}
 	return err
 }

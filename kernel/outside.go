@@ -20,9 +20,10 @@ import (
 )
 
 // With HALYARD_CHECK=kernels a launch that would be divided first runs its parts on the host, on copies of the arguments. There the system
-// makes pages inaccessible that a part does not use according to its footprint, or does not write. Each part runs four times, so that each
-// end of what it reads and of what it writes is once the end of a page: then the first element beyond cannot be used either. What is written
-// whole holds a pattern in two of the runs, and in the others what it held before the launch: the results must be the same.
+// makes pages inaccessible that a part does not use according to its footprint, or does not write. Pages are larger than elements, so each part
+// runs four times: in each run another end of the elements, the lower or upper one of those that it reads or writes, lies at the end of a page, and
+// the first element beyond it is inaccessible. Arguments that the part should overwrite hold a pattern in two of the runs, and their contents from
+// before the launch in the others: the results must be the same.
 
 // rehearsal is what the parts of one launch run with.
 type rehearsal struct {
@@ -49,8 +50,8 @@ type replicated struct {
 	touch gridgen.Touch
 }
 
-// rehearse returns an error if a part uses an element outside of its footprint, or leaves one that it should write. How else the kernel
-// fails is left to the launch.
+// rehearse returns an error if a part uses an element outside of its footprint, or does not write one that it should write. If the kernel
+// fails in another way, the launch will report it.
 func (d *launch) rehearse(ctx context.Context, k *Kernel, args []Arg) (err error) {
 	r := &rehearsal{d: d, args: slices.Clone(args)} // so that no launch allocates its arguments
 	for _, i := range buffersOf(args) {

@@ -125,7 +125,7 @@ func (l *launch) print(ctx context.Context) {
 	for i := range l.parts {
 		p := &l.parts[i]
 		if behind, err := layer.RecordShared(p.stream); err == nil && p.enqueued > 0 {
-			_, _ = p.on.await(ctx, p.stream, behind) // the stream tells how the kernel has ended
+			_, _ = p.on.await(ctx, p.stream, behind) // the error is reported by the stream
 		}
 	}
 	printed.adding.Lock()

@@ -296,8 +296,8 @@ func (p *Program) buildAll(dev *hal.Device) (*hal.Module, error) {
 		src.Name, language, compiler)
 }
 
-// loadEach loads the kernels for devices of Vulkan. Those that the device lacks something for fail when they are launched; if that is so
-// of all, the error is that of the first.
+// loadEach loads the kernels for devices of Vulkan. A kernel that needs what the device lacks fails when it is launched. If the
+// device can run none, loadEach returns the error of the first.
 func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 	if sum := sha256.Sum256([]byte(p.src.Portable)); hex.EncodeToString(sum[:8]) != p.vulkan.of {
 		return nil, p.failure("load", dev, hal.ErrInvalidArgument,

@@ -34,7 +34,7 @@ var ErrUnfinished = hal.Errorf("launch", hal.ErrInvalidArgument, "the launch did
 type Vector[T any] interface {
 	Operand
 	Len() int
-	Element() T // the zero value; it says of which type the elements are
+	Element() T // the zero value of the elements' type
 }
 
 // Len returns the number of elements of x, 0 if x is nil.

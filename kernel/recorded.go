@@ -11,8 +11,11 @@ import (
 	"github.com/go-halyard/halyard/internal/parts"
 )
 
-// check makes the checks of a launch that the driver makes, by a launch that does nothing, with memory of no bytes for each buffer. more are
-// arguments that the program does not give.
+// This file is what a step does with the list of its launches: Record calls check and combine, Run calls enqueue and what it needs, and
+// Close calls close. See the head of step.go.
+
+// check has the driver check a launch, by a launch that does nothing, with memory of no bytes for each buffer. more are arguments that the
+// program does not give.
 func (one *recorded) check(stream *hal.Stream, more ...hal.Arg) error {
 	none, err := stream.Device().Alloc(hal.KindDevice, 0, 0)
 	if err != nil {

@@ -19,7 +19,7 @@ func (l *launch) run(ctx context.Context, args []Arg) (err error) {
 		defer l.print(ctx)
 	}
 	l.await(ctx)
-	if len(l.wants) > 0 { // it is divided
+	if len(l.wants) > 0 { // it is divided, and has buffers
 		if l.cover, err = parts.Cover(ctx, l.wants); err != nil {
 			return l.on[0].unleased("launch", err, args, l.wants)
 		}
@@ -156,7 +156,7 @@ func (p *part) end(ctx context.Context, enqueued bool) (err error) {
 	}
 	err = cmp.Or(err, p.leases.Commit())
 	// An error of the release would say only that the stream was closed since, and the launch counts.
-	if bad := p.err; bad != nil { // the stream has told it, so its events do not tell it again
+	if bad := p.err; bad != nil { // the stream has reported it, and its events will not report it again
 		_ = p.leases.ReleaseChecked(func() error { return bad })
 	} else {
 		_ = p.leases.Release()

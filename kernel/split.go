@@ -21,15 +21,17 @@ import (
 //	err = k.Launch(ctx, split, hal.Over(n), args...)
 //
 // The grid is cut into a part for each device. Each device gets the elements that its threads use, if they are stale there. The threads
-// have the same indexes as in a launch on one device, so the result is the same. That needs the [Footprint] of a kernel that the command
-// "halyard kernels" translated. These launches run on the first device alone: kernels without a footprint or with a [Footprint.Why], small
+// have the same indexes as in a launch on one device, so the result is the same. That needs the [gridgen.Footprint] of a kernel that the command
+// "halyard kernels" translated. These launches run on the first device alone: kernels without a footprint or with a Footprint.Why, small
 // grids, launches that write to overlapping arguments, and all launches with HALYARD_CHECK=kernels (see [EnvCheck]).
 //
-// The first launches have parts of the same size, but devices that are the host's processors have one part together. Then some launches are timed, rarely, and devices that were faster get larger parts; see
-// also [Split.SetShares]. Devices of two backends, or of two OpenCL platforms, cannot wait for each other's work without the host. If
-// each of several launches of a kernel in a row copies elements between such devices, the next one waits until they have done what they were
-// given, which costs less than telling each about the other. If their kernels are so short that this takes longer than is gained, the
-// first device runs all launches except those that are timed.
+// In the first launches all parts have the same size, except that devices which are the host's processors have one part together. Later some
+// launches are timed, rarely, and devices that were faster get larger parts; see also [Split.SetShares].
+//
+// Devices of two backends, or of two OpenCL platforms, cannot wait for each other's work without the host. If each of several launches of a
+// kernel in a row copies elements between such devices, the next launch first waits until the devices are idle: that costs less than having
+// the host pass each completion on. If their kernels are so short that even this wait costs more than the division gains, the first device
+// runs all launches except those that are timed.
 //
 // If a device is lost, the launch that finds it out fails, with an error that names the device, and so do accesses of elements that only
 // that device had. Later launches run on the others. If a part of a launch cannot be enqueued after others have been, the elements that it
@@ -80,10 +82,10 @@ func near(streams []*hal.Stream) bool {
 const (
 	firstWait = 2    // the first launches compile, and hand out the elements
 	mostWait  = 1024 // launches
-	gain      = 0.9  // a new division has to take less than so much of the time, because it moves elements
+	gain      = 0.9  // shares change if the predicted time is below this part of today's, because moving elements costs time
 
-	// Devices that are not near each other have to gain so many seconds in recent launches, which count as up to four: else they would wait
-	// for each other for longer than that. Two OpenCL runtimes take 0.05 to 0.1 ms until one knows that the other is done.
+	// Devices that are not near each other must save at least this many seconds over the last launches, which count as up to four. Otherwise
+	// they would wait for each other for longer than that. Two OpenCL runtimes take 0.05 to 0.1 ms until one knows that the other is done.
 	crossing float64 = 250e-6
 )
 
@@ -294,7 +296,7 @@ func (s *Split) present() (*team, error) {
 		if !slices.ContainsFunc(t.streams, lost) {
 			return t, t.gone
 		}
-		if err := s.dismiss(); err != nil { // else another call has found out, and told it
+		if err := s.dismiss(); err != nil { // otherwise another call has found out, and reported it
 			return nil, err
 		}
 	}

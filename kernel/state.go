@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
-// This file has what a launch, its parts and a recorded step hold. What they do is in the files that launch.go names.
+// This file has what a launch, its parts and a recorded step hold. The heads of launch.go and step.go name the files that use it.
 
 // launch is one launch. It is used again for later ones.
 type launch struct {
@@ -115,7 +115,7 @@ type trial struct {
 	times []timing // of the devices, in the order of the team
 }
 
-// timing is the events around the kernel of one part, which is so much of the whole grid. The events are nil if the device has no part.
+// timing is the events around the kernel of one part, and the part's share of the whole grid. The events are nil if the device has no part.
 type timing struct {
 	from, to *hal.Event
 	part     float64
@@ -154,7 +154,7 @@ type recorded struct {
 	place []hal.Region  // of these: the place in the region of that want
 	uses  []use         // while a plan is made
 
-	// These belong to whom launches.mu belongs to.
+	// launches.mu guards these.
 	now   *onDevice // in the last run
 	ready []hal.Arg // the arguments, with the regions of the last run
 }

@@ -12,6 +12,21 @@ import (
 	"github.com/go-halyard/halyard/internal/parts"
 )
 
+// The path of a recorded step. A call that is indented is made by the one above it; calls stand in their order.
+//
+//	Record                  calls the program's function, whose launches come to Step.launch
+//	  Step.launch             checks a launch, and adds it to the list (launches.list) in place of enqueueing it
+//	  launches.combine        makes one want for each buffer, for all launches together (recorded.go)
+//	  launches.planned        on a Split: divides the launches (stepsplit.go)
+//	Step.Run                (steprun.go)
+//	  launch.run              on a stream: the step is one part of one launch (run.go; see the head of launch.go)
+//	    launches.enqueue        in place of one kernel: all kernels of the step, prepared by the driver if it can (recorded.go)
+//	  Step.across             on a Split: for each segment one launch.run, with one part for each device
+//	  launches.each           the launches one after the other by Kernel.Launch, if the step cannot run at once
+//
+// A segment is launches in a row between which no device waits for another. state.go has what is recorded: launches is the list, recorded is
+// one launch in it, plan is how the list is divided among devices.
+
 // Step is launches that a program repeats. [Record] makes one; the checks of the launches are made there, once, and not by Run.
 //
 // To buffers a step is one launch: Run takes one lease on each of them, for all launches, and no other access comes between these. So Run

@@ -19,7 +19,7 @@ import (
 
 const (
 	mostInSegment = 128 // launches: each is compared with those of the other devices
-	untimed       = 8   // there are so many runs at least before one is made launch by launch, to time a launch
+	untimed       = 8   // the least number of runs between two that are made launch by launch, to time a launch
 )
 
 // planned returns how the step runs on the split now. It is made again when the devices or their shares have changed.

@@ -155,8 +155,8 @@ func ideal(costs []float64) float64 {
 	return 1 / speed
 }
 
-// better returns shares with which all devices end at the same time, or nil if these gain too little. A device needs so much time alone as
-// its cost says.
+// better returns shares with which all devices end at the same time, or nil if these gain too little. The cost of a device
+// is the time that it would need alone.
 func better(shares, costs []float64) []float64 {
 	sum, longest, together := 0.0, 0.0, ideal(costs)
 	for i := range shares {

@@ -70,7 +70,7 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	return m, nil
 }
 
-// suggestedFor returns the threads of a block for a function of so many steps.
+// suggestedFor returns the threads of a block for a function with these steps (driver.Function.Steps).
 func suggestedFor(steps []uint32) uint32 {
 	for i, n := range steps {
 		if i > 0 && n > 0 {
@@ -111,7 +111,7 @@ type kernel struct {
 	pace  atomic.Uint64 // picoseconds that a step took, of a goroutine: the most of the last launches
 }
 
-// paced notes how long a launch of so many steps took, on so many goroutines.
+// paced notes how long a launch took, with the number of its steps and of the goroutines that ran it.
 func (k *kernel) paced(steps uint64, took time.Duration, workers int) {
 	if steps > fewSteps {
 		pace := k.pace.Load()
@@ -138,7 +138,7 @@ type launch struct {
 	told   func(error)
 
 	total   uint64        // blocks
-	steps   uint64        // at most so many, 0 if that is not known or more than mostSteps
+	steps   uint64        // an upper bound, 0 if none is known or it is more than mostSteps
 	workers uint64        // goroutines
 	began   time.Duration // by clock
 	next    atomic.Uint64 // first block that nobody has taken
@@ -233,7 +233,7 @@ func (l *launch) count() uint64 {
 			continue
 		}
 		if i >= len(l.args) || l.args[i].Kind != driver.ParamValue {
-			return 0 // the function tells
+			return 0 // the function itself will report the wrong argument
 		}
 		times := l.args[i].Bits[0]
 		if l.args[i].Size == 4 {

@@ -135,7 +135,7 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 			h.tiers |= 1 << tierUSM
 			h.usmShared = f.number(deviceUSMShared)
 			h.usmSystem = f.number(deviceUSMSystem)
-			// For each argument that is set as USM, Intel's runtime notes which commands use the memory, should the program free it with a
+			// For each argument that is set as USM, Intel's runtime notes which commands use the memory, in case the program frees it with a
 			// call that waits for them. That takes 1 us of a launch of 3 us. Nothing here needs it: no work uses memory any more when it is
 			// freed.
 			h.takesAny = h.cpu && h.platformText != pocl && h.svm&svmFineSystem != 0 && t.setKernelArgSVM != nil

@@ -29,9 +29,9 @@ type device struct {
 	t      *deviceTable
 	handle uintptr
 	queues []*queue
-	turn   atomic.Uint32 // counts the streams, which take turns with the queues
+	turn   atomic.Uint32 // counts streams: each new stream gets the next queue in turn
 
-	eager   sync.Mutex                   // held by the wait that asks without a pause
+	eager   sync.Mutex                   // held by a wait while it polls without a pause
 	lost    atomic.Pointer[driver.Error] // why the device is lost
 	settled sync.Once
 

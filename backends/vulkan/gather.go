@@ -4,22 +4,22 @@ package vulkan
 
 import "time"
 
-// A submission costs more than the commands of a launch do. So while the device has enough to do, launches gather, and the next submission
-// begins with them. Nothing waits for a launch that has gathered for ever:
+// A submission costs more than the commands of a launch do. So while the device has enough to do, launches are gathered, and the next
+// submission begins with them. Each gathered launch is submitted at last, by the first of these:
 //
-//   - Whoever waits for it submits it: push stands before each wait of the host and of another queue. Who only asks submits it, too, once
-//     the device has nothing else to do.
-//   - So does the next submission, of whatever work, and the launch with which there are mostGathered.
-//   - When the device has little left to do, wake submits what has gathered, so that work begins without being asked for.
+//   - a wait of the host or of another queue for the launch: each wait calls push first. A question whether the launch is done (asked) submits
+//     it, too, once the device has nothing else to do;
+//   - the next submission of any other work, or the launch that makes them mostGathered;
+//   - wake, which is called when the device has little left to do.
 //
-// A launch that has gathered already has the number of the next submission. If that fails, the launches stay for the one after it.
+// The number of a gathered launch is that of the next submission. If that submission fails, the launches wait for the one after it.
 //
-// Operating systems take a device for hung that works on one submission for seconds. So a launch gathers only if one of the same pipeline,
-// with as many blocks or more, has ended within briefTime of its submission.
+// If a device works on one submission for seconds, operating systems take it for hung. So a launch is gathered only if a launch of the same
+// pipeline, with as many blocks or more, has ended within briefTime of its submission.
 
 const (
 	mostGathered = 16
-	enoughToDo   = 4 // submissions that are not done, from which on launches gather
+	enoughToDo   = 4 // the number of unfinished submissions from which on launches are gathered
 	briefTime    = 10 * time.Millisecond
 )
 
@@ -58,7 +58,7 @@ func (q *queue) launch(op string, x *launch) (uint64, error) {
 	return number, nil
 }
 
-// occupied reports whether the device has enough to do. wake is called then when it no longer has. q.mu is held.
+// occupied reports whether the device has enough to do. If it has, wake will be called as soon as it no longer has. q.mu is held.
 func (q *queue) occupied() bool {
 	if last := q.last.Load(); !q.watched && last >= q.done.Load()+enoughToDo {
 		q.watched = q.after(last-enoughToDo+1, q.wakes)
@@ -81,7 +81,7 @@ func (q *queue) wake() {
 	}
 }
 
-// asked is reached for a program that asks whether work is done.
+// asked is reached for a program that asks whether work is done. It may submit the work.
 func (q *queue) asked(number uint64) (done bool, err error) {
 	if done, err = q.reached(number); !done && err == nil && q.done.Load() >= q.last.Load() {
 		err = q.push("query", number)
@@ -89,7 +89,7 @@ func (q *queue) asked(number uint64) (done bool, err error) {
 	return done, err
 }
 
-// push submits the launches that have gathered, if a number stands for them.
+// push submits the launches that have gathered, if the number is theirs.
 func (q *queue) push(op string, number uint64) error {
 	if err := q.dev.lost.Load(); err != nil {
 		return err

@@ -17,9 +17,9 @@ import (
 // queue is a VkQueue of a device. Each stream has one, which streams share if there are more of them.
 //
 // What is submitted is numbered, and a timeline semaphore counts what is done: it has the value n when the submissions up to number n
-// have ended. Each submission ends with a barrier before everything behind it, so the queue does its work in order. So one number
-// stands for a point in the work of all streams of the queue, and one of them waits for another by coming later. For a stream of another
-// queue it waits by a submission of its own, which follows the other's on the device.
+// have ended. Each submission ends with a barrier before everything behind it, so the queue does its work in order. So a number
+// marks a point in the work of all streams of the queue. Streams of one queue need not wait for each other: submission order is execution
+// order. To wait for a stream of another queue, a submission without commands waits on the device for that queue's semaphore.
 //
 // A submission never waits for anything but earlier ones: work behind a gate, or behind a copy that the host makes, stays with its
 // stream until its turn has come (stream.go). So no stream holds up another for ever.
@@ -55,14 +55,14 @@ type commands struct {
 	number uint64
 }
 
-// keptCommands is the number of command buffers that are kept for later, and from which on submissions ask which of them are done: one in
-// askEach, because each question is a call of the driver.
+// keptCommands is the number of command buffers that are kept for later. If more are in use, one in askEach submissions asks which are done.
+// Not every submission does, because each question is a call of the driver.
 const (
 	keptCommands = 256
 	askEach      = 16
 )
 
-// waiter is what is to be called when a submission is done.
+// waiter is a function to call when a submission is done.
 type waiter struct {
 	number uint64
 	call   func()
@@ -169,7 +169,7 @@ func (q *queue) order(cb uintptr) {
 	q.dev.t.barrier(q.calls, cb, stageAllCommands, stageAllCommands|stageHost, unsafe.Pointer(&q.args.barrier))
 }
 
-// copies returns room for the regions of copies, which later calls change: calls that read it are made before.
+// copies returns room for the regions of copies. Later calls use the same room, so recorded calls that still read it are made first.
 func (q *queue) copies() *[8]bufferCopy {
 	if q.args.copying {
 		q.calls.Pass()
@@ -178,7 +178,7 @@ func (q *queue) copies() *[8]bufferCopy {
 	return &q.args.copies
 }
 
-// pass makes the calls so far and then submits what info says. It returns the number of the submission; q.mu is held.
+// pass makes the recorded calls and then the submission that info describes. It returns the number of the submission; q.mu is held.
 func (q *queue) pass(op string, info *submitInfo) (uint64, error) {
 	number := q.last.Load() + 1
 	q.args.number = number
@@ -190,7 +190,8 @@ func (q *queue) pass(op string, info *submitInfo) (uint64, error) {
 	return number, nil
 }
 
-// followed submits that later work of the queue comes after a submission of another, and returns the number of that.
+// followed makes later work of the queue wait on the device for a submission of another queue. It returns the number of the submission that
+// waits.
 func (q *queue) followed(op string, other *queue, number uint64) (uint64, error) {
 	if err := other.push(op, number); err != nil {
 		return 0, err
@@ -208,7 +209,7 @@ func (q *queue) followed(op string, other *queue, number uint64) (uint64, error)
 // take returns a command buffer that is not in use; q.mu is held.
 func (q *queue) take(op string) (uintptr, error) {
 	if n := q.busy.len(); len(q.idle) == 0 && n >= keptCommands && n%askEach == 0 {
-		_, _ = q.reached(q.busy.first().number) // if it fails, there is one command buffer more
+		_, _ = q.reached(q.busy.first().number) // after an error no command buffer is free, and one more is made
 	}
 	// the last used comes first: caches have it
 	for done := q.done.Load(); q.busy.len() > 0 && q.busy.first().number <= done; q.busy.drop() {
@@ -230,8 +231,8 @@ func (q *queue) take(op string) (uintptr, error) {
 	return cb, nil
 }
 
-// reached reports whether the submissions up to a number are done. If the device is lost they are, with an error; another error is
-// one of the question itself.
+// reached reports whether the submissions up to a number are done. If the device is lost, it returns true and an error. Any other error is one
+// of the question itself.
 func (q *queue) reached(number uint64) (bool, error) {
 	if number <= q.done.Load() {
 		return true, nil
@@ -310,9 +311,9 @@ func (q *queue) sleep(op string, number uint64) error {
 // eager is how long one wait of a device asks whether the work is done, before it sleeps in the driver's wait.
 const eager = 100 * time.Microsecond
 
-// soon asks for a short time whether the submissions up to a number are done: to be woken from the driver's wait takes longer than short work does.
-// Only one wait of a device asks at a time, so that waits keep at most one processor busy. The processors of a device that is made of them
-// have the work itself to do.
+// soon polls for a short time whether the submissions up to a number are done, because waking from the driver's wait takes longer than short
+// work. Only one wait of a device polls at a time, so that waits keep at most one processor busy. It does not poll if the device is made of the
+// host's processors, which have the work itself to do.
 func (q *queue) soon(number uint64) bool {
 	d := q.dev
 	if d.info.Class == driver.ClassCPU || !d.eager.TryLock() {
@@ -327,11 +328,11 @@ func (q *queue) soon(number uint64) bool {
 	return false
 }
 
-// after has a function called, which must not block, when the submissions up to a number are done, or the device is lost. If
-// they are done already, it reports false and does not call.
+// after arranges for a function, which must not block, to be called when the submissions up to a number are done or the device is lost. If
+// they are done already, it returns false, and the function is not called.
 //
-// A goroutine waits for the lowest number. The others mostly are done when it wakes; else it goes on. So a number below all that are
-// waited for gets a goroutine of its own.
+// One goroutine waits for the lowest number. When it wakes, the other numbers mostly are done; it waits again for those that are not. A new
+// number that is lower than all these gets a goroutine of its own.
 func (q *queue) after(number uint64, call func()) bool {
 	if done, err := q.reached(number); done && (err == nil || q.dev.lost.Load() != nil) {
 		return false

@@ -64,7 +64,7 @@ type entry struct {
 	pushed uint32   // bytes of push constants
 }
 
-// spirvType is a type, or what else an id stands for.
+// spirvType is the type, constant or other result that an id names.
 type spirvType struct {
 	op       ops.Op
 	args     []uint32 // of the instruction, without its result

@@ -37,8 +37,8 @@ type stages struct {
 // partAlign is where the parts of a stage begin: each has cache lines of its own.
 const partAlign = 64
 
-// take returns n bytes of a stage, from off: all of it, or if n is at most atOnce, a part of one that is shared. If there is none it
-// returns nil, and has call called, which must not block, once it is worth another try. A nil call is not called.
+// take returns n bytes of a stage, from off: a whole stage, or if n is at most atOnce, a part of a shared one. If no stage is free, it returns
+// nil, and calls call when the caller should try again. call must not block, and may be nil.
 func (p *stages) take(op string, q *queue, n uint64, call func()) (st *stage, off uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *stages) take(op string, q *queue, n uint64, call func()) (st *stage, of
 		st, err = p.whole(op, q)
 	}
 	if err != nil {
-		for _, call := range p.queue { // nobody may come who would wake them: they try for themselves
+		for _, call := range p.queue { // perhaps no later call wakes them, so they try again now
 			call()
 		}
 		p.queue = nil

@@ -49,7 +49,7 @@ const (
 	opLaunch                     // the device runs a kernel
 	opSequence                   // the device runs the launches of a sequence
 	opStamp                      // the device writes the time of an event
-	opHost                       // the host copies from from to to, when all before is done
+	opHost                       // the host copies from `from` to `to`, when all before is done
 	opStageIn                    // from the host's memory to dst, through stages
 	opStageOut                   // from src to the host's memory, through stages
 	opWait                       // wait for a point, a gate or a number
@@ -81,7 +81,7 @@ type place struct {
 	off    uint64
 }
 
-// mishap is an error of work. It is told when a call of the program has returned it.
+// mishap is an error of work. told is true once a call has returned the error to the program.
 type mishap struct {
 	err  error
 	told atomic.Bool
@@ -194,8 +194,8 @@ func (s *stream) step(enqueuing bool) (held bool, err error) {
 	return false, err
 }
 
-// join makes later work come after a submission; s.mu is held. For one of another queue that is not known to be done, that takes a
-// submission too, so that one number of the stream's own queue still stands for all before.
+// join makes later work come after a submission; s.mu is held. If that is one of another queue and not known to be done, the
+// stream's own queue makes a submission that waits for it, so that one number of the own queue still marks the end of all earlier work.
 func (s *stream) join(name string, q *queue, number uint64) error {
 	if q != s.q {
 		done, err := q.reached(number)
@@ -244,8 +244,8 @@ func (s *stream) Record(e driver.Event) error {
 	return nil
 }
 
-// Wait makes later work wait for the event. In the same queue the device's work comes later in any case, as it is submitted later; what is
-// needed then is that the host's work does, and that nothing is submitted before the work of a stream that is held up.
+// Wait makes later work wait for the event. If the event is of the same queue, the device needs no wait, because
+// later submissions run later. But work of the host must wait, and nothing may be submitted before the work of a stream that is held up.
 func (s *stream) Wait(e driver.Event) error {
 	q, number, p := e.(*event).target()
 	if p == nil && number == 0 {

@@ -18,7 +18,7 @@ type staleError struct {
 	Local  []buffer.Range // in the local numbering, ascending
 	Global []buffer.Range // the same elements in the global numbering, one range for each of Local
 
-	call string // what brings the elements
+	call string // the call that makes these elements current
 }
 
 // Error names the first ranges.

@@ -194,7 +194,7 @@ func (g *grid) empty(at [3]int) bool {
 	return false
 }
 
-// anyone stands for all ranks.
+// anyone means all ranks.
 const anyone = -1
 
 // walk calls fn for each run of a rank's local box, in ascending order of the local numbering. Unless from is anyone, it passes over runs

@@ -87,7 +87,7 @@ func putHead(to []byte, about uint64, first, second int) []byte {
 	return to[headSize:]
 }
 
-// head reads a head. A message that is too short for one has other numbers than any rank writes.
+// head reads a head. For a message that is too short it returns numbers that no rank writes.
 func head(from []byte) (about uint64, first, second int, rest []byte) {
 	if len(from) < headSize {
 		return 0, math.MaxInt32, math.MaxInt32, nil
@@ -242,7 +242,7 @@ func (m *mail) wait(ctx context.Context) error {
 	return nil
 }
 
-// open reads the messages that came. read reads the head of one, and returns its elements.
+// open reads the messages that came. The function read reads the head of one message, and returns its elements.
 func (m *mail) open(ctx context.Context, op string, mode coherence.Mode, read func(i int, from []byte) ([]byte, error),
 	store func(message, of []byte)) error {
 	if m.memory[in] == nil {

@@ -48,13 +48,13 @@ func pieces(list []stretch, lo, hi int, fn func(at, to, n int)) {
 	}
 }
 
-// link is what a rank knows about one neighbour: which elements of the one the other has ghosts of, and what is exchanged of them.
+// link is what a rank knows about one neighbour: which elements of each of the two are ghosts at the other, and what is exchanged of them.
 type link struct {
 	peer int
 	ends [2]end // out: elements owned here with ghosts there; in: ghosts here of elements owned there
 
-	// The two lists in the heads of messages: the elements that the message has, and, of an exchange, those of the other end that the sender
-	// has written to as ghosts. The next exchange brings these, if this one does not.
+	// The two lists in the heads of messages: the elements that the message has, and, in an exchange, requests: ghosts that the sender has
+	// written to. The receiver, who owns these elements, sends them in this exchange or in the next one.
 	sent, requested []span
 	received, owed  []span
 }

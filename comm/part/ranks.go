@@ -23,7 +23,7 @@ type ranks struct {
 	attach func(all *buffer.Buffer[byte], elem uint64) launches.Watcher
 	turn   chan struct{}
 
-	// These belong to whom turn belongs to.
+	// The caller that has turn may use these.
 	mail          // its boxes are of all ranks, and its last memory is the message that this rank has failed
 	held   []held // of each use of the launch under way
 	reads  []buffer.Range
@@ -32,7 +32,7 @@ type ranks struct {
 	failed error
 
 	mu      sync.Mutex
-	history uint64 // stands for all launches, and writes of the host, so far: ranks compare it
+	history uint64 // a hash of all launches, and writes of the host, so far: ranks compare it
 	buffers uint64
 }
 
@@ -89,7 +89,7 @@ func (r *ranks) giveUp(err error) {
 	}
 }
 
-// note makes something part of the history, and returns that.
+// note adds something to the history, and returns the new history.
 func (r *ranks) note(what ...uint64) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,7 +148,7 @@ func (c *copies) Reads(lo, hi uint64) error {
 	return e
 }
 
-// Writes implements launches.Watcher. What this rank writes outside of launches all ranks write.
+// Writes implements launches.Watcher. Outside of launches all ranks make the same writes, so what this rank writes is current on all.
 func (c *copies) Writes(lo, hi uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,7 +224,7 @@ func (c *copies) plan(uses []launches.Use) {
 	}
 }
 
-// reads appends what a part has to have before it runs, in bytes: what it reads, and what it may leave as it is.
+// reads appends the bytes that must be current before a part runs: those that it reads, and those that it may write or leave unchanged.
 func (h *held) reads(list []buffer.Range, t *launches.Touch) []buffer.Range {
 	spans := [2]buffer.Range{t.Read, t.Write}
 	if t.Whole {
@@ -258,7 +258,8 @@ func (h *held) written(u *launches.Use) {
 	}
 }
 
-// swap sends and receives the messages that have elements. When the rank parts, all ranks have one. All that arrive have to say the same.
+// swap sends and receives the messages that have elements. When the rank parts (see part), there is a
+// message to each rank. All messages that arrive must have the same numbers in their heads.
 func (r *ranks) swap(ctx context.Context, op string, says int) error {
 	for i := range r.boxes {
 		for dir := range r.boxes[i].letters {

@@ -162,7 +162,7 @@ func (s *state) lose() {
 	s.at(owner, protocol.Overwrite, s.count, s.runs)
 }
 
-// answer makes the next exchange send what a neighbour has requested, apart from what this one has sent.
+// answer makes the next exchange send what a neighbour has requested, except what the exchange under way has sent.
 func (s *state) answer(l *link) {
 	k := 0
 	for i, r := range l.owed {

@@ -112,7 +112,7 @@ type Stream interface {
 	Record(Event) error
 
 	// Wait makes later work of this stream wait for the work that the event
-	// stands for now. If the event was never recorded, Wait does nothing.
+	// stands for at the time of the call. If the event was never recorded, Wait does nothing.
 	Wait(Event) error
 
 	// Query reports whether all work enqueued so far is done, and if it is, returns

@@ -32,7 +32,7 @@ type Allocator interface {
 // direct gives each block a memory of its own and keeps nothing.
 type direct struct {
 	dev    *hal.Device
-	async  bool // every block is of KindDevice, has a stream, and is allocated in its order: for pools
+	async  bool // for pools: every block is stream-ordered memory of KindDevice
 	source func(stream *hal.Stream, kind hal.Kind, size uint64) (*hal.Memory, error)
 }
 

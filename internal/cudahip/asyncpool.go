@@ -10,8 +10,8 @@ import (
 // the host waits, unless the pool's release threshold says how many bytes to keep (CUDA driver API,
 // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD); the next allocation then takes long. HIP has the same calls and numbers.
 //
-// The pool is the one of the whole process, and the program may change it. So a threshold other than 0 stays, and trim and close
-// look whether the device has this pool, with this threshold, still.
+// The pool is the one of the whole process, and the program may change it. So a threshold other than 0 is left
+// unchanged, and trim and close first check that the device still has this pool with this threshold.
 type asyncPool struct {
 	once   sync.Once
 	handle atomic.Uintptr // 0 if the pool is left as it is
@@ -20,7 +20,7 @@ type asyncPool struct {
 const (
 	releaseThreshold = 4       // the number of the attribute, in CUDA and HIP
 	keptMost         = 1 << 30 // bytes that the pool keeps at most
-	keptPart         = 16      // and at most this part of the device's memory
+	keptPart         = 16      // and at most a sixteenth of the device's memory
 )
 
 func kept(d *Device) uint64 { return min(keptMost, d.info.TotalMemory/keptPart) }

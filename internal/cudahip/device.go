@@ -34,7 +34,7 @@ type Device struct {
 	staging blocks
 	imports imports
 	pool    asyncPool
-	eager   sync.Mutex // held by the wait for an event that asks without a pause
+	eager   sync.Mutex // held by a wait for an event while it polls without a pause
 
 	leftovers leftovers
 }
@@ -55,7 +55,7 @@ func open(lib *library, dev int32, info driver.Info) (*Device, error) {
 
 // unanswered returns the capabilities that the device lacks because the library exports their calls but does not
 // support them. In chipStar hipPointerGetAttribute and hipIpcGetMemHandle return hipErrorNotSupported. A library may
-// look at the address first, so the question is about real memory.
+// check the address first, so unanswered asks with the address of real memory.
 func (d *Device) unanswered() (lacks driver.Caps) {
 	const asked = driver.CapPointerInfo | driver.CapIPC
 	if d.info.Caps&asked == 0 {
@@ -121,7 +121,8 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 // these errors and their meaning.
 func (d *Device) EventsKeepFailures() bool { return true }
 
-// ForgetsToldFailures implements driver.FailureKeeper: an error that is not returned again is one of the call.
+// ForgetsToldFailures implements driver.FailureKeeper: these drivers return an error of the work again at each later call, so an error that
+// is not returned again was one of the call.
 func (d *Device) ForgetsToldFailures() bool { return false }
 
 // FreeMayBlock implements driver.FreeBlocker: Close frees page-locked memory.

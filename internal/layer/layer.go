@@ -56,7 +56,7 @@ type How = slot.How
 var Position = function[func(*hal.Stream) uint64]("Position")
 
 // FailureOf returns the error of a launch with the key among the operations after the first and up to the last, nil if there is none. err is
-// what an event behind them has told: FailureOf returns it if the driver does not know which launch has failed, or if no kernel has.
+// the error that an event behind them has reported: FailureOf returns it if the driver does not know which launch has failed, or if no kernel has.
 var FailureOf = function[func(s *hal.Stream, first, last, key uint64, err error) error]("FailureOf")
 
 // Shape returns what the program gave for the grid: threads if over is true, else blocks, and whether it also gave the threads of a block.
@@ -76,8 +76,8 @@ var Integer = function[func(a hal.Arg, signed bool) int64]("Integer")
 var Keep = function[func(hal.Arg) hal.Arg]("Keep")
 
 // Prepare checks launches as Stream.Launch does, and returns run, which enqueues them again and again without these checks. run returns how
-// many it has enqueued, and is not to be called by two goroutines at once. A later event tells the failure of any of them; run is nil where
-// that is not so. end frees what the driver has prepared; it is nil if that is nothing.
+// many it has enqueued, and is not to be called by two goroutines at once. A later event reports the failure of any of them; where drivers
+// do not do that, run is nil. end frees what the driver has prepared; it is nil if there is nothing to free.
 var Prepare = function[func(s *hal.Stream, k []*hal.Kernel, g []hal.Grid, how How, args [][]hal.Arg) (
 	run func() (n int, err error), end func() error, err error)]("Prepare")
 

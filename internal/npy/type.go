@@ -80,7 +80,7 @@ const half = "github.com/go-halyard/halyard/kernel/half"
 // typeOf returns the type of T: see typeFor.
 func typeOf[T any]() (Type, error) { return typeFor(reflect.TypeFor[T]()) }
 
-// typeFor returns the type of a Go type. If that is no number of fixed size, and no structure of them and of arrays of them, the
+// typeFor returns the type of a Go type. If that is neither a number of fixed size nor a structure of such numbers and arrays of them, the
 // error is of kind ErrUnsupported.
 func typeFor(r reflect.Type) (Type, error) {
 	if r.PkgPath() == half {

@@ -25,22 +25,21 @@ var Of = functions.Of
 // For [buffer.Leases.Regions] it has the memory of all elements of w.
 var Sub = functions.Sub
 
-// Under returns w as a part of the i-th want of a cover, as those of Of are: all its elements are among those of that want, which is of the
-// same buffer.
+// Under returns w as a part of the i-th want of a cover, as Of does. That want must be of the same buffer, and have all elements of w.
 var Under = functions.Under
 
-// InTurn returns one want for each buffer, for launches that come one after the other: elements that one of them overwrites, and neither
-// this launch nor one before reads, are not read. which has the index of the buffer of each access in all, and place where its elements lie
-// in the region of that. For wants of Sub, place has where all elements of the want lie that Sub was given.
+// InTurn returns one want for each buffer, for launches that come one after the other. An element that is overwritten before any launch reads
+// it is not copied. which[i] is the buffer of access i, counted through all lists; place[i] is its range in the region of that buffer. For a
+// want of Sub, place has the range of the want that Sub was given.
 var InTurn = functions.InTurn
 
-// Key returns the key for the launches of leases (layer.How), which are enqueued next. What the leases write is then lost if one of these
-// fails, and not if another launch on the stream does, where the driver knows which has failed.
+// Key returns the key for the launches of leases (layer.How), which are enqueued next. If the driver knows which launch has failed, what the
+// leases write is lost only if one of these launches fails, and not if another one on the stream does.
 var Key = functions.Key
 
 // Copied reports whether bytes were copied for leases from another place, while they were acquired.
 var Copied = functions.Copied
 
-// Mark makes the elements of leases for writing lost if the work that was enqueued last on their stream fails, even if what is enqueued
-// until their release does not. That is needed unless layer.KeepsFailures.
+// Mark ties the leases to the work that was enqueued last on their stream: if it fails, what they write is lost, whatever is enqueued later.
+// That is needed unless layer.KeepsFailures.
 var Mark = functions.Mark

@@ -22,13 +22,13 @@ type OnQueue struct {
 type Ranks struct {
 	*OnQueue   // what this rank's part is launched on
 	Rank, Size int
-	Bounds     []float64 // a rank has the blocks from its bound to the next, of those to the last bound
+	Bounds     []float64 // rank r has the share of the blocks from Bounds[r] to Bounds[r+1]; all blocks are Bounds[Size]
 	Exchanger
 }
 
-// Begins returns where the part of a rank begins, of so many blocks in order. For the number of all ranks it returns n.
+// Begins returns the first of n blocks that the rank has. For rank = Size it returns n.
 func (r *Ranks) Begins(rank, n int) int {
-	// the conversion forbids to fuse, which would differ between machines
+	// the conversion keeps Go from fusing the product and the sum: results would differ between machines
 	return int(float64(r.Bounds[rank]/r.Bounds[r.Size]*float64(n)) + 0.5)
 }
 
@@ -39,7 +39,7 @@ type Exchanger interface {
 	// Exchange brings the elements that this rank's part reads, and sends those that others read. It is an error if what, the numbers of
 	// a launch, differs between ranks. Then the elements that other ranks' parts write are stale here.
 	Exchange(ctx context.Context, what []uint64, uses []Use) error
-	// Leave ends the launch. An error is one of this rank alone, so the others are told.
+	// Leave ends the launch. err is an error of this rank alone, so Leave tells the other ranks.
 	Leave(err error)
 }
 
@@ -49,7 +49,7 @@ type Use struct {
 	By   []Touch // of each rank, in elements of the want
 }
 
-// Touch is a kernel.Touch.
+// Touch is a gridgen.Touch.
 type Touch struct {
 	Read, Write buffer.Range
 	Whole       bool

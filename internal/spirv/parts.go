@@ -13,7 +13,7 @@ const (
 	pushable  = 128
 )
 
-// Parts returns a kernel's module, as [Unpack] returns it, for launches of a part of a grid. It has one more argument at the end, of six
+// Parts returns a kernel's module, as [Unpacker.Unpack] returns it, for launches of a part of a grid. It has one more argument at the end, of six
 // numbers of 32 bits: the first block of the part and the blocks of the whole grid, each in three dimensions. Its threads ask for their
 // places as in a launch of the whole grid. The error says why there is no such module.
 func Parts(module []byte) ([]byte, error) {

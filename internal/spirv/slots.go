@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Slots returns a kernel's module, as [Unpack] returns it, in which the memory of parameters is in storage buffers: that of parameter i in
+// Slots returns a kernel's module, as [Unpacker.Unpack] returns it, in which the memory of parameters is in storage buffers: that of parameter i in
 // the binding i of the descriptor set 0. list has these parameters. Any two of them may have the same memory. All parameters keep their
 // places among the push constants.
 //

@@ -471,13 +471,13 @@ func explicitArgs(f *function) string {
 }
 
 // free returns the name of something in the generated file: the given name, with underscores added if the package or the file uses it for
-// something else, or if it is in not.
-func (p *Package) free(what, name string, not ...string) string {
+// something else, or if it is one of those in except.
+func (p *Package) free(what, name string, except ...string) string {
 	if found := p.names[what+" "+name]; found != "" {
 		return found
 	}
 	free := name
-	for p.Types.Scope().Lookup(free) != nil || p.taken[free] || slices.Contains(not, free) {
+	for p.Types.Scope().Lookup(free) != nil || p.taken[free] || slices.Contains(except, free) {
 		free += "_"
 	}
 	p.names[what+" "+name], p.taken[free] = free, true

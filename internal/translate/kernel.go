@@ -22,7 +22,7 @@ type kind int
 const (
 	value  kind = iota
 	slice       // followed by its length
-	thread      // none in a launch
+	thread      // a grid.Thread, which launches do not pass
 	matrix      // followed by its rows and columns
 )
 
@@ -33,7 +33,7 @@ type param struct {
 	typ     types.Type
 	kind    kind
 	out     bool // it is a grid.Out
-	written bool // the memory of a slice or matrix is
+	written bool // it is a slice or matrix to which the kernel writes
 }
 
 // function is a kernel, or a part of one that is written as a kernel. Only a kernel has a representation.
@@ -42,7 +42,7 @@ type function struct {
 	args     []types.Type // of a generic kernel
 	first    *function    // the kernel for the first types of the same list; the kernel itself if it is not generic
 	params   []*param
-	declared []*param    // the same, with the type parameters
+	declared []*param    // the same parameters before type arguments replace type parameters
 	argNames []string    // the names of its parameters in the generated file
 	together bool        // it has barriers or shared memory
 	noRow    *load.Error // why it has no function for a row of threads
@@ -50,7 +50,7 @@ type function struct {
 	instances []*ir.Function // of the first kernel: the kernels for all types of the list
 
 	made    *ir.Function
-	printed *ir.Function // the same as devices get it: see package passes
+	printed *ir.Function // made, after package passes has changed it for devices
 	effects map[*ir.Function]*facts.Effects
 	needs   facts.Needs
 	looped  facts.Looped
@@ -238,7 +238,7 @@ func (p *Package) importable(m *param) (why *load.Error) {
 	return why
 }
 
-// sizedOf returns the shared memory of a kernel whose length a launch says, or nil.
+// sizedOf returns the shared memory of a kernel whose length is given at each launch, or nil.
 func sizedOf(f *ir.Function) *ir.Local {
 	for _, l := range f.Locals {
 		if l.Sized != nil {
@@ -248,14 +248,14 @@ func sizedOf(f *ir.Function) *ir.Local {
 	return nil
 }
 
-// launched returns the launcher's expression for the length of such memory, "" if there is none.
+// launched returns the launcher's expression for the length of the memory l, "" if there is none.
 func (p *Package) launched(l *ir.Local, names []string) string {
 	return footprint.Launched(l.Size, names, p.Types.Scope().Lookup("max") != nil || p.Types.Scope().Lookup("min") != nil)
 }
 
 func (f *function) sized() *ir.Local { return sizedOf(f.made) }
 
-// static returns how many bytes of shared memory the kernel has whose length no launch says.
+// static returns how many bytes the kernel has in shared memory of constant length.
 func (f *function) static() (bytes int64) {
 	for _, l := range f.made.Locals {
 		if l.Space == ir.Shared && l.Sized == nil {

@@ -9,29 +9,30 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// This file finds how deeply conditions are nested, for drivers that take those too far in to be true. A compiler nests what follows an early return, or
-// a continue, in a condition of its own. Breaks are not nested.
+// This file finds how deeply conditions are nested, because some drivers treat those that are nested too deeply as true. Compilers put the statements
+// after an early return or a continue into one more condition. After a break they do not.
 
-// fewNested is what every driver can nest.
+// fewNested is a number of nested conditions that every driver supports.
 const fewNested = 48
 
-// fewBytes is how many bytes the variables of a thread may have on every driver.
+// fewBytes is a size of the variables of a thread, in bytes, that every driver supports.
 const fewBytes = 1024
 
 // nesting finds the deepest condition of a kernel.
 type nesting struct {
 	p      *Package
-	around *ir.Stmt // the loop or switch that a break leaves
+	around *ir.Stmt // the innermost loop or switch around the statement
 	most   int
 	at     token.Pos
 	now    token.Pos // of the statement in this package
-	bytes  int64     // of arrays and structures that are variables; those of a function count for each call
+	bytes  int64     // of variables that are arrays or structures; those of a function are added for each call
 }
 
-// nesting returns how deep the conditions of a kernel are nested, and where, and the bytes of the variables of a thread; 0 if every driver takes them.
+// nesting returns how deeply the conditions of a kernel are nested, and where, and the bytes of a thread's variables. A number that every driver supports is
+// returned as 0.
 func (p *Package) nesting(f *function) (most int, at token.Pos, bytes int64) {
 	n := &nesting{p: p}
-	n.function(f.made, 1) // a guard may be written as a condition around everything
+	n.function(f.made, 1) // 1, because the guard may be printed as a condition around the whole body
 	if n.bytes > fewBytes {
 		bytes = n.bytes
 	}
@@ -76,7 +77,8 @@ func (n *nesting) reach(depth int, at token.Pos) {
 	}
 }
 
-// region looks at statements, and returns how many more conditions what follows the region is in.
+// region looks at statements. It returns how many more conditions are around the statements that follow the region: those for returns in it, and those for
+// continues.
 func (n *nesting) region(r *ir.Region, depth int) (returns, continues int) {
 	if r == nil {
 		return 0, 0
@@ -140,7 +142,7 @@ func (n *nesting) statement(s *ir.Stmt, depth int) (returns, continues int) {
 	return returns, continues
 }
 
-// clauses looks at conditions of which each is in the else of the one before, but not more than [facts.MostLadder].
+// clauses looks at a chain of else-ifs. Each condition is nested in the one before it; after [facts.MostLadder] of them the printers begin a new chain.
 func (n *nesting) clauses(all []*ir.Clause, depth int, block func(*ir.Region)) {
 	values := 0
 	for _, c := range all {

@@ -39,7 +39,8 @@ func (w *rowWriter) phases() *rows {
 	if !ok {
 		return nil
 	}
-	// Threads that take a loop's rounds together keep variables from before the loop, and may not be able to. Then each takes the loop alone.
+	// If the threads run the rounds of a loop together, they have to keep variables from before the loop. Where that is impossible, the second attempt lets
+	// each thread run the whole loop alone.
 	var ph *phaseWriter
 	var all []*phase
 	for _, together := range [...]bool{true, false} {
@@ -132,9 +133,9 @@ type phase struct {
 	gap      bool                  // the last statement was left out
 	declares map[types.Object]bool // variables that the statements declare, and that later phases may use
 
-	inside, other []*phase // of a loop or an if. The threads may take the rounds of a loop together: then inside is one round, and the whole loop
-	rounds        *rounds  // not nil for a loop whose rounds the threads may take together, and for one round of it
-	alone         bool     // it has no vectors: it is the whole loop, for threads that cannot take the rounds together
+	inside, other []*phase // of a loop: its body; of an if: its body and its else. If rounds is set, inside is one round and, after it, the whole loop
+	rounds        *rounds  // not nil for a loop whose rounds the threads may run together, and for one round of it
+	alone         bool     // it has no vectors: it is the whole loop, for threads that cannot run the rounds together
 }
 
 // definition is a part of a statement that declares variables, or a statement that declares constants or types.
@@ -161,15 +162,15 @@ type phaseWriter struct {
 	text    *printed
 	objects map[token.Pos]types.Object // the kernel's variables, by where they are declared
 	defined map[token.Pos]ast.Expr     // the values of variables that can be computed before the statements that declare them
-	cuts    map[token.Pos]bool         // where statements begin with which a phase can begin
+	cuts    map[token.Pos]bool         // positions of statements at which a phase can begin
 	shared  []types.Object
 	same    map[types.Object]bool     // variables that are the same for all threads
 	again   map[types.Object]ast.Expr // variables that each phase computes again, with their values
 	order   []types.Object            // the keys of again, in the order of their declarations
 	in      map[types.Object]*phase   // maps each variable that a phase declares to that phase
-	keeps   []types.Object            // variables of in that other phases use
+	keeps   []types.Object            // those variables in the map in that other phases use
 	all     []*phase                  // all phases that have statements
-	partly  map[ast.Node]bool         // definitions of which some variables are in same or again
+	partly  map[ast.Node]bool         // statements that declare variables of which some, not all, are in same or again
 	jumps   map[ast.Node]string       // what replaces a continue
 	lost    bool                      // the text of something was not found, which is a bug of halyard kernels
 
@@ -377,11 +378,11 @@ func (ph *phaseWriter) lay(list []ast.Stmt, found []*facts.Phase) (all []*phase)
 func (ph *phaseWriter) declare(now *phase, s ast.Stmt) {
 	ids, values := declares(s)
 	decl, isDecl := s.(*ast.DeclStmt)
-	holds := isDecl && decl.Decl.(*ast.GenDecl).Tok != token.VAR // for all phases
+	holds := isDecl && decl.Decl.(*ast.GenDecl).Tok != token.VAR // a constant or a type: all phases need it
 	if holds {
 		now.same = append(now.same, definition{decl: decl})
 	}
-	left, defined := 0, 0 // how many variables stay in the statement; how many definitions the phase has with that of the statement
+	left, defined := 0, 0 // the number of variables that stay in the statement; the length of now.same with the statement's definition
 	for i, id := range ids {
 		v, class := ph.p.Info.Defs[id], ph.Class(id.Pos())
 		switch {
@@ -395,7 +396,7 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) {
 			}
 			ph.shared = append(ph.shared, v)
 		case class == facts.Same:
-			if defined == 0 || isDecl { // a value of a declaration may use the variable before
+			if defined == 0 || isDecl { // in a declaration, a value may use the variable before it
 				now.same = append(now.same, definition{})
 			}
 			defined = len(now.same)
@@ -501,7 +502,7 @@ func (ph *phaseWriter) clash() (found types.Object) {
 	return found
 }
 
-// rename gives what a kernel declares a name of its own, and returns what gives the name back.
+// rename gives an object that a kernel declares a new name, and returns a function that restores the old one.
 func (w *rowWriter) rename(v types.Object) (back func()) {
 	name, info := w.fresh(v.Name()), w.p.Info
 	var now types.Object
@@ -573,7 +574,7 @@ func (ph *phaseWriter) used(p *phase) (all []types.Object) {
 	return all
 }
 
-// usedIn returns the variables in a node, in the order of the text. Only the text has all names of a value that several variables have.
+// usedIn returns the variables in a node, in the order of the text. It looks at the syntax, because several variables may be one value in package ir.
 func (ph *phaseWriter) usedIn(n ast.Node) (all []types.Object) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok && ph.p.Info.ObjectOf(id) != nil {
@@ -683,7 +684,7 @@ func (ph *phaseWriter) change(was, now ast.Node) []edit {
 		if to := ph.jumps[n]; to != "" {
 			return []edit{ph.text.replace(now, to)}
 		}
-	case *ast.AssignStmt, *ast.DeclStmt: // some of the variables that it defines may have their values from elsewhere
+	case *ast.AssignStmt, *ast.DeclStmt: // some of its variables may be computed elsewhere: see follows
 		if ph.partly[n] {
 			return ph.left(n.(ast.Stmt), now.(ast.Stmt))
 		}
@@ -691,7 +692,7 @@ func (ph *phaseWriter) change(was, now ast.Node) []edit {
 	return nil
 }
 
-// left replaces the variables in a definition that have their values from elsewhere.
+// left replaces by _ the variables of a definition that are computed elsewhere: see follows.
 func (ph *phaseWriter) left(was, now ast.Stmt) (edits []edit) {
 	left := false
 	ids, _ := declares(was)
@@ -774,11 +775,11 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) {
 	b.WriteString("}\n}\n}\n")
 }
 
-// writeBody writes the statements of a phase, or those in its one if. The label next is behind them if it is not "".
+// writeBody writes the statements of a phase or, if only is set, those in its only if. The label next follows them, unless it is "".
 func (ph *phaseWriter) writeBody(b *strings.Builder, p *phase, only *ir.Stmt, next string) {
 	apart := p.rounds != nil || only != nil || next != ""
 	if apart {
-		b.WriteString("{\n") // what the statements declare may have the names of variables outside of them
+		b.WriteString("{\n") // the statements may declare names that are also used outside of them
 	}
 	if only != nil {
 		body := ph.text.twin(only.Syntax.(ast.Node)).(*ast.IfStmt).Body
@@ -796,7 +797,8 @@ func (ph *phaseWriter) writeBody(b *strings.Builder, p *phase, only *ir.Stmt, ne
 	}
 }
 
-// rowsOf returns pairs of texts that take what threads keep from the rows of a phase, pairs that put it there, and the definitions of the rows.
+// rowsOf returns texts for the variables that threads keep in rows: load has pairs of a variable and the element from which a phase reads it, store pairs of
+// an element and the variable that a phase writes to it, and rows the definitions of the rows.
 func (ph *phaseWriter) rowsOf(p *phase) (load, store, rows []string) {
 	loads, stores := ph.keptIn(p)
 	for _, v := range ph.keeps {
@@ -814,7 +816,7 @@ func (ph *phaseWriter) rowsOf(p *phase) (load, store, rows []string) {
 	return load, store, rows
 }
 
-// keptIn returns the variables that the threads keep from phase to phase, and that a phase takes from there and puts there.
+// keptIn returns those kept variables that a phase reads from memory at its beginning (load), and those that it writes back at its end (store).
 func (ph *phaseWriter) keptIn(p *phase) (load, store []types.Object) {
 	uses := ph.used(p)
 	for _, v := range ph.keeps {
@@ -831,7 +833,7 @@ func (ph *phaseWriter) keptIn(p *phase) (load, store []types.Object) {
 	return load, store
 }
 
-// pairs writes an assignment to every other of the texts, of the text that follows.
+// pairs writes an assignment for each pair in the list: a variable and its value.
 func (ph *phaseWriter) pairs(b *strings.Builder, list []string, op string) {
 	for i := 0; i < len(list); i += 2 {
 		fmt.Fprintf(b, "%s %s %s\n", list[i], op, list[i+1])

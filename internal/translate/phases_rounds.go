@@ -51,7 +51,8 @@ func (ph *phaseWriter) number(v *ir.Value) (text string) {
 // memory returns the name of the slice, or of the shared array, that an element is in.
 func (ph *phaseWriter) memory(p *ir.Place) string { return ph.objects[ph.Memory(p).Pos].Name() }
 
-// Threads take rounds together in blocks with a row of so many. With fewer it does not pay, and with more what they keep fills the cache.
+// Threads run rounds together if a row of the block has from fewestTogether to mostTogether threads. With fewer it does not pay, and with more the
+// variables that they keep fill the cache.
 const (
 	fewestTogether = 16
 	mostTogether   = 4096
@@ -105,7 +106,7 @@ func (ph *phaseWriter) writeRounds(b *strings.Builder, p *phase) {
 }
 
 // end returns the text of the number of threads of a row that a phase runs. It is less than the size of a block if the phase is one if statement whose condition
-// is a bound of the thread's place, or several. If only is not nil, it is that statement, and its condition is true for exactly these threads.
+// bounds the thread's place. If only is not nil, it is that statement, and its condition is true for exactly these threads.
 func (ph *phaseWriter) end(p *phase) (text string, only *ir.Stmt) {
 	text = fmt.Sprintf("int(%s.Size[0])", ph.block)
 	if p.rounds != nil {
@@ -137,7 +138,7 @@ func (ph *phaseWriter) end(p *phase) (text string, only *ir.Stmt) {
 // move is a phase in which each thread copies an element, and neighbours copy neighbours: to shared memory, or from it.
 type move struct{ dst, to, src, from string }
 
-// moved returns the move that statements are, or nil.
+// moved returns the move that statements make, or nil if they do something else.
 func (ph *phaseWriter) moved(list []ast.Stmt, made []*ir.Stmt) *move {
 	to, from := ph.Moves(made)
 	if to == nil {

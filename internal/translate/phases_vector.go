@@ -217,7 +217,7 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 	return &function{decl: decl, params: params}, m, true
 }
 
-// sizedIs reports whether a variable is the shared memory whose length a launch says.
+// sizedIs reports whether a variable is the shared memory whose length is given at each launch.
 func (ph *phaseWriter) sizedIs(v types.Object) bool {
 	l := ph.f.sized()
 	return l != nil && v.Pos() == l.Sized.Pos

@@ -104,10 +104,10 @@ func (t *printed) cut(begin, end int, change func(was, now ast.Node) []edit) (st
 		if offset < done || offset >= end {
 			continue
 		}
-		edits = append(edits, t.directive(n, i, begin, &last)...) // in front of an edit at the same place
+		edits = append(edits, t.directive(n, i, begin, &last)...) // before change, so that it comes first at the same place
 		changed := change(n, t.now[i])
 		edits = append(edits, changed...)
-		if _, ok := n.(*ast.RangeStmt); ok && len(changed) > 0 { // the loop is replaced, with all that it consists of
+		if _, ok := n.(*ast.RangeStmt); ok && len(changed) > 0 { // the whole loop is replaced, so the nodes in it are skipped
 			last, done = token.Position{}, changed[0].to
 		}
 	}

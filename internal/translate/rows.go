@@ -27,7 +27,7 @@ import (
 type rows struct {
 	name    string
 	args    string            // the arguments of its call, after the row
-	plain   string            // those that are the kernel's
+	plain   string            // the arguments of this call that are also those of the kernel
 	kept    string            // the type of what a block keeps, "" if it keeps nothing
 	imports map[string]string // imports that the body needs: paths by name
 	text    string
@@ -222,8 +222,8 @@ type rowWriter struct {
 
 	hidesGrid bool // something in the kernel has the name of package grid
 
-	// What keeps the body from meaning the same in another function, and where. It is said to the author of a kernel with barriers only:
-	// for others the function is called as it is.
+	// Why the body would mean something else in another function, and where. Only the author of a kernel with barriers is told: the function
+	// of any other kernel is called as it is.
 	hiddenAt    token.Pos // where hidden or hidesGrid was found
 	strange     token.Pos
 	strangeness string
@@ -231,7 +231,7 @@ type rowWriter struct {
 
 	row, x, label string
 
-	printing map[*ast.Ident]bool // the thread where it is an argument of grid.Println
+	printing map[*ast.Ident]bool // uses of the thread as an argument of grid.Println
 }
 
 // fresh returns a name that the kernel does not have.
@@ -254,7 +254,7 @@ func (w *rowWriter) noLoop() *load.Error {
 	return w.p.ErrorAt(w.f.decl.Pos(), "the kernel does not use its thread")
 }
 
-// odd notes what keeps the body from meaning the same in another function.
+// odd notes why the body would mean something else in another function.
 func (w *rowWriter) odd(pos token.Pos, format string, args ...any) {
 	if !w.strange.IsValid() {
 		w.strange, w.strangeness = pos, fmt.Sprintf(format, args...)
@@ -379,7 +379,7 @@ var generatedImports = map[string]string{
 	"gridgen": "github.com/go-halyard/halyard/kernel/gridgen",
 }
 
-// ofGrid reports whether a name is that of a package that loops over threads call.
+// ofGrid reports whether a name is that of package grid or gridgen, which the loops over threads call.
 func ofGrid(name string) bool { return name == "grid" || name == "gridgen" }
 
 // merge adds imports to those of a file. It reports false, and adds nothing, if a name already

@@ -195,7 +195,8 @@ type declaration struct {
 	node ast.Node
 }
 
-// declarationsOf returns what is declared at the top of the package's files, by name. Constants of one pair of parentheses stand for each other.
+// declarationsOf returns what is declared at the top of the package's files, by name. For a constant the node is the
+// whole declaration, because its value may depend on other constants in the same parentheses.
 func declarationsOf(p *load.Package) map[string]declaration {
 	all := map[string]declaration{}
 	for _, file := range p.Files {

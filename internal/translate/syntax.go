@@ -8,13 +8,13 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/load"
 )
 
-// fixed reports whether a type is one of numbers that have as many bits on every processor, and are no complex numbers.
+// fixed reports whether a type is one of real numbers with the same number of bits on every processor.
 func fixed(t types.Type) bool {
 	b, ok := t.(*types.Basic)
 	return ok && b.Info()&(types.IsInteger|types.IsFloat) != 0 && b.Kind() != types.Int && b.Kind() != types.Uint && b.Kind() != types.Uintptr
 }
 
-// numberIn returns the type of the elements of an array, or of arrays in it, and a type that is none as it is.
+// numberIn returns the type of the elements of an array, or of the arrays in it. Any other type is returned unchanged.
 func numberIn(t types.Type) types.Type {
 	for a, ok := t.Underlying().(*types.Array); ok; a, ok = t.Underlying().(*types.Array) {
 		t = a.Elem()

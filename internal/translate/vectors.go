@@ -95,7 +95,7 @@ type Loop struct {
 	Pos     token.Position
 	Vectors bool        // threads of a row, or of parts between barriers, run as vectors in builds with package simd
 	Fast    bool        // the kernel is fast
-	Why     *load.Error // the first thing that keeps them, or those of another part, from it
+	Why     *load.Error // the first reason why threads do not run as vectors, perhaps only those of one part
 }
 
 // used returns the text of a file, without the line of an import that it does not need.
@@ -113,7 +113,7 @@ const simdBuilds = "//go:build go1.27 && goexperiment.simd && (amd64 || arm64 ||
 func (p *Package) simd(all []*lanes.Vectors) ([]byte, error) {
 	needed := map[string]string{}
 	var b strings.Builder
-	var hooks [2]string // the second are those that need that Go does not fuse
+	var hooks [2]string // the second is for functions that are right only where Go does not fuse
 	for _, v := range all {
 		if v != nil {
 			maps.Copy(needed, v.Imports)

@@ -30,7 +30,7 @@ var vulkanNeeds = []struct {
 	{build.Push16, "storagePushConstant16", "integers of 16 bits"},
 }
 
-// sumOf returns the sum of a text.
+// sumOf returns a hash of a text.
 func sumOf(c string) string {
 	whole := sha256.Sum256([]byte(c))
 	return hex.EncodeToString(whole[:8])

@@ -36,8 +36,8 @@ const mostViews = 8
 // instructions take a large part of the time.
 const mostTwice = 3
 
-// inner looks for checks that threads away from the row's edges do not need. It returns nil if there are none, or if the body has a loop, compared
-// with which a check costs little. The parameter results has the comparisons whose results are known for all threads below the row's limits.
+// inner looks for checks that threads away from the row's edges do not need. It returns nil if there are none, or if the body has a loop: then
+// checks are a small part of the cost. The parameter results has the comparisons whose results are known for all threads below the row's limits.
 func (w *rowWriter) inner(row *edges.Row, results map[*ir.Value]bool) *inner {
 	if w.hidden || w.hidesGrid {
 		return nil
@@ -118,7 +118,7 @@ func (n *inner) look(w *rowWriter, views map[token.Pos]view) bool {
 			loops = true
 		case *ast.AssignStmt, *ast.IncDecStmt, *ast.ExprStmt, *ast.IfStmt:
 			n.statements++
-		case *ast.IndexExpr: // a variable of the kernel that is another name of the slice would not be used any more
+		case *ast.IndexExpr: // only of parameters: a local variable that has the slice would be unused after the replacement
 			if id, ok := x.X.(*ast.Ident); ok && slices.Contains(w.params, w.p.Info.ObjectOf(id)) {
 				show(x, x.Index.Pos())
 			}

@@ -151,7 +151,7 @@ func together[T any](t Thread, v T) []T {
 	}
 	values, same := c.combined.([]T)
 	c.sharing.Unlock()
-	if same { // or else the threads are at different calls, which the barrier tells
+	if same { // if not, the threads are at different calls, which the barrier reports
 		values[t.rank()] = v
 	}
 	m.wait("github.com/go-halyard/halyard/kernel/grid.Block", "github.com/go-halyard/halyard/kernel/grid.Group")

@@ -285,7 +285,8 @@ func (a Interval) Span(n int64) buffer.Range {
 	return buffer.Range{Lo: int(lo), Hi: int(hi) + 1}
 }
 
-// Filled reports whether a span is filled by threads that write so many elements each, for each choice of numbers of the intervals others.
+// Filled reports whether threads fill a span: for each choice of numbers of the intervals there is a thread, and it writes as many elements as
+// the parameter each says.
 func Filled(s buffer.Range, each int64, of ...Interval) bool {
 	n := one(each)
 	for _, a := range of {

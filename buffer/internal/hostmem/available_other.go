@@ -4,7 +4,8 @@ package hostmem
 
 import "github.com/go-halyard/halyard/internal/pages"
 
-// available reports whether the system can allocate n bytes of memory. Where it maps no pages it cannot be asked, and available returns true.
+// available reports whether the system can allocate n bytes of memory. A system without
+// mmap cannot be asked: there available returns true.
 func available(n uint64) bool {
 	if !pages.Maps {
 		return true

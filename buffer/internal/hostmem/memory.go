@@ -1,5 +1,5 @@
-// Package hostmem is the memory of a buffer's replica at the host: where it comes from, which devices use it in place, for which it is
-// page-locked, and the guard that finds wrong uses of it.
+// Package hostmem manages the memory of a buffer's replica at the host: where it comes from, which devices use it in place, which devices it
+// is page-locked for, and the guard that finds wrong uses of it.
 //
 // The memory is Go's, or page-locked memory of a device, or memory that the program gave (Adopt), or pages of the system that can be made
 // inaccessible (a guarded buffer). A device that shares host memory uses it through a memory of its own over the same bytes, a share.
@@ -233,7 +233,7 @@ const (
 	gainsTo    = 1 << 30
 	lockedMost = 4 << 30
 	copiesOf   = 2 // copies of the whole replica, in bytes, before it is page-locked
-	smallPart  = 4 // a copy of less than one part of so many does not count
+	smallPart  = 4 // a copy of less than a quarter of the replica does not count
 )
 
 var lockedBytes atomic.Int64 // page-locked for devices that would copy in stream order anyway

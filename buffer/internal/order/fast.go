@@ -9,7 +9,7 @@ import (
 // This file has the shortcuts for the most common accesses, which repeat an earlier one: quick tests for the rules of order.go, and the
 // renewal of a Work in place of a new one.
 
-// Settled reports whether every write is known to have ended without an error, and nothing but reads is left besides. It does not ask the
+// Settled reports whether every write is known to have ended without an error. Reads may be left. It does not ask the
 // driver. It is a quick test for the most common case: false does not mean that an access of the host has to wait.
 func (o *Order) Settled() bool {
 	if o.barrier != nil || len(o.uses) > len(o.last) {
@@ -57,7 +57,7 @@ type Asked struct {
 }
 
 // fine reports whether the work is not known to have failed. It asks the driver until the work is known to have ended, unless the next
-// event would tell of a failure as well.
+// event would report a failure as well.
 func (u *use) fine(asked *Asked) bool {
 	w := u.work
 	if u.good || !u.write || asked.under != 0 && w.seq >= asked.under || w.tellsLater() {
@@ -93,7 +93,7 @@ func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool
 }
 
 // replaceable reports whether the event of later work on the same bytes may take the place of the work's own. reads says whether the
-// later work reads the bytes: then they are bad if the work fails, and the event must tell that.
+// later work reads the bytes: then they are bad if the earlier work fails, and the later event must report that.
 func (u *use) replaceable(reads bool) bool {
 	if !u.write || u.good || u.work.tellsLater() {
 		return true
@@ -208,7 +208,7 @@ func (u *use) exactly(ranges []span.Range) bool {
 	return true
 }
 
-// extend makes the Work stand for everything that has been enqueued on its stream by now, and reports whether it could. The caller must
+// extend makes the Work cover everything that has been enqueued on its stream by now, and reports whether it could. The caller must
 // have all of its references; holders is their number. The Work keeps its sources, unless it reads nothing. The seq of a Work that writes
 // nothing is not used and stays as it is.
 func (w *Work) extend(of Launches, holders int32, reads, writes bool) bool {

@@ -64,8 +64,8 @@ type Wait struct {
 	Stream *hal.Stream
 }
 
-// Waits appends the Works, but for those of the stream itself, that an access of the range has to wait for on a stream, or on the host if
-// stream is nil: the barrier, the writes of its bytes and, if the access writes, the reads as well. The references stay the Order's.
+// Waits appends the Works that an access of the range has to wait for on a stream, or on the host if stream is nil, without those of the
+// stream itself: the barrier, the writes of its bytes and, if the access writes, the reads as well. The references stay the Order's.
 func (o *Order) Waits(stream *hal.Stream, lo, hi uint64, write bool, dst []Wait) []Wait {
 	if len(o.uses) == 0 && o.barrier == nil {
 		return dst
@@ -113,7 +113,7 @@ func MakeWait(waits []Wait, list []*Work) (left []*Work, err error) {
 }
 
 // SetSources makes the Works that wrote bytes of the ranges, and are not known to have ended without an error, the sources of w, which
-// reads the ranges. Those of which the event of w tells as well are left out. The caller must have the only reference to w.
+// reads the ranges. Those whose failures the event of w reports as well are left out. The caller must have the only reference to w.
 func (o *Order) SetSources(w *Work, ranges ...span.Range) {
 	if o.writes.Len() == 0 {
 		return
@@ -137,8 +137,9 @@ type Failure struct {
 	Err error
 }
 
-// Failed asks the Works that wrote bytes of the range whether they have failed, but for the program's own of the stream, unless it is nil,
-// of which its next event tells as well. Copies are always asked: the bytes are current elsewhere, too, until the access makes those stale.
+// Failed asks the Works that wrote bytes of the range whether they have failed. If stream is not nil, it skips the program's own work on the
+// stream, because the stream's next event reports the same failure. Copies are always asked: the bytes are current elsewhere, too, until the
+// access makes those stale.
 // It returns all bytes that the failed ones wrote, also those outside the range. The caller removes them with Forget. Failed itself removes
 // Works that have ended without an error. If keep is set and the Order has few Works, the program's own stay, so that Renew finds them.
 func (o *Order) Failed(stream *hal.Stream, lo, hi uint64, keep bool) (list []Failure) {

@@ -27,7 +27,7 @@ type Work struct {
 	refs   atomic.Int32
 	passed atomic.Bool // the stream has come to the end of the work
 	ended  atomic.Bool // and the sources have ended as well
-	of     Launches    // what the failures of the work are looked for in
+	of     Launches    // the launches whose failures are failures of the work
 	last   uint64      // of these: the number of the stream's operations when they had been enqueued
 	seq    uint64      // greater than that of every Work recorded on the stream before, unless two goroutines record at the same time
 
@@ -42,7 +42,7 @@ type Work struct {
 }
 
 // Launches are the launches of a Work whose stream knows which of its launches has failed (layer.FailureOf): those with the key after the
-// first operations. The zero Launches stands for everything but launches that have a key.
+// first operations. The zero Launches means all work except launches that have a key.
 type Launches struct{ Key, First uint64 }
 
 // Launched says that the work is only these launches. The caller must have the only reference.
@@ -52,7 +52,7 @@ func (w *Work) Launched(of Launches) {
 	}
 }
 
-// own returns the error of the work, of an error that its event has told, or nil.
+// own returns the error of this work, or nil if err, which its event has reported, is that of other work.
 func (w *Work) own(err error) error {
 	if err == nil && w.of.Key == 0 {
 		return nil
@@ -187,8 +187,8 @@ func (w *Work) doomed() error {
 	return err
 }
 
-// tellsLater reports whether the next event of the work's stream tells of a failure of the work, too, so that the driver need not be asked
-// about this one.
+// tellsLater reports whether the next event of the work's stream will also report a failure of this work, so that the driver need not be
+// asked about it now.
 func (w *Work) tellsLater() bool {
 	if !w.keeps || !layer.FailsForGood(w.Stream) {
 		return false

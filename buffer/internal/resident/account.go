@@ -28,7 +28,8 @@ type Replica interface {
 	Evict(c Cause) (freed, written uint64, leased, ok bool)
 	// AwaitLeaving waits until a leaving replica has been freed, or stays after all.
 	AwaitLeaving(ctx context.Context, c Cause) (stays bool, err error)
-	// Brief reports whether the replica is in use, by nothing but leases that their calls end, of other launches than but.
+	// Brief reports whether the replica is in use, and only by leases that end by themselves. Leases of the launch that is passed as but do not
+	// count as such.
 	Brief(but *Division) bool
 }
 

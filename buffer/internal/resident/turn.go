@@ -15,7 +15,7 @@ import (
 // leases on others of them. Such launches do not stand in line, and could wait for each other: so one of them waits at a time, and another
 // that lacks memory meanwhile fails.
 
-// Division stands for a launch on several devices.
+// Division identifies a launch on several devices.
 type Division struct{ _ byte }
 
 // Turn is the place of a call in the line for memory of a device.
@@ -88,7 +88,7 @@ func (t *Turn) Await(ctx context.Context) (ok bool) {
 	}
 }
 
-// stir lets the calls that may take memory try again, but for one, which may be nil. The account is locked, so that comes sees what has
+// stir lets the calls that may take memory try again, except one, which may be nil. The account is locked, so that comes sees what has
 // changed, or the call tries again.
 func (a *Account) stir(but *Turn) {
 	for _, t := range a.line {

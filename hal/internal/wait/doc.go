@@ -16,7 +16,8 @@
 // A driver's Query that returns done says how the work has ended. A Query that returns an error without done has failed itself and says
 // nothing about the work, which may still run: its memory must not be freed or lent, and no other work may begin in its place. So such an
 // answer counts as "not yet", and the question is asked again; if a driver fails to answer 500 times in a row, its device counts as lost.
-// A stream of which the driver fails to tell fails alone, because the program may have imported it, and its owner destroyed it. The same holds for a Sync that failed: only a Query tells whether the work has ended.
+// If the driver fails to answer for one stream only, that stream fails, and not the device: the program may have imported the stream, and its
+// owner may have destroyed it. An error of a Sync says as little about the work as one of a Query: only a Query that returns done does.
 //
 // A driver may report a failure of work only once. What this package learns while it asks for its own purposes is kept as unreported, for
 // the program's next Done or Sync of the stream.
@@ -40,15 +41,15 @@
 //	a goroutine in WaitEvent or WaitStream that makes a      the frees under way, if a gate of the program is shut
 //	bridge
 //
-// Work waits only for what was enqueued before it, so work and bridges alone make no cycle. Neither do frees, for which no work waits: the
-// call that gives a stream back is not one of them, because it does not wait for other work.
+// Work waits only for what was enqueued before it, so work and bridges alone make no cycle. Frees add none, because no work waits for a free.
+// (A bridge may wait for the call that gives a stream back. That call is not a free, because it does not wait for other work.)
 // Every cycle has to lead from a free through work to a gate of the program, and from there through a goroutine back to a free. Three
 // rules see to it that no free ever reaches a gate of the program; then each free ends by itself, and with it each wait for a free:
 //
 //  1. A free begins only if its driver has no shut gate of the program, and no shut bridge while any driver has one ([life.Frees.Begin]).
 //  2. A gate of the program is made only while no free is under way ([life.Frees.GateComes]).
-//  3. A bridge is made, while a gate of the program is shut, only while no free is under way ([life.Frees.BridgeComes]). While none is
-//     shut, none holds up the work that the bridge waits for, and by rule 2 none is made before the free has ended.
+//  3. While a gate of the program is shut, a bridge is made only while no free is under way ([life.Frees.BridgeComes]). While no such gate
+//     is shut, none holds up the work that the bridge waits for, and by rule 2 none is made before the free has ended.
 //
 // A free never waits for its turn: it is left to the reaper. A gate or bridge waits for the frees under way, and no free begins
 // meanwhile. What opens bridges (the goroutines of the watch, and those that help) takes no lock that is held during these waits:

@@ -48,7 +48,7 @@ var byKind = map[reflect.Kind]Type{
 	reflect.Float32: Float32, reflect.Float64: Float64, reflect.Complex64: Complex64, reflect.Complex128: Complex128,
 }
 
-// TypeFor returns the type of elements of T in messages. Elements that are no numbers of fixed size travel as bytes.
+// TypeFor returns the type of elements of T in messages. Elements other than numbers of fixed size are sent as bytes.
 func TypeFor[T any]() Type {
 	if t, ok := byKind[reflect.TypeFor[T]().Kind()]; ok {
 		return t

@@ -219,7 +219,7 @@ func (f *values) fused(e *ast.CallExpr) *ir.Value {
 // refuseOperation refuses an operation of a block or group that is not in a kernel, or in a function that was written into one.
 func (f *values) refuseOperation(e *ast.CallExpr, name string) {
 	if len(f.p.pkg.Refused) > 0 {
-		panic(refusal{}) // there are better reasons
+		panic(refusal{}) // the package has an error already that says more
 	}
 	refuse(e.Pos(), "grid.%s has no translation here; call it in the kernel, and pass the result on", name)
 }
@@ -527,11 +527,11 @@ func (f *function) declareShared() {
 const onlySharedSlice = "grid.SharedSlice can only be the value of a variable that is declared at the top level of a kernel, in a statement of its own, and once; " +
 	"write s := grid.SharedSlice[float32](t, n) there, and take parts of it, such as s[:i] and s[i:]"
 
-// mostSized is how many bytes shared memory has at most whose length a launch says.
+// mostSized is the largest size, in bytes, of shared memory whose length is given at each launch.
 const mostSized = 1 << 24
 
-// sharedSlice declares the shared memory whose length a launch says. A parameter after those of the Go function has the length. The memory is an array of the
-// most elements that there can be; the slice is its first ones.
+// sharedSlice declares the shared memory of grid.SharedSlice, whose length is given at each launch. A parameter after those of the Go function has the length.
+// The memory is an array of the largest possible length; the slice is the array's beginning.
 func (f *function) sharedSlice(s *ast.AssignStmt) {
 	e := ast.Unparen(s.Rhs[0]).(*ast.CallExpr)
 	id, _ := s.Lhs[0].(*ast.Ident)

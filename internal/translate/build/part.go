@@ -60,13 +60,13 @@ func (f *values) sliced(e *ast.SliceExpr) *part {
 	return &part{of: x.of, from: f.sum(ir.Add, x.from, low), len: f.sum(ir.Sub, end, low), cap: f.sum(ir.Sub, most, low)}
 }
 
-// slicedOf returns all elements of the slice, the array or the array behind a pointer of which an expression takes a part.
+// slicedOf returns the operand of a slice expression as a part: all elements of the slice, of the array, or of the array that the pointer points to.
 func (f *values) slicedOf(e ast.Expr) *part {
 	t := f.typeOf(e)
 	at := f.place
 	switch t.Underlying().(type) {
 	case *types.Array:
-	case *types.Pointer: // to an array: Go allows no other
+	case *types.Pointer: // to an array: Go slices no other pointer
 		at = f.pointee
 	default:
 		return f.slice(e)
@@ -74,7 +74,7 @@ func (f *values) slicedOf(e ast.Expr) *part {
 	return f.partOf(f.Frozen(at(e)), f.Int(ir.Basic(ir.Int), arrayLen(t)))
 }
 
-// upTo returns the value of a bound of a part, which is at most a number.
+// upTo returns the value of a bound of a slice expression, with a check that it is at most the value most.
 func (f *values) upTo(e ast.Expr, most *ir.Value) *ir.Value {
 	v := f.asInt(f.index(e))
 	n, m, ok := constants(v, most)

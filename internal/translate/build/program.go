@@ -38,8 +38,8 @@ const (
 	slice               // a parameter, or a part of one or of an array
 	pointer             // a parameter
 	shared              // a Go pointer to shared memory, which is a local
-	list                // a slice that is a variable of the package, and a local that is a table
-	chosen              // a pointer to one of several tables; a local has the table's number
+	list                // a slice that is a variable of the package; a local that is a table represents it
+	chosen              // a pointer to one of several tables; a local with the table's number represents it
 	thread              // the grid.Thread; package ir has no such variable, but operations such as ir.InGrid
 	matrix              // a parameter
 )
@@ -56,7 +56,8 @@ type variable struct {
 	made   int64     // how many assignments of them are built
 }
 
-// part is what a slice consists of: elements of a place, which is a slice parameter or an array. The values are bound, or of an operation that has no operands.
+// part is what a slice consists of: elements of a place, which is a slice parameter or an array. Each of its values is bound, or the result of an operation
+// without operands.
 type part struct {
 	of             *ir.Place
 	from, len, cap *ir.Value // the part begins at the index from of the place

@@ -188,7 +188,7 @@ func (f *function) update(s *ast.AssignStmt) {
 	f.change(op, s.Lhs[0], s.Rhs[0], s.Pos())
 }
 
-// change builds x = x op y. If y is nil, it stands for the constant 1.
+// change builds x = x op y. A nil y means the constant 1.
 func (f *function) change(op ir.Op, x, y ast.Expr, pos token.Pos) {
 	n, t := f.number(x), f.typeOf(x)
 	at := f.Frozen(f.place(x))
@@ -246,7 +246,7 @@ func (f *function) variables(v *ast.ValueSpec) {
 			continue
 		}
 		obj := f.info().Defs[id]
-		if w := f.vars[obj]; w != nil && w.kind == chosen { // no number of a table, as the pointer is nil
+		if w := f.vars[obj]; w != nil && w.kind == chosen { // the pointer is nil, so no table has this number
 			f.Store(w.local.At(), f.Int(ir.Basic(ir.Int), -1))
 			continue
 		}

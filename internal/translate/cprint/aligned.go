@@ -18,7 +18,8 @@ import (
 const wideLoad = 16
 
 // eightAtOnce reports whether NVIDIA's compiler is told to unroll a loop by eight: a loop of a fast kernel that reads neighbouring numbers and
-// has no loop in it. By itself the compiler unrolls it by four, and the rounds of a fast kernel are so short that counting shows.
+// has no loop in it. Otherwise the compiler unrolls it by four, and a fast kernel then spends a
+// large part of the time on counting rounds.
 func (f *function) eightAtOnce(loop *ir.Stmt) bool {
 	if !f.f.Kernel || !f.f.Fast || f.Unroll[loop] > 0 {
 		return false
@@ -59,7 +60,8 @@ func (f *function) joined() (all []*ir.Param) {
 	return all
 }
 
-// joins finds the parameters of which one round of a loop reads neighbouring numbers: parts of an element, or elements beside one whose index is a multiple of 2.
+// joins finds the parameters of which one round of a loop reads neighbouring numbers. They are parts of one element, or elements that follow one whose index
+// is a multiple of 2.
 func (f *function) joins(loop *ir.Stmt, gains map[*ir.Param]bool) {
 	type beside struct {
 		of *ir.Param
@@ -96,8 +98,8 @@ func (f *function) joins(loop *ir.Stmt, gains map[*ir.Param]bool) {
 	})
 }
 
-// copies returns the elements of which a short loop reads each number: arrays of numbers of 4 bytes at an index that is the same in all rounds. Nothing in the
-// loop stores to memory, and each round reads them.
+// copies returns the elements to copy in front of a short loop. Such an element is an array of numbers of 4 bytes, at an index that is the same in all rounds,
+// and each round reads the next number of it. The loop must not store to memory.
 func (f *function) copies(loop *ir.Stmt) map[copied]*ir.Place {
 	if f.Unroll[loop] == 0 || loop.Count == nil {
 		return nil
@@ -133,7 +135,8 @@ func (f *function) copies(loop *ir.Stmt) map[copied]*ir.Place {
 	return all
 }
 
-// repeated returns what an index is that is the same wherever it is used: a bound value, or the variable that it reads. It returns nil for other indexes.
+// repeated returns a key for an index that is the same wherever it is used: the index itself if it is bound, or the variable that it reads. For other indexes
+// it returns nil.
 func repeated(index *ir.Value) any {
 	if index.Bound {
 		return index

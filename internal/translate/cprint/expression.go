@@ -75,7 +75,7 @@ func (f *values) inGrid(v *ir.Value) text {
 	f.checks = f.checks || v.Op == ir.InGrid || v.Op == ir.BlockOf || v.Op == ir.AllBlocks // the macros of these operations may use the function's last parameter, GO_FAULTS
 	word := map[ir.Op]string{ir.InGrid: "INDEX", ir.InBlock: "THREAD", ir.BlockOf: "BLOCK", ir.Threads: "THREADS", ir.AllBlocks: "BLOCKS"}[v.Op]
 	place := called(word, atom(strconv.Itoa(v.Which[0])))
-	if v.Of != "" { // or else Intel's compiler takes another element of 16 bits for an index that is made of all dimensions
+	if v.Of != "" { // without the casts Intel's compiler uses a wrong element of 16 bits if an index is computed from all dimensions
 		place.c = "(u64)(u32)" + place.c
 	}
 	return place

@@ -5,7 +5,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// fast returns an operation on floats in the form that fast functions have for it. If there is none, ok is false.
+// fast returns a fused or approximate form of an operation on floats, for fast functions. If the operation has no such form, ok is false.
 func (f *values) fast(v *ir.Value, n number) (t text, ok bool) {
 	if product, other := facts.Fused(f.f, v); product != nil {
 		x, y, z := f.value(product.Args[0]), f.value(product.Args[1]), f.value(other)
@@ -40,8 +40,9 @@ func (f *values) approximate(name string) string {
 	return f.supply(name, approximations[name], needs)
 }
 
-// approximations are the functions of fast kernels. The guide has the bounds of their errors. OpenCL bounds its own quotients and roots,
-// which processors compute exactly; there a fused operation that the processor lacks would take many times as long as the two operations.
+// approximations are the functions of fast kernels. The guide has the bounds of their errors. In OpenCL they use the dialect's own quotients
+// and roots, whose errors OpenCL bounds; on processors these are exact. A processor without a fused operation would emulate it, which takes
+// many times as long as a product and a sum, so there the two are separate.
 var approximations = map[string]string{
 	"go_mad_f32": `#if defined(GO_RUSTICL) || \
 	defined(HALYARD_OPENCL) && !defined(FP_FAST_FMAF) && !defined(__FMA__) && !defined(__INTEL_LLVM_COMPILER)

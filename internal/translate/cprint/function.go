@@ -182,7 +182,7 @@ func (f *function) params() (all []string) {
 	return all
 }
 
-// sized returns the parameter of OpenCL for shared memory whose length a launch says, with what comes before it. It is "" if there is none.
+// sized returns the parameter of OpenCL for shared memory whose length is given at each launch, with the comma before it. It is "" if there is none.
 func (f *function) sized() string {
 	for _, l := range f.f.Locals {
 		if l.Sized != nil {

@@ -38,7 +38,7 @@ func (p *printer) keptAs(t *ir.Type, narrow bool) string {
 // numberOf returns the C type of a value that is a number.
 func (f *values) numberOf(v *ir.Value) number { return kept(v.Type, f.narrow.Value(v)) }
 
-// whole returns a value in the C type that its type has elsewhere.
+// whole returns a value in the C type of its own type, also if it is kept in the narrow type.
 func (f *values) whole(v *ir.Value) text {
 	t := f.value(v)
 	if f.narrow.Value(v) && v.Op != ir.Const {

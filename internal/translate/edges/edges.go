@@ -17,7 +17,7 @@ type Comparison struct {
 	Of     *ir.Value
 	Edge   string // the Go text of the place of the thread for which the ints are equal, or ""
 	Never  string // if Edge is "": the Go text of the condition under which the ints of all threads are equal
-	Result bool   // of the comparison, for the other threads
+	Result bool   // the result of the comparison for all other threads
 }
 
 // Comparisons returns the comparisons in a region whose results are known for the threads away from their edges.
@@ -57,7 +57,7 @@ type View struct {
 	Offset string // a Go text
 }
 
-// View returns the part of a slice in which a place is the element of the thread, if there is one.
+// View returns the view to which a place belongs, if the place is an element of a slice or matrix at such an index.
 func (r *Row) View(p *ir.Place) (View, bool) {
 	if p == nil || p.Param == nil || p.Param.Type.Kind != ir.Slice && p.Param.Type.Kind != ir.Matrix {
 		return View{}, false

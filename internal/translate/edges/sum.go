@@ -16,11 +16,11 @@ type Names struct {
 	// nothing and does not panic. An integer has a predeclared type. For a value without such a text, Name returns "". See [Named].
 	Name func(*ir.Value) string
 
-	// Clamped reports that all threads that count have a place of at least far, for ir.Max, or of at most far, for ir.Min. Clamped may be nil.
+	// Clamped reports that all threads that are not left out have a place of at least far (op is ir.Max) or at most far (op is ir.Min). It may be nil.
 	Clamped func(op ir.Op, far facts.Sum) bool
 
-	// Closed reports that neither a value nor what is computed from it has a text, because its type in Go is not the one that it has in the representation: the
-	// type depends on a type parameter. Closed may be nil.
+	// Closed reports that a value, and all that is computed from it, have no text. The reason is that its type in Go depends on a type parameter, and so is
+	// not its type in the representation. Closed may be nil.
 	Closed func(*ir.Value) bool
 }
 
@@ -73,8 +73,8 @@ func (r *Row) atom(text string) *facts.Atom {
 	return r.atoms[text]
 }
 
-// mostValues limits how many values a text is made from, and mostProducts how many products a sum has that is multiplied out. Otherwise values that are used
-// twice, each by the next, would have texts without end.
+// mostValues limits the values that a text is made from, and mostProducts the products of a sum that is multiplied out. Without limits, texts could grow
+// exponentially: a chain of values in which each uses the one before twice doubles the text at each step.
 const (
 	mostValues   = 200
 	mostProducts = 8
@@ -150,8 +150,8 @@ func (r *Row) sum(v *ir.Value) facts.Sum {
 	return nil
 }
 
-// clamped returns the sum for min or max of the thread's place, plus a constant, and of a number that is the same for all threads, if it is the place plus
-// the constant for all that count.
+// clamped returns the sum for min(x, end) or max(x, end), where x is the thread's place plus a constant, and end is the same for all threads. The sum is that
+// of x, if the result is x for all threads that are not left out.
 func (r *Row) clamped(v *ir.Value) facts.Sum {
 	for i, a := range v.Args {
 		x, end := r.sum(a), r.sum(v.Args[1-i])

@@ -100,7 +100,7 @@ func (n *Narrow) unlimited() {
 	n.plain = free.known
 }
 
-// prepare notes what is needed to know of a statement of a function.
+// prepare notes the facts about a statement of a function that solve needs.
 func (n *Narrow) prepare(f *ir.Function, s *ir.Stmt, stepped map[*ir.Local]*ir.Function) {
 	if s.Place != nil && s.Place.Local != nil && len(s.Place.Path) > 0 {
 		n.apart[s.Place.Local] = true
@@ -135,8 +135,8 @@ func loopOf(s *ir.Stmt) (*ir.Local, *ir.Value) {
 	return Stepped(s)
 }
 
-// solve finds the ranges and the uses. A parameter counts as a size at first. It does not any more if it is also used as a number of 64 bits, or if nothing is
-// narrow because of it. The rest is then found anew.
+// solve finds the ranges and the uses. At first every parameter counts as a size. A parameter that is also used as a number of 64 bits, or that makes nothing
+// narrow, is then removed from the sizes, and everything is computed again.
 func (n *Narrow) solve() {
 	n.sizes = map[*ir.Param]bool{}
 	for _, f := range n.program.Functions {
@@ -202,7 +202,7 @@ func (n *Narrow) Counter(c *ir.Count) bool {
 	return span{last.lo + min(c.By, 0), last.hi + max(c.By, 0)}.exact()
 }
 
-// variable reports whether what a key of vars stands for is narrow.
+// variable reports whether the local, parameter or result with a key of vars is narrow.
 func (n *Narrow) variable(of any) bool {
 	s, ok := n.vars[of]
 	return ok && (s.exact() || !n.full[of])

@@ -65,8 +65,8 @@ const (
 
 // Source answers what the division must know of the Go text, since the phases are cut from it.
 type Source struct {
-	// Value returns the Go expression of the value with which a variable is declared, or nil if the head of a loop has it. It is not ok if the value is no
-	// expression that can be written elsewhere.
+	// Value returns the Go expression with which a variable is declared, or nil if the head of a loop declares it. It returns false if the expression
+	// cannot be written elsewhere.
 	Value func(at token.Pos) (e any, ok bool)
 	Names func(e any) []token.Pos // where the variables are declared that a Go expression names
 	Cut   func(at token.Pos) bool // whether a phase can begin with the statement at a position
@@ -77,7 +77,7 @@ type Source struct {
 // the rounds of loops together.
 func Divide(instances []*ir.Function, effects map[*ir.Function]*Effects, source Source, together bool) *Division {
 	d := &Division{divider: divider{effects: effects, source: source, together: together, most: map[token.Pos]Class{}, alone: map[token.Pos]bool{}}}
-	for _, f := range slices.Backward(instances) { // the first one is divided last, with what the others allow
+	for _, f := range slices.Backward(instances) { // the first instance is divided last, and keeps to the classes that the others allow
 		d.f, d.vars, d.named, d.parts, d.locals = f, map[token.Pos]*ir.Var{}, map[*ir.Value]*ir.Var{}, map[*ir.Value]*ir.Var{}, map[*ir.Local]*ir.Var{}
 		d.classes, d.heads, d.counts, d.results, d.returns = map[token.Pos]Class{}, map[*ir.Value]bool{}, map[*ir.Value]bool{}, map[*ir.Local]bool{}, token.NoPos
 		d.Phases = d.divide()
@@ -100,7 +100,7 @@ type divider struct {
 	classes map[token.Pos]Class // of variables that have been asked for
 	heads   map[*ir.Value]bool  // values that decide whether the threads come to a barrier
 	counts  map[*ir.Value]bool  // the counters of loops around barriers
-	results map[*ir.Local]bool  // what && and || of functions yield in the heads of loops and ifs around barriers
+	results map[*ir.Local]bool  // results of && and || with calls, in the heads of loops and ifs around barriers
 	returns token.Pos           // the first return
 	most    map[token.Pos]Class // what all instances allow
 	alone   map[token.Pos]bool  // loops whose rounds the threads of some instance cannot take together
@@ -152,7 +152,7 @@ func (d *divider) Class(at token.Pos) Class {
 	return Own
 }
 
-// Named returns the variable whose name in the Go text stands for a value, or nil.
+// Named returns the variable by whose name the Go text refers to a value, or nil.
 func (d *divider) Named(v *ir.Value) *ir.Var { return d.named[v] }
 
 // Memory returns the variable in whose memory a place is.
@@ -193,7 +193,8 @@ func barrierIn(s *ir.Stmt) (barrier *ir.Stmt) {
 	return barrier
 }
 
-// barrierIn returns the last barrier in a statement that is not a barrier itself; the statement, if it runs once for the block; or nil.
+// barrierIn returns the last barrier in a statement that is not a barrier itself. If the statement runs once for the block, it returns the statement. If there
+// is no barrier, it returns nil.
 func (d *divider) barrierIn(s *ir.Stmt) *ir.Stmt {
 	if s.Do == ir.If && d.source.Once != nil && d.source.Once(s.Pos) {
 		return s

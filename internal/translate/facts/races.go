@@ -7,8 +7,9 @@ import (
 )
 
 // Races returns the statements of a kernel that write one element and that every thread runs. Some change the element, such as x[0] += 1: all threads read it
-// before others have written it. The others write a value that differs between the threads, such as x[0] = y[i]. A condition that may be for one thread, such as
-// t.Global(0) == 0, excludes what it is about; a condition such as i < len(x) does not. A condition that reads elements excludes only the second kind.
+// before others have written it. The others write a value that differs between the threads, such as x[0] = y[i]. Statements under a condition that may hold for
+// one thread, such as t.Global(0) == 0, are left out; those under one such as i < len(x) are not. Under a condition that reads elements, only the second kind
+// is left out.
 func Races(f *ir.Function, effects map[*ir.Function]*Effects) (found []Race) {
 	r := &races{Variance: VarianceOf(f, effects, nil)}
 	r.region(f.Body)
@@ -84,8 +85,8 @@ func (r *races) some(cond *ir.Value) bool {
 	return cond.Args[0].Op == ir.Const || cond.Args[1].Op == ir.Const
 }
 
-// common reports whether a place is the same element for all threads: of a buffer, or of memory that a block shares. These threads have the same values if the
-// values do not vary beyond most.
+// common reports whether a place is the same element for all threads that share the memory: of the grid for a buffer, of a block for shared memory. A value
+// is the same for these threads if it varies by no more than most.
 func (r *races) common(p *ir.Place) (most Varies, ok bool) {
 	switch p.Space() {
 	case ir.Private, ir.Constant:
@@ -115,12 +116,12 @@ func (r *races) differs(v *ir.Value, most Varies) bool {
 	return slices.ContainsFunc(from, func(x *ir.Value) bool { return r.differs(x, most) })
 }
 
-// asks reports whether a value is computed from what memory or variables have.
+// asks reports whether a value is computed from the contents of memory or variables.
 func asks(v *ir.Value) bool {
 	return v.Op == ir.Load || v.Op == ir.Call || v.Op == ir.Atomic || slices.ContainsFunc(v.Args, asks)
 }
 
-// reads reports whether a value is computed from what a place has.
+// reads reports whether a value is computed from the contents of a place.
 func reads(v *ir.Value, p *ir.Place) bool {
 	if v.Op == ir.Load && SamePlace(v.Place, p, func(*ir.Place) bool { return true }) {
 		return true

@@ -89,7 +89,7 @@ func (r *Reach) argument(wire int, name string, low bool) Sum {
 	return r.once("v"+strconv.Itoa(wire), Atom{Kind: IsArgument, Wire: wire, Name: name, Low: low})
 }
 
-// Size returns the length, the rows or the columns of m. These are the launch's arguments after that for m itself: which is 1 for the first, 2 for the second.
+// Size returns the length, the rows or the columns of m. A launch passes them after m itself: which is 1 for the length or the rows, and 2 for the columns.
 func (r *Reach) Size(m *ir.Param, which int) Sum { return r.argument(r.Wire(m)+which, "", true) }
 
 // Wire returns the position of a parameter among the launch's arguments.

@@ -2,13 +2,13 @@ package facts
 
 import "github.com/go-halyard/halyard/internal/translate/ir"
 
-// need says what stands against computing a value once for all threads of a block, wherever that is needed. Without any need, it can be.
+// need says why a value cannot be computed once for all threads of a block, at any place in the text. A value without needs can.
 type need uint8
 
 const (
 	place need = 1 << iota // it depends on the thread's place: each thread can compute it anywhere
-	stop                   // it may panic, reads memory, or is rounded: it can be computed once, where all threads would
-	own                    // it depends on more of its thread
+	stop                   // it may panic, reads memory, or is rounded: it can be computed once, but only where the threads would compute it
+	own                    // it depends on other values of its thread
 )
 
 // once reports whether a value is the same for all threads of a block where all of them compute it.

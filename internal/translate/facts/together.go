@@ -36,10 +36,10 @@ type Term struct {
 	Minus bool
 }
 
-// uniform reports whether a value is the same for all threads wherever it is computed, and has a Go text that says so.
+// uniform reports whether a value is the same for all threads wherever it is computed, and so is its Go text.
 func (d *divider) uniform(v *ir.Value) bool { return d.needs(v) == 0 && d.said(v) == 0 }
 
-// said returns the needs of what the Go text of a value names.
+// said returns the needs of the variables that the Go text of a value names.
 func (d *divider) said(v *ir.Value) need {
 	switch {
 	case v.Bound && d.named[v] != nil:
@@ -206,8 +206,8 @@ func (d *Division) Limits(p *Phase) (limits []Limit, only *ir.Stmt) {
 	return limits, only
 }
 
-// terms returns terms of a condition, beginning with the first, that must all be true for it to be true, and whether there are no others. The list has the
-// statements that compute the condition, which are those of x && f(y) if f is not always called.
+// terms splits a condition at its && and returns the parts, from the first on, and whether these are all parts. The list has the statements that compute the
+// condition: x && f(y) has some, because f is not always called.
 func (d *Division) terms(list []*ir.Stmt, cond *ir.Value) (terms []*ir.Value, all bool) {
 	if l := Loaded(cond); l != nil && d.locals[l] == nil {
 		for i, s := range list {

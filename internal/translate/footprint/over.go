@@ -106,8 +106,8 @@ func (o *over) among(cond *ir.Value, join, compares ir.Op) {
 
 var signs = map[ir.Op]string{ir.Add: "+", ir.Sub: "-", ir.Mul: "*", ir.Div: "/", ir.Rem: "%"}
 
-// Launched returns the launcher's expression for a number that a kernel computes from its parameters, or "" if it depends on something else. For names and hidden
-// see Over; hidden is also said of a function min.
+// Launched returns the launcher's expression for a number that a kernel computes from its parameters, or "" if it depends on something else. See Over for names
+// and hidden; here hidden also says whether the package has a function min of its own.
 func Launched(v *ir.Value, names []string, hidden bool) string {
 	return (&over{names: names, least: !hidden}).end(v).text
 }

@@ -41,12 +41,12 @@ type Local struct {
 	Name  string // the name in Go; empty for a local that the translation adds
 	Type  *Type
 	Space Space  // Private, Shared or Constant. A shared local is zero when a block begins, unless Block is set
-	Block bool   // it is shared, for operations of the block: threads read an element only after one has stored it, and do not store it again before all have
+	Block bool   // it is shared, for operations of the block: an element is stored before any thread reads it, and stored again only after all have
 	Index int    // among the function's locals
 	Table *Table // of a local in Constant
 	Pos   token.Pos
 
-	Sized *Param // of a shared array whose length a launch says: the parameter that has it. Then Type.Len is the most that there can be
+	Sized *Param // of a shared array whose length is given at each launch: the parameter with the length. Then Type.Len is the largest possible length
 	Size  *Value // that length, from the kernel's other parameters; no statement computes it
 }
 

@@ -10,14 +10,15 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// nested is a use of the elements of arrays that are a slice's elements. Of two uses with the same owner, a thread has only its own elements.
+// nested is a use of elements of arrays, where the arrays are elements of a slice. If two uses have the same owner, each thread uses the same arrays in both,
+// and no other thread uses these.
 type nested struct {
 	slice, owner string
 	stored       bool
 	pos          token.Pos
 }
 
-// inArray is an element of an array that is an element of a slice, perhaps in several levels: slice[index[0]][index[1]]. sizes are those of the arrays.
+// inArray is an element of an array that is an element of a slice, perhaps in several levels: slice[index[0]][index[1]]. sizes are the lengths of the arrays.
 // A structure whose fields are numbers of one type counts as an array of them: its index is a constant, and has a name.
 type inArray struct {
 	place *ir.Place
@@ -28,7 +29,7 @@ type inArray struct {
 	sizes []int64
 }
 
-// inArray returns the element of an array at a place, or nil if it is no such element of a slice that is the kernel's parameter.
+// inArray returns the inArray at a place, or nil if the place is something else, or not in a parameter of the kernel.
 func (w *memory) inArray(p *ir.Place, pos token.Pos) *inArray {
 	if p.Local != nil || p.Param.Type.Kind != ir.Slice || p.Param.Type.Elem.Kind != ir.Array && p.Param.Type.Elem.Kind != ir.Struct || w.Part != nil && w.Part.Round != "" {
 		return nil
@@ -68,7 +69,7 @@ func (n *inArray) elementOf(at *ir.Value, size int64) *inArray {
 	return &m
 }
 
-// number returns the type of an element that is a number of at least 32 bits, in lanes of as many.
+// number returns the type of an element, and makes lanes as wide as the type. It refuses types other than numbers of 32 and 64 bits.
 func (w *memory) number(n *inArray, t *ir.Type) ir.Kind {
 	if m := w.param(n.place.Param); m.Named || !t.Integer() && !t.Float() || t.Bits() < 32 {
 		refuse(n.pos, "the elements of %s have type %s; only the predeclared types of numbers of 32 and 64 bits become vectors", n.slice, goType(t))
@@ -80,14 +81,14 @@ func (w *memory) number(n *inArray, t *ir.Type) ir.Kind {
 	return t.Kind
 }
 
-// where is what the indexes of an element are: their texts, and which of them differs between threads, or -1.
+// where has the indexes of an element.
 type where struct {
 	texts []string
-	leads int
+	leads int // which of the indexes differs between threads, or -1
 	owner string
 }
 
-// find looks at the indexes of an element and sees that they are within the arrays and the slice.
+// find returns the indexes of an element. It refuses indexes that may be out of range, or adds conditions that keep them in range.
 func (w *values) find(n *inArray) where {
 	at := where{leads: -1, owner: "all"}
 	for i, index := range n.index {
@@ -125,7 +126,7 @@ func (w *values) find(n *inArray) where {
 	return at
 }
 
-// sourceName returns the name of the Go variable that a value is.
+// sourceName returns the name of the Go variable with a value, for messages.
 func sourceName(v *ir.Value) string {
 	if l := facts.Loaded(v); l != nil {
 		return l.Name
@@ -150,7 +151,8 @@ func (n *inArray) text(texts []string) string {
 	return text
 }
 
-// flat returns the name of a slice of all numbers of the arrays, the place of the first thread's in it, and the number of those between two threads.
+// flat returns the name of a slice of all numbers in the arrays. In it, at is the index of the first thread's number, and step the distance from the number of
+// one thread to that of the next.
 func (w *memory) flat(n *inArray, k ir.Kind, texts []string) (name, at, step string) {
 	each := int64(1)
 	for i, size := range n.sizes {
@@ -199,21 +201,22 @@ func (w *values) storeNested(n *inArray, x value) {
 	w.write("lanes.Scatter%s(%s, %s, %s, %s, %s)", w.vectorName(k), w.vector(x), w.lanes(), name, from, step)
 }
 
-// mostUnrolled is the largest array of which a vector holds each element, over all its threads.
+// mostUnrolled is the length of the longest arrays that are kept in vectors: see columns.
 const mostUnrolled = 16
 
-// columns are the vectors of an array's elements, over all threads of a vector.
+// columns keep arrays in vectors. Each thread has an array; the vector values[i] has element i of the arrays of all threads of the vector.
 type columns struct {
 	array    *inArray
 	at       where
 	island   *island
 	values   []value
-	changing map[*ir.Local]bool // the locals that change in the loop in front of which they are loaded
+	changing map[*ir.Local]bool // if they are loaded in front of a loop: the locals that change in the loop
 }
 
 const onlySmallArrays = "only loops without others inside, over arrays of up to %d numbers that are elements of the kernel's slices, become vectors"
 
-// array notes an array that a let reads. Its elements are loaded where they are used, which makes no difference as the kernel does not store to the slice.
+// array notes an array that a let reads. Its elements are loaded only where they are used. The result is the same, because the kernel does not store to the
+// slice.
 func (w *values) array(v *ir.Value) {
 	if n := w.inArrays(v); n != nil {
 		if w.arrays[v] = (&columns{array: n, island: w.island}); w.island == nil {
@@ -306,8 +309,8 @@ func (w *values) columnsOf(n *inArray, at where, t *ir.Type) (values []value) {
 	return values
 }
 
-// sure reports whether an index is known to be within its slice or array before it is computed. In front of a loop it is not known whether a round runs that
-// would tell of an index out of range.
+// sure reports whether an index is known to be within its slice or array before it is computed. A load in front of a loop
+// needs that: if the index were out of range, Go would panic only if a round runs.
 func (w *values) sure(index *ir.Value) bool {
 	_, ok := w.known(index)
 	return ok || w.belowOf(index) != ""

@@ -19,7 +19,7 @@ type values struct {
 	arrays  map[*ir.Value]*columns
 	passed  map[*ir.Param]value // arguments of functions that the kernel calls
 	vars    map[*ir.Local]*variable
-	below   map[any]string // locals and counters whose values, in the lanes that run, are not negative and below this number
+	below   map[any]string // for locals and counters that are not negative in the lanes that run: an upper bound, exclusive
 	path    string         // of the calls around
 
 	hoistedArrays []*columns
@@ -154,8 +154,8 @@ func (w *vectorTypes) wrapped(text string, k ir.Kind) value {
 var operators = map[ir.Op]string{ir.Add: "Add", ir.Sub: "Sub", ir.Mul: "Mul", ir.Div: "Div", ir.And: "And", ir.Or: "Or", ir.Xor: "Xor", ir.AndNot: "AndNot",
 	ir.Eq: "Equal", ir.Ne: "NotEqual", ir.Lt: "Less", ir.Le: "LessEqual", ir.Gt: "Greater", ir.Ge: "GreaterEqual"}
 
-// scalar returns the result of an operator on numbers that all threads have. Go does not allow what is computed from constants alone to overflow, so that
-// one of two constants becomes a variable.
+// scalar returns the result of an operator on numbers that are the same for all threads. Of two constants one becomes a variable, because Go refuses a
+// constant expression that overflows.
 func (w *values) scalar(op ir.Op, x, y value, k ir.Kind) value {
 	if x.fixed && y.fixed {
 		x = w.name("v", x)
@@ -163,14 +163,14 @@ func (w *values) scalar(op ir.Op, x, y value, k ir.Kind) value {
 	return value{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), kind: k, still: x.still && y.still}
 }
 
-// notZero leaves the row to the loop if a divisor is 0, which panics.
+// notZero adds a test that leaves the row to the loop if a divisor is 0: there the division panics.
 func (w *values) notZero(at *ir.Value, y value) {
 	zero := y.text + " == 0"
 	switch {
 	case y.exact != nil:
 	case w.Part != nil && w.Part.Round != "":
 		refuse(at.Pos, "a division between barriers does not become vector code in a loop; divide before the loop")
-	case y.still && !mentionsAny(y.text, w.hoisted): // it is asked once for the row
+	case y.still && !mentionsAny(y.text, w.hoisted): // tested once for the row
 		w.leaveIf(zero)
 	case w.stored:
 		refuse(at.Pos, "this divisor is looked at only here, after something was stored; divide before")
@@ -222,7 +222,7 @@ func (w *values) operate(v *ir.Value, op ir.Op, x, y value, k ir.Kind) value {
 	return w.wrapped(fmt.Sprintf("%s.%s(%s)", a, operators[op], b), k)
 }
 
-// stepOf returns the number by which lanes differ in a value that does not differ otherwise.
+// stepOf returns the step of a value that leads, and 0 for a value that is the same in all lanes.
 func stepOf(v value) string {
 	switch {
 	case v.how == alike:
@@ -233,7 +233,7 @@ func stepOf(v value) string {
 	return v.step
 }
 
-// led returns the result of an operator on numbers of which one at least leads, if it leads, too, or is the same in all lanes.
+// led returns the result of an operator on two numbers of which at least one leads. It reports false if the result differs between lanes in another way.
 func (w *values) led(op ir.Op, x, y value, k ir.Kind) (value, bool) {
 	text := fmt.Sprintf("(%s %s %s)", x.text, op, y.text)
 	a, b := stepOf(x), stepOf(y)
@@ -304,7 +304,7 @@ func (w *values) compare(v *ir.Value, x, y value) value {
 		if x, ok := w.placed(v); ok {
 			return x
 		}
-		if x.step != "" { // the complement grows, and no number overflows
+		if x.step != "" { // the step is -1: the complements, which cannot overflow, have the step 1
 			x.text, y.text, op = "^"+parenthesized(x.text), "^"+parenthesized(y.text), facts.Mirrored(op)
 		}
 		return w.against(op, x, y)
@@ -319,7 +319,7 @@ func (w *values) compare(v *ir.Value, x, y value) value {
 	return value{text: fmt.Sprintf("%s.%s(%s)", w.vector(x), operators[op], w.vector(y)), how: differ, kind: ir.Bool}
 }
 
-// against compares the places of threads, or numbers that follow each other as those do, with a number that all threads have.
+// against compares a number that grows by 1 from thread to thread, such as the place, with a number that is the same for all threads.
 func (w *values) against(op ir.Op, x, y value) value {
 	text := fmt.Sprintf("lanes.Lanes%d().%s(lanes.Against%[1]d(%[3]s, %[4]s))", w.bits, operators[op], x.text, y.text)
 	if x.text == w.x && y.still {
@@ -328,7 +328,7 @@ func (w *values) against(op ir.Op, x, y value) value {
 	return value{text: text, how: differ, kind: ir.Bool}
 }
 
-// placed returns the comparison of the thread's place, plus or minus what is known before the row, with what is known then.
+// placed returns the comparison of two numbers that are known before the row, one of them after the thread's place is added to it or subtracted from it.
 func (w *values) placed(v *ir.Value) (value, bool) {
 	a, ok1 := w.known(v.Args[0])
 	b, ok2 := w.known(v.Args[1])
@@ -349,10 +349,10 @@ func (w *values) placed(v *ir.Value) (value, bool) {
 	return value{text: fmt.Sprintf("%s.%s(%s)", w.xs, operators[op], w.limit(w.shared.Text(n))), how: differ, kind: ir.Bool}, true
 }
 
-// limit returns the vector of a number with which the threads' places are compared. It is made once.
+// limit returns the vector of a number, to compare the threads' places with. The vector is made once for the row.
 func (w *rowFacts) limit(n string) string {
 	if w.bits == 32 {
-		w.leaveIf(w.to + " > 1<<31-64") // so that a place, and that of each lane, fits
+		w.leaveIf(w.to + " > 1<<31-64") // so that the place of each lane fits in 32 bits
 	}
 	return w.hoist("bound", fmt.Sprintf("lanes.Bound%d(%s)", w.bits, n))
 }

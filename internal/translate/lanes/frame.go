@@ -9,17 +9,17 @@ import (
 
 var dims = [...]string{"", "Y", "Z"} // fields of gridgen.Row
 
-// clear is the line at the end of a function: scalar code on floats may follow.
+// clear is the last line of a function. It clears the upper halves of vector registers, which would make scalar code on floats slow.
 const clear = "lanes.ClearUpper()\n"
 
-// frame writes what is around the lines.
+// frame writes the function around the lines.
 type frame struct {
 	*writer
 	count, end string // the number of threads
 	number     string // of those that run as vectors
 }
 
-// function returns the function around the lines.
+// function returns the function with the lines.
 func (w *frame) function() *Vectors {
 	w.number = w.fresh("count")
 	w.count, w.end = w.number, w.fresh("end")
@@ -32,7 +32,7 @@ func (w *frame) function() *Vectors {
 	}
 	var text string
 	lines := w.needed()
-	name := func() string { return "\x00" } // until the text is known, which may be refused
+	name := func() string { return "\x00" } // a placeholder: File.Names is called only for a text that is not refused
 	typ := fmt.Sprintf("func(gridgen.Row%s) gridgen.Row", kinds)
 	switch first := strings.TrimPrefix(params, ", "); {
 	case w.Part == nil:
@@ -42,7 +42,7 @@ func (w *frame) function() *Vectors {
 	default:
 		text, typ = w.ofPhase(name(), first, lines), fmt.Sprintf("func(%s, int) int", strings.TrimPrefix(kinds, ", "))
 	}
-	maps.DeleteFunc(w.imports, func(name, _ string) bool { return !mentions(text, name) }) // what needs it is not used
+	maps.DeleteFunc(w.imports, func(name, _ string) bool { return !mentions(text, name) }) // lines that needed it may have been left out
 	hook, unique := w.Names()
 	return &Vectors{hook, typ, unique, w.imports, strings.ReplaceAll(text, name(), unique), w.fused}
 }
@@ -57,7 +57,7 @@ func (w *frame) limited(end string) string {
 	return end
 }
 
-// narrowed returns the lines that leave out the threads at the ends of the row that use elements which are not there.
+// narrowed returns the lines that leave out threads at the ends of the row whose elements would be out of range.
 func (w *frame) narrowed() string {
 	var b strings.Builder
 	for _, v := range w.views {
@@ -91,7 +91,8 @@ func (w *frame) ofRow(name, params, args string, lines []line) string {
 	return head + w.rowsOf(b.String()) + b.String()
 }
 
-// vectors writes the declarations of the views, and the loops over the vectors. If a thread uses what another one stores, the function ends as back says.
+// vectors writes the declarations of the views, and the loops over the vectors. If a thread uses what another one stores, the function
+// ends with the statement back.
 func (w *frame) vectors(b *strings.Builder, lines []line, back string, before ...string) {
 	fmt.Fprintf(b, "%s := %s - %s\n", w.number, w.to, w.from)
 	apart := strings.Join(w.apart(), " || ")

@@ -34,15 +34,15 @@ func (w *values) scatters(s *ir.Stmt) (found bool) {
 	return found
 }
 
-// mostScattered is how many times as long as such stores the whole kernel must take. The vectors are taken apart for them, and the rest is several times
-// faster.
+// mostScattered limits the share of such stores: a kernel must take at least this many times as long as the stores alone. The stores make vectors slower,
+// because each lane runs alone; vectors make the rest several times faster.
 const mostScattered = 7
 
 const beside = "beside stores to places that differ between threads, "
 
 // perLane writes the first statements of a list thread by thread, if they store to elements of arrays at indexes that differ between threads. Vectors
-// have no such stores. Each thread stores to its own element of the slice, so that it makes no difference when the others do. It returns how many
-// statements these are.
+// have no such stores. Each thread stores to its own element of the slice, so the order of the threads does not matter. perLane returns the number of
+// these statements.
 func (w *writer) perLane(list []*ir.Stmt) (n int) {
 	if w.island != nil || list[0].Do == ir.Let {
 		return 0
@@ -116,12 +116,12 @@ func weight(r *ir.Region) (sum int) {
 	return min(sum, 1<<20)
 }
 
-// island is what is known where statements are written for one lane. All values are alike there.
+// island is the state while statements are written for one lane. All values are alike there.
 type island struct {
 	lane    string        // the number of the lane
-	known   map[any]value // what values and locals from outside have in the lane
-	spilled []line        // the vectors, as arrays
-	sets    []line        // the lane's numbers of them
+	known   map[any]value // the lane's numbers of values and locals from outside
+	spilled []line        // lines that store vectors to arrays
+	sets    []line        // lines that read the lane's numbers from these arrays
 }
 
 // spill writes a vector to an array, and returns the element for the lane.
@@ -132,7 +132,7 @@ func (i *island) spill(w *vectorTypes, name, vector, element string) string {
 	return fmt.Sprintf("%s[%s]", name, i.lane)
 }
 
-// inLane returns what a value or a local has in the lane for which statements are written.
+// inLane returns the number of a value or a local in the lane for which statements are written. of is the value or the local.
 func (w *vectorTypes) inLane(of any, base string, v value) value {
 	i := w.island
 	if i == nil || v.how == alike {
@@ -173,7 +173,7 @@ func (w *values) plain(p *ir.Place) string {
 	return text
 }
 
-// allow refuses what does not become a part of such statements.
+// allow refuses statements and values that cannot be written thread by thread.
 func (w *writer) allow(r *ir.Region) {
 	inside := map[*ir.Local]bool{}
 	r.Visit(func(s *ir.Stmt) {
@@ -214,7 +214,7 @@ func (w *writer) allow(r *ir.Region) {
 
 const panicsInside = beside + "this does not become vector code, because it could panic"
 
-// ownElement refuses what a statement stores to, unless it is an element of the thread's element of a slice.
+// ownElement refuses a store, unless it is to an element of an array that only this thread uses: the element of a slice at the thread's place.
 func (w *writer) ownElement(s *ir.Stmt) {
 	var n *inArray
 	if s.Place.Local == nil {
@@ -241,7 +241,7 @@ func (w *writer) ownElement(s *ir.Stmt) {
 	w.Function.Body.Visit(func(t *ir.Stmt) { mine(t.Place, t.Pos) }, func(v *ir.Value) { mine(v.Place, v.Pos) })
 }
 
-// isInside refuses an index that could be out of range, or leaves the threads for which it is to the loop.
+// isInside makes sure that the indexes of a place are in range: it adds conditions under which threads or rows are left to the loop, or refuses the place.
 func (w *writer) isInside(p *ir.Place) {
 	t := p.Param.Type
 	for _, s := range p.Path {
@@ -274,7 +274,7 @@ func (w *writer) isInside(p *ir.Place) {
 	}
 }
 
-// stays reports whether an index is always one of an array with n elements.
+// stays reports whether an index is always within an array of n elements.
 func (w *writer) stays(v *ir.Value, n int64) bool {
 	if l := facts.Loaded(v); l != nil {
 		return w.staysIn(l, 0, n, false, nil)

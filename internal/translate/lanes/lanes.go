@@ -1,27 +1,26 @@
 // Package lanes writes a kernel in Go as a function that runs threads as vectors, with Go's package simd.
 //
-// A kernel without barriers gets a second function for the host, in a file that only Go 1.27 with GOEXPERIMENT=simd builds. It runs the front threads
-// of a row as vectors, and leaves the others to the row's loop. A lane of a vector is a thread. What is the same for the whole row stays scalar Go.
-// An index must be the thread's place plus something that is the same for the row, so that the elements of the lanes are neighbours. The last vector of a
-// row may run threads of the one before again, if no thread loads what is stored. Where threads differ in what they run, all of it runs, each part for the
-// lanes of a mask.
+// A kernel without barriers gets a second function for the host, in a file that only Go 1.27 with GOEXPERIMENT=simd builds. It runs the threads at the front
+// of a row as vectors, one thread in each lane, and returns the rest of the row, which the row's loop then runs one by one. A value that is the same for the
+// whole row stays a scalar. An index must be the thread's place plus a number that is the same for the row, so that neighbouring lanes use neighbouring
+// elements. The last vector of a row may run some threads a second time, if no thread loads what is stored. If threads take different branches, the function
+// runs all branches, each with a mask of the lanes that take it.
 //
-// The result has the bits of the row's loop. In the loop a thread's stores come before the loads of the next thread. With vectors they come after
-// those of the same vector. So before the first thread the function looks whether the elements that a lane stores are another lane's in memory, and
-// leaves such a row to the loop. Whatever could panic, it leaves to the loop as well, and it asks before the first store: an index is within its
-// slice, or the function returns.
+// The result is the same, bit for bit, as that of the row's loop. In the loop a thread stores before the next thread loads. In a vector all threads load
+// before any of them stores. So the function first tests whether one lane stores an element that another lane uses, and leaves such a row to the loop.
+// It also leaves rows to the loop in which a thread could panic. All these tests are made before the first store.
 //
-// Stores to elements of arrays at indexes that differ between threads run thread by thread in between; if one of these panics, another thread's panic may
-// be told than in the loop.
+// Stores to elements of arrays, at indexes that differ between threads, are made thread by thread. If one of them panics, the panic may be that of another
+// thread than in the loop.
 //
-// What does not fit is a reason to have no such function for a kernel.
+// A kernel with something that does not become vector code has no such function.
 //
-//   - value.go has what values are: the same for all threads of the row, a number that grows from lane to lane, or a vector. lines.go has the lines of the
-//     text. row.go has what package edges knows of the threads of a row.
+//   - value.go has the three kinds of values: the same for all threads of the row, a number that grows from lane to lane, or a vector. lines.go has the lines
+//     of the text. row.go has what package edges knows of the threads of a row.
 //   - expression.go writes values. memory.go writes elements of slices, and array.go elements of arrays that are elements of slices.
 //   - statement.go writes statements, with the lanes for which they run, and the functions that are called. loop.go writes loops. island.go writes the
 //     statements that run thread by thread.
-//   - frame.go writes what is around.
+//   - frame.go writes the function around these lines.
 package lanes
 
 import (
@@ -50,32 +49,32 @@ type Kernel struct {
 type Param struct {
 	Name, Type string
 	Element    string // the type of an element
-	Named      bool   // the number at the end of the type is not of a predeclared type
+	Named      bool   // the parameter, or its innermost element, has a type that is declared, such as type Meters float32
 }
 
 // Part is a phase of a kernel with barriers, or a round that threads take together.
 type Part struct {
 	Private []string // parameters whose memory no other parameter shares
-	Round   string   // the parameter that is the first thread's number of the round; "" for a phase
+	Round   string   // the parameter with the loop counter of the first thread in this round; "" for a phase
 }
 
 // File is the generated file.
 type File struct {
 	Names    func() (hook, name string) // the variable through which the function is called, and the function
-	Taken    func(name string) bool     // something else has the name
+	Taken    func(name string) bool     // reports whether something else has the name
 	At       func(token.Pos) token.Position
-	Own      func(token.Pos) bool // the position is in the package's files
+	Own      func(token.Pos) bool // reports whether the position is in the package's files
 	BackHere string               // a line after which lines have the numbers of the generated file
 }
 
 // Vectors is the function for a kernel.
 type Vectors struct {
 	Hook    string // the variable through which it is called
-	Type    string // of it
+	Type    string // the type of that variable
 	Name    string
 	Imports map[string]string
 	Text    string
-	Fused   bool // where Go fuses x*y + z, the row's loop gives other bits
+	Fused   bool // on processors where Go fuses x*y + z, the row's loop has other results
 }
 
 // Imports are names of imports of the file with vector code.
@@ -87,30 +86,31 @@ type Refusal struct {
 	Text string
 }
 
-// refuse ends a try, because something does not become vector code.
+// refuse ends an attempt, because something does not become vector code.
 func refuse(pos token.Pos, format string, args ...any) {
 	panic(Refusal{pos, fmt.Sprintf(format, args...)})
 }
 
-// tryAgain is the value of a panic that ends a try early.
+// tryAgain is the value of a panic that ends an attempt early.
 type tryAgain struct{}
 
-// key names a local, or what lanes leave at different times: a loop or a function, where it is written.
+// key identifies a local, or a loop or function that some lanes leave before others.
 type key struct {
-	path string // of the calls around, which tells two calls of a function apart
+	path string // the calls around it, as a function is written once for each call
 	of   any
 	what string
 }
 
 func (k key) part(what string) key { return key{k.path, k.of, what} }
 
-// writer writes the function of one kernel. Which variables differ between lanes, and how wide a lane is, is found by trying: a try that learns of
-// one more starts again. What lanes have depends on the masks under which it is assigned, which only the text decides.
+// writer writes the function of one kernel. It must know which variables differ between lanes, and how wide lanes are. Both depend on the masks under which
+// variables are assigned, and so on the text itself. So the function is written several times: an attempt that finds one more such variable is repeated with
+// that knowledge (learned).
 type writer struct {
 	values
 	homes  facts.Homes
 	callee *ir.Function // the function that is written in place of a call
-	depth  []string     // places from which fewer lanes run: those that are left out may come back, and would see what was assigned since
+	depth  []string     // ifs and loops around, in which fewer lanes run; the other lanes must not see what is assigned there when they run again
 	scope  *leaving
 	last   bool // the statement is the last of a function
 	label  string
@@ -119,7 +119,7 @@ type writer struct {
 // Write returns the function for a kernel, or the reason why it has none.
 func Write(k Kernel) (*Vectors, *Refusal) {
 	l := &learned{bits: 32, differs: map[key]bool{}, whole64: map[key]bool{}}
-	for range 64 { // each try knows more than the one before; programs need a few
+	for range 64 { // each attempt knows more than the one before; most kernels need a few
 		v, why := attempt(k, l)
 		if why != nil {
 			return nil, why
@@ -141,8 +141,8 @@ func effectsOf(f *ir.Function, of map[*ir.Function]*facts.Effects) *facts.Effect
 	return of[f]
 }
 
-// fuses reports whether a function has a product of floats that is not rounded by a conversion. Products of products, and those that are divided or
-// compared, are not added to anything.
+// fuses reports whether a function has a product of floats that Go may fuse with a sum. A product that is converted, multiplied, divided or compared is not
+// an operand of a sum.
 func fuses(f *ir.Function) (found bool) {
 	rounded := map[*ir.Value]bool{}
 	f.Body.Visit(nil, func(v *ir.Value) {
@@ -158,7 +158,7 @@ func fuses(f *ir.Function) (found bool) {
 	return found
 }
 
-// attempt writes the function. It returns nil if it has learnt something that the next try needs.
+// attempt writes the function. It returns nil if it has learnt something that the next attempt needs.
 func attempt(k Kernel, l *learned) (v *Vectors, why *Refusal) {
 	w := begin(k, l)
 	defer func() {
@@ -193,7 +193,7 @@ func attempt(k Kernel, l *learned) (v *Vectors, why *Refusal) {
 	return (&frame{writer: w}).function(), nil
 }
 
-// begin starts a try.
+// begin starts an attempt.
 func begin(k Kernel, l *learned) *writer {
 	l.again = false
 	text := lineWriter{File: k.File, names: map[string]bool{}, frozen: map[string]bool{}, named: map[string]string{}, pos: k.Pos}

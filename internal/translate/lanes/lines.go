@@ -14,9 +14,9 @@ import (
 type line struct {
 	text string
 	pos  token.Pos
-	name string // the variable that the line assigns to, and nothing else
-	head bool   // it begins a loop, too
-	keep bool   // it is needed if no other line uses the variable, and only then
+	name string // if the line only assigns to a variable: its name
+	head bool   // the line also begins a loop
+	keep bool   // the line is a use such as _ = x, which is needed only if no other line uses x
 }
 
 // lineWriter writes the lines of the function.
@@ -24,14 +24,14 @@ type lineWriter struct {
 	File
 	names   map[string]bool
 	lines   []line
-	frozen  map[string]bool   // variables of Go that keep their value
+	frozen  map[string]bool   // Go variables that are assigned only once
 	hoisted []line            // vectors that are the same in the whole function
-	named   map[string]string // their names
+	named   map[string]string // the names of these vectors, by their texts
 	pos     token.Pos         // of the statement that is written
-	foreign token.Pos         // where a function of another package is called, in whose place statements are written
+	foreign token.Pos         // while a function of another package is written: the call of it in the kernel
 }
 
-// fresh returns a name that no other variable of the function has, and neither the package nor Go.
+// fresh returns a name that nothing else has in the function, the package or Go.
 func (w *lineWriter) fresh(name string) string {
 	unique := name
 	for i := 2; w.names[unique] || w.Taken(unique) || slices.Contains(Imports, unique); i++ {
@@ -51,7 +51,7 @@ func (w *lineWriter) put(name, op, text string) {
 	w.lines = append(w.lines, line{text: name + " " + op + " " + text, pos: w.pos, name: name})
 }
 
-// temp declares a variable of the function alone, and returns its name.
+// temp declares a variable that the kernel does not have, and returns its name.
 func (w *lineWriter) temp(name, text string) string {
 	name = w.fresh(name)
 	w.put(name, ":=", text)
@@ -85,7 +85,7 @@ func (w *lineWriter) withLines(lines []line) string {
 	return b.String()
 }
 
-// needed returns the lines without those that only assign to variables that no other line uses: Go refuses such variables.
+// needed returns the lines without assignments to variables that no other line uses, because Go refuses unused variables.
 func (w *lineWriter) needed() []line {
 	lines := slices.Clone(w.lines)
 	for {
@@ -106,7 +106,7 @@ func (w *lineWriter) needed() []line {
 	})
 }
 
-// before returns the text of what lines use of the hoisted lines.
+// before returns the text of those hoisted lines that other lines use.
 func (w *lineWriter) before(lines []line) (text string) {
 	lines = slices.Clone(lines)
 	for _, h := range slices.Backward(w.hoisted) {

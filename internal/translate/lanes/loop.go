@@ -31,7 +31,7 @@ func (w *writer) loops(s *ir.Stmt) {
 	w.walks(s, from, end)
 }
 
-// once returns a value that keeps what it is while the rounds run.
+// once returns a value that does not change while the rounds of a loop run.
 func (w *writer) once(v value) value {
 	if v.fixed {
 		return v
@@ -48,7 +48,7 @@ func (w *writer) loop(s *ir.Stmt, begin func(), head func(*ir.Stmt, *leaving)) {
 	by := inRound(s)
 	w.times = min(w.times*rounds(s), 1<<20) / by
 	leave, depth := w.differs[scope.key], len(w.depth)
-	if active != "" && !leave { // without a lane that runs it, the loop might not end
+	if active != "" && !leave { // if no lane runs the loop, it might not end
 		w.write("if %s {", w.any(active))
 	} else {
 		w.write("{")
@@ -313,7 +313,7 @@ func (w *writer) hoistArrays(s *ir.Stmt) func() {
 	return func() { w.hoistedArrays = w.hoistedArrays[:before] }
 }
 
-// unrolls returns the arrays over whose elements a loop is.
+// unrolls returns the arrays whose elements a loop reads one after the other.
 func unrolls(s *ir.Stmt) (arrays []*ir.Value) {
 	if s.Count == nil {
 		return nil
@@ -352,14 +352,13 @@ func (w *writer) unrolled(s *ir.Stmt, arrays []*ir.Value) {
 	w.unrolling = outer
 }
 
-// isSmall reports whether a local of type int only ever has the values of constants and of the numbers of a loop's rounds, which fit in 32 bits, so
-// that a lane of 32 bits can hold it.
+// isSmall reports whether a lane of 32 bits can hold a local of type int: all its values are constants or loop counters that fit in 32 bits.
 func (w *writer) isSmall(l *ir.Local, around []*ir.Local) bool {
 	return !w.whole64[key{w.path, l, ""}] && w.Part == nil && w.staysIn(l, -1<<31, 1<<31, true, around)
 }
 
-// staysIn reports whether a local of type int only ever has values from lo to hi-1: those of constants and of the numbers of a loop's rounds. With small
-// the other locals that it is assigned are small, too.
+// staysIn reports whether all values of a local of type int are constants or loop counters from lo to hi-1. If it is assigned another local, small says
+// whether that one must be small (isSmall) or also stay from lo to hi-1.
 func (w *writer) staysIn(l *ir.Local, lo, hi int64, small bool, around []*ir.Local) bool {
 	if slices.Contains(around, l) {
 		return true
@@ -398,7 +397,7 @@ func valueIn(body *ir.Region, v *ir.Value, lo, hi int64) bool {
 	return false
 }
 
-// counting returns how the loop counts of which a value is the counter, or nil.
+// counting returns the Count of the loop whose counter is the value, or nil.
 func counting(body *ir.Region, v *ir.Value) (c *ir.Count) {
 	if v.Op == ir.Counter {
 		body.Visit(func(s *ir.Stmt) {

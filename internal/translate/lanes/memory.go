@@ -17,7 +17,7 @@ type view struct {
 	loaded, stored      bool
 }
 
-// spread is elements of a slice that are the same distance apart: the place of each thread, times the step of index, plus its offset.
+// spread is elements of a slice that are the same distance apart. The index of a thread's element is its place times index.step, plus index.offset.
 type spread struct {
 	slice  string
 	index  index
@@ -25,12 +25,12 @@ type spread struct {
 	pos    token.Pos
 }
 
-// Loads and stores of elements that are apart cost, beside those of the row's loop, about as much as so many operations on vectors save.
+// The costs of loads and stores of elements that are apart, compared with those in the row's loop. The unit is what one operation on vectors saves.
 const (
 	costOfGather  = 6
 	costOfFour    = 16
 	costOfScatter = 12
-	costOfCall    = 8 // of a function lane by lane
+	costOfCall    = 8 // a function that is called for each lane
 	gainOfRoot    = 4
 )
 
@@ -49,10 +49,10 @@ type memory struct {
 	spans  map[string]string // the names of rows of matrices, by their text
 	late   bool              // a row of a matrix is found while threads run
 
-	times   int       // how often the loops around what is written next run, or a guess
-	gains   int       // operations on vectors, as often as they run
-	costs   int       // how many such operations it takes to make the loads and stores of elements that are apart worth while
-	costsAt token.Pos // the first of these
+	times   int       // how often the statement that is written runs, or a guess
+	gains   int       // operations on vectors, each counted as often as it runs
+	costs   int       // costs of loads and stores of elements that are apart, in the same unit
+	costsAt token.Pos // the first of these loads and stores
 }
 
 // apartCosts notes a load or a store of elements that are apart.
@@ -60,7 +60,7 @@ func (w *memory) apartCosts(cost int) {
 	if w.costs == 0 {
 		w.costsAt = w.pos
 	}
-	w.costs += cost * w.times * w.bits / 32 // a vector of longer numbers has fewer, and saves less
+	w.costs += cost * w.times * w.bits / 32 // a vector has fewer numbers of 64 bits, and saves less
 }
 
 const notNeighbours = "the elements of the threads are not neighbours: the index is not the thread's place plus a number that all threads of a row have"
@@ -287,7 +287,8 @@ func (w *values) loadAlike(v *ir.Value, e element, at value) value {
 	return x
 }
 
-// withinLength reports whether an index that all threads have is known to be below a length, once the row is left to the loop under conditions that it notes.
+// withinLength reports whether an index that is the same for all threads is known to be below a length. It may add a condition under which the row is left to
+// the loop.
 func (w *values) withinLength(index *ir.Value, at value, length string) bool {
 	below := w.belowOf(index)
 	n, exact := at.natural()
@@ -306,7 +307,7 @@ func (w *values) withinLength(index *ir.Value, at value, length string) bool {
 	return true
 }
 
-// belowOf returns a number below which an index is, or "" if none is known. The index is then not negative.
+// belowOf returns an exclusive upper bound of an index that is not negative, or "" if none is known.
 func (w *values) belowOf(v *ir.Value) string {
 	if v.Op == ir.And {
 		for _, a := range v.Args {
@@ -318,7 +319,7 @@ func (w *values) belowOf(v *ir.Value) string {
 	return w.below[counted(v)]
 }
 
-// counted returns the local or the counter whose value an index is, or nil.
+// counted returns the local or the counter that an index reads, or nil for another index.
 func counted(v *ir.Value) any {
 	if v.Op == ir.Counter {
 		return v
@@ -329,7 +330,7 @@ func counted(v *ir.Value) any {
 	return nil
 }
 
-// isBelow reports whether a number below one is below a limit. Both are a constant, or the length of a slice.
+// isBelow reports whether every number below the first bound is below the limit. Each of the two is a constant, or the length of a slice.
 func isBelow(below, limit string) bool {
 	var m, n int
 	_, err1 := fmt.Sscanf(below, "%d", &m)
@@ -420,7 +421,8 @@ func (w *memory) storeTo(k ir.Kind, vector, slice, at string) {
 	}
 }
 
-// apart returns conditions under which a lane may use memory that another lane stores to. Parts of slices are looked at if the slices share memory.
+// apart returns conditions under which a lane may use memory that another lane stores to. Parts of slices are compared only if the
+// slices share memory.
 func (w *memory) apart() (found []string) {
 	all := slices.Clone(w.whole)
 	for _, v := range w.spread {
@@ -486,9 +488,10 @@ func (w *memory) storedApart() map[string]bool {
 	return all
 }
 
-// twice reports whether threads may run twice, unless one of the conditions is true: no thread loads what it or another one has stored.
+// twice reports whether threads may run a second time, because no thread loads an element that it or another thread stores. It returns conditions under which
+// they may not.
 func (w *memory) twice() (never []string, ok bool) {
-	var stored, loaded []view // those without a name are of any element of the slice
+	var stored, loaded []view // a view without a name may be any element of the slice
 	for _, s := range slices.Sorted(maps.Keys(w.storedApart())) {
 		stored = append(stored, view{slice: s})
 	}
@@ -518,12 +521,12 @@ func (w *memory) twice() (never []string, ok bool) {
 	return unique(never), true
 }
 
-// alone reports whether two slices share no memory because one of them is not the program's.
+// alone reports whether two slices share no memory because one of them is private to a part: see Part.
 func (w *memory) alone(a, b string) bool {
 	return w.Part != nil && a != b && (slices.Contains(w.Part.Private, a) || slices.Contains(w.Part.Private, b))
 }
 
-// own refuses a kernel that stores elements with a step between them, or elements of arrays, if an element could be another thread's, too.
+// own refuses a kernel that stores elements with a step between them, or elements of arrays, if two threads could use the same element.
 func (w *memory) own() {
 	for _, s := range w.nested {
 		for _, o := range w.nested {

@@ -30,8 +30,8 @@ type rowFacts struct {
 	given  map[*ir.Param]*ir.Param // the structures that are passed to functions which the kernel calls
 	fits   []string                // conditions under which the row is left to the loop
 	only   []string                // lines that leave out threads which do nothing
-	sane   []string                // conditions under which these lines say nothing
-	inside []string                // lines that leave out threads at an end of the row, for which a comparison is not as for the others
+	sane   []string                // conditions under which these lines are wrong, because a sum could overflow
+	inside []string                // lines that leave out threads at an end of the row for which a comparison has another result
 
 	row, from, to string
 	at, x, xs     string // where the vector begins: in the views, and in the grid; the places of its threads
@@ -46,7 +46,7 @@ func (w *rowFacts) known(v *ir.Value) (index, bool) {
 	return index{step, offset, w.shared.Text(offset)}, true
 }
 
-// name returns the text of a value that the function has as a parameter, or that the row has.
+// rowName returns the text of a value that is a parameter of the function, or belongs to the row.
 func (w *rowFacts) rowName(v *ir.Value) string {
 	if v.Param != nil && !slices.Contains(w.Function.Params, v.Param) {
 		return "" // it is a parameter of a function that the kernel calls
@@ -68,8 +68,8 @@ func (w *rowFacts) rowName(v *ir.Value) string {
 // mostLeft is how many threads at each end of a row are left to the loop, so that the others need no mask.
 const mostLeft = 4
 
-// within returns the result of a comparison for the threads that run as vectors, if it is the same for all but a few at an end of the row. These, or rows in
-// which it is not, are left to the loop. Where threads run loops or call functions they do so much that the mask costs little.
+// within returns the result of a comparison if it is the same for all threads of the row except a few at its ends. It leaves these few to the loop, and rows
+// in which the result is another one. In kernels with loops or calls it does nothing: there a mask costs little.
 func (w *rowFacts) within(v *ir.Value) (truth, ok bool) {
 	if w.long || w.Part != nil {
 		return false, false
@@ -87,7 +87,7 @@ func (w *rowFacts) within(v *ir.Value) (truth, ok bool) {
 	_, constant := far.Constant()
 	plus, near := a.offset.Constant()
 	switch {
-	case a.step == 0 && equality && !constant && !strings.ContainsAny(a.text+b.text, "&%"): // else it may be true for many rows
+	case a.step == 0 && equality && !constant && !strings.ContainsAny(a.text+b.text, "&%"): // rows with equal numbers must be rare: with & and % they may not be
 		w.leaveIf(fmt.Sprintf("%s == %s", a.text, b.text))
 		return op == ir.Ne, true
 	case a.step == 1 && equality:
@@ -102,7 +102,7 @@ func (w *rowFacts) within(v *ir.Value) (truth, ok bool) {
 // atEnd returns the result of a comparison of the thread's place with a number near an end of the row.
 func (w *rowFacts) atEnd(op ir.Op, n facts.Sum) (truth, ok bool) {
 	if op == ir.Le || op == ir.Gt {
-		n = n.Plus(facts.Fixed(1), 1) // as for < and >=
+		n = n.Plus(facts.Fixed(1), 1) // x <= n is x < n+1, and x > n is x >= n+1
 	}
 	if c, ok := n.Constant(); ok && c >= 0 && c <= mostLeft {
 		w.leaveOut(fmt.Sprintf("%s = max(%[1]s, %d)\n", w.from, c))
@@ -117,7 +117,7 @@ func (w *rowFacts) atEnd(op ir.Op, n facts.Sum) (truth, ok bool) {
 	return false, false
 }
 
-// clamped leaves out the threads at an end of the row for which an index is the number that it is clamped to.
+// clamped leaves out the threads at an end of the row whose index is clamped to far.
 func (w *rowFacts) clamped(op ir.Op, far facts.Sum) bool {
 	stays, ok := false, false
 	if w.Part == nil {
@@ -145,7 +145,7 @@ func (w *rowFacts) leaveIf(condition string) {
 	}
 }
 
-// goBack leaves the rest of the row to the loop under a condition that is found where nothing is stored yet.
+// goBack adds a test in the middle of the vector code: under a condition, the rest of the row is left to the loop. Nothing may be stored before.
 func (w *rowFacts) goBack(condition string) {
 	w.write("if %s {", condition)
 	w.write("lanes.ClearUpper()")
@@ -167,7 +167,8 @@ func tooFar(sums ...index) (all []string) {
 	return all
 }
 
-// leavesOthers leaves out the threads for which a comparison of the place with what is known before the row is false. These threads do nothing.
+// leavesOthers leaves out the threads for which a condition is false, because they do nothing. It reports false unless the condition compares the place with
+// a number that is known before the row.
 func (w *rowFacts) leavesOthers(v *ir.Value) bool {
 	if !v.Op.Compares() || v.Op == ir.Eq || v.Op == ir.Ne {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// block writes statements. The lanes that run after it are those that ran before it, without those that have left since; the caller sees to that.
+// block writes statements. Afterwards w.active is as before: the caller leaves out the lanes that have left in the block (narrow).
 func (w *writer) block(r *ir.Region) {
 	if r == nil {
 		return
@@ -87,7 +87,7 @@ func (w *writer) let(v *ir.Value, rest []*ir.Stmt) {
 	}
 }
 
-// lasts reports whether a local has the value that a let has read from it wherever statements use the value.
+// lasts reports whether a local keeps the value that a let has read from it, up to the last use of that value.
 func lasts(v *ir.Value, l *ir.Local, rest []*ir.Stmt) bool {
 	changed := false
 	for _, s := range rest {
@@ -127,7 +127,7 @@ func zero(l *ir.Local) value {
 func (w *writer) declare(l *ir.Local, v value, rest []*ir.Stmt) {
 	n := &variable{kind: l.Type.Kind, depth: len(w.depth), key: key{w.path, l, ""}, how: v.how, step: v.step}
 	w.vars[l] = n
-	for _, loop := range rest { // what only a loop uses is declared in the loop: lanes that have left it do not see the variable again
+	for _, loop := range rest { // a variable that only a loop uses counts as declared in the loop: lanes that have left the loop do not use it again
 		if uses(loop, l) {
 			if loop.Do == ir.Loop && w.differs[key{w.path, loop, ""}] && !usedAfter(rest, loop, l) {
 				n.depth++
@@ -184,7 +184,8 @@ func (w *writer) assign(n *variable, v value) {
 	w.put(n.name, "=", w.blend(w.vectorFor(n, v), n, narrowed))
 }
 
-// blend returns the vector that has the lanes of a text where lanes run, and those of a variable elsewhere, if it is needed there.
+// blend returns a vector that has the numbers of a text in the lanes that run, and those of a variable in the other lanes. If narrowed is false, the other
+// lanes do not need the variable, and blend returns the text.
 func (w *writer) blend(text string, n *variable, narrowed bool) string {
 	switch {
 	case !narrowed || w.active == "":
@@ -327,24 +328,24 @@ func (w *writer) choice(s *ir.Stmt) {
 	w.block(other)
 }
 
-// leaving is what lanes may leave before its end: a function or a loop.
+// leaving is a function or a loop, which some lanes may leave before others.
 type leaving struct {
 	outer *leaving
 	loop  *ir.Stmt // nil for a function
 	key   key
 	mask  string // the variable with the lanes that have not left
-	awake string // the variable with those of them that have not left this round of the loop
-	start string // what active was at the start of a round
-	exits int    // how often lanes have left it
+	awake string // the variable with those of them that have not left this round of the loop either
+	start string // the value of active at the start of a round
+	exits int    // the number of statements by which lanes leave it
 
-	post  bool   // of a loop: a continue can be one of Go, because the loop's last statement is in its head
-	after []line // else the lines of this statement
+	post  bool   // of a loop: its step is in the head of the Go loop, so a continue can be a Go continue
+	after []line // otherwise: the lines of the step
 
-	results []*variable // of a function, if lanes return at different places
-	values  []value     // its results, if all return at the end
+	results []*variable // the results of a function, if lanes return at different places
+	values  []value     // the results of a function, if all lanes return at the end
 }
 
-// narrow leaves out of the lanes that run those that have left the loop's round, the loop or the function.
+// narrow removes from the lanes that run (w.active) those that have left the round, the loop or the function.
 func (w *writer) narrow() {
 	mask := w.scope.mask
 	if w.scope.awake != "" {
@@ -352,7 +353,7 @@ func (w *writer) narrow() {
 		w.depth = append(w.depth, "continue")
 	}
 	switch {
-	case mask == "": // this try has learnt only now that there is one
+	case mask == "": // the mask is not declared: this attempt has only now learnt that it is needed
 	case w.active == "" || w.active == w.scope.start || w.active == mask:
 		w.active = mask
 	default:
@@ -365,7 +366,7 @@ func (w *writer) leavable(s *leaving) {
 	if w.differs[s.key] {
 		s.mask = w.temp("live", w.lanes())
 		w.frozen[s.mask] = false
-		if s.loop != nil { // in its second round some may have left already
+		if s.loop != nil { // from the second round on some lanes may have left
 			w.active = s.mask
 		}
 	}
@@ -402,11 +403,11 @@ func (w *writer) jump(s *ir.Stmt) bool {
 	return true
 }
 
-// leave takes lanes out of masks.
+// leave removes the lanes that run from masks.
 func (w *writer) leave(masks ...string) {
 	on := w.lanes()
 	masks = slices.DeleteFunc(masks, func(m string) bool { return m == "" })
-	slices.SortStableFunc(masks, func(a, b string) int { return strings.Compare(fmt.Sprint(a == on), fmt.Sprint(b == on)) }) // on itself changes last
+	slices.SortStableFunc(masks, func(a, b string) int { return strings.Compare(fmt.Sprint(a == on), fmt.Sprint(b == on)) }) // on changes last: the others read it
 	for _, m := range slices.Compact(masks) {
 		w.put(m, "=", w.without(m, on))
 	}
@@ -506,7 +507,7 @@ func (w *writer) call(v *ir.Value) {
 	values := inner.values
 	for _, r := range inner.results[len(values):] {
 		if r.name == "" {
-			panic(tryAgain{}) // this try has learnt that the result differs
+			panic(tryAgain{}) // this attempt has learnt that the result differs
 		}
 		values = append(values, value{text: r.name, how: r.how, kind: r.kind})
 		w.frozen[r.name] = true

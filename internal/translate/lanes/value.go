@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// how is in what way a value depends on the thread.
+// how says in what way a value depends on the thread.
 type how int
 
 const (
@@ -17,16 +17,16 @@ const (
 	differ            // each lane has its own; its text is a vector, or a mask for a bool
 )
 
-// value is what a value of the representation is in the text of the function.
+// value is the form of an ir.Value in the text of the function.
 type value struct {
 	text  string
 	how   how
 	step  string // of leads: the number by which lanes differ, a text that means the same everywhere, or "" for 1
 	kind  ir.Kind
 	exact any  // the number, if it is known: as in [ir.Value]
-	fixed bool // Go computes the text when it compiles it, and does not allow that to overflow
-	still bool // all threads of all vectors have it, and its text can stand before the first of them
-	small key  // of an int of which a lane holds the low 32 bits: the variable that needs a lane of 64 bits if they are not enough
+	fixed bool // the text is a constant expression in Go, which must not overflow
+	still bool // it is the same for all threads of all vectors, and its text can stand before the first vector
+	small key  // if a lane holds only the low 32 bits of an int: the variable to widen where that is not enough
 }
 
 // variable is a local of the kernel, or of a function that it calls.
@@ -35,7 +35,7 @@ type variable struct {
 	key   key
 	how   how
 	step  string // of leads
-	depth int    // how many narrowings were around its declaration
+	depth int    // the length of writer.depth at its declaration
 	kind  ir.Kind
 	small bool // it is an int of which a lane holds the low 32 bits
 }
@@ -108,12 +108,12 @@ func numberOf(v *ir.Value) ir.Kind {
 	return v.Type.Kind
 }
 
-// learned is what tries have learnt.
+// learned is what the attempts so far have found out: see writer.
 type learned struct {
-	bits    int // of a lane
+	bits    int // the width of a lane
 	differs map[key]bool
 	whole64 map[key]bool // locals that need all bits of an int
-	again   bool         // this try has learnt something
+	again   bool         // this attempt has learnt something
 }
 
 // vectorTypes writes values as vectors.
@@ -123,7 +123,7 @@ type vectorTypes struct {
 	island *island // not nil where statements are written for one lane
 }
 
-// learn notes that something differs between lanes. The current try goes on, so that the next one knows more.
+// learn notes that something differs between lanes. The current attempt goes on, so that it learns as much as possible for the next one.
 func (w *vectorTypes) learn(k key) {
 	if !w.differs[k] {
 		w.differs[k], w.again = true, true
@@ -171,7 +171,7 @@ func (w *vectorTypes) vectorName(k ir.Kind) string {
 	return fmt.Sprintf("Uint%ds", w.bits)
 }
 
-// wide returns the type with as many bits as a lane that holds a number.
+// wide returns the type that numbers of a type have in a lane: a type with as many bits as the lane.
 func (w *vectorTypes) wide(k ir.Kind) ir.Kind {
 	wide := w.bits == 64
 	switch {
@@ -199,7 +199,7 @@ func (w *vectorTypes) vector(v value) string {
 	return w.vectorOfSmall(v)
 }
 
-// vectorOfSmall does the same for a value of which the low 32 bits may be enough.
+// vectorOfSmall is like vector, but where the value is used, its low 32 bits are enough.
 func (w *vectorTypes) vectorOfSmall(v value) string {
 	if v.kind == ir.Bool {
 		if v.how == differ {
@@ -213,7 +213,7 @@ func (w *vectorTypes) vectorOfSmall(v value) string {
 	switch {
 	case v.how == differ:
 		return v.text
-	case v.how == leads && v.step != "": // int, so lanes have 64 bits
+	case v.how == leads && v.step != "": // a value that leads is an int, so lanes have 64 bits
 		w.lane(v.kind)
 		return fmt.Sprintf("lanes.Steps(%s, %s)", v.text, v.step)
 	case v.how == leads:
@@ -225,7 +225,7 @@ func (w *vectorTypes) vectorOfSmall(v value) string {
 	if wide := w.wide(v.kind); wide != v.kind {
 		v.text, v.kind = converted(wide, v.text), wide
 	}
-	if v.exact != nil { // the function's parameter gives it its type
+	if v.exact != nil { // a constant gets its type from the parameter of Broadcast
 		v.text = literal(v.exact, v.kind)
 	}
 	text := fmt.Sprintf("simd.Broadcast%s(%s)", name, v.text)
@@ -248,7 +248,7 @@ func (w *vectorTypes) without(m, n string) string {
 	return fmt.Sprintf("lanes.Without%d(%s, %s)", w.bits, m, n)
 }
 
-// any returns the text that asks whether a mask has a lane.
+// any returns the text that tests whether a mask has any lane.
 func (w *vectorTypes) any(m string) string { return fmt.Sprintf("lanes.Any%d(%s)", w.bits, m) }
 
 // low returns an int as a number of 32 bits, of which a lane holds the low bits.

@@ -13,8 +13,8 @@ import (
 // into memory that the block shares, and the threads combine the values there, in rounds with a barrier after each: grid.BlockSum has the
 // order. A comment before the rounds has the loop that the host runs instead of them, once for the block.
 
-// operations has the operations, without Block or Group: what combines two values (the third argument is that of Reduce), or "" if nothing
-// does.
+// operations has the names of the operations, without Block or Group. The value is the expression that combines two values, with the function
+// that is given to Reduce as third argument; it is "" for an operation that combines none.
 var operations = map[string]string{
 	"Sum": "%[1]s + %[2]s", "Min": "min(%[1]s, %[2]s)", "Max": "max(%[1]s, %[2]s)", "And": "%[1]s & %[2]s", "Or": "%[1]s | %[2]s",
 	"Any": "%[1]s || %[2]s", "All": "%[1]s && %[2]s", "Count": "%[1]s + %[2]s", "Ballot": "%[1]s | %[2]s", "Reduce": "%[3]s(%[1]s, %[2]s)",
@@ -30,7 +30,7 @@ const (
 	// MostTogether is how many threads a block has at most if its kernel has such operations.
 	MostTogether = 1024
 
-	// Numbering is the name of the operation to which the declarations belong that number the threads of a block: see [Package.Operation].
+	// Numbering is what [Package.Operation] returns for the declarations that number the threads of a block.
 	Numbering = "Block"
 )
 
@@ -198,11 +198,12 @@ func (x *expander) combined(from *copied, c *ast.CallExpr) (text, result string,
 	return blockMark + x.p.called(c).Name() + "*/" + from.at(c.Pos()) + text, result, true
 }
 
-// rounds returns the rounds in which the values are combined. The function of returns the statement that combines those of two threads.
-// move returns the one that copies a value.
-func (x *expander) rounds(name string, group bool, barrier string, of func(to, i, j string) string, move func(to, from string) string) string {
+// rounds returns the rounds in which the values are combined. combine returns the statement that combines the values of two threads, and move
+// the statement that copies a value.
+func (x *expander) rounds(name string, group bool, barrier string, combine func(to, i, j string) string, move func(to, from string) string) string {
 	d, i, j, rank, threads := x.another("d"), x.another("i"), x.another("j"), x.shares.rank, x.shares.threads
-	// Compilers can see that the first round is made. PoCL's otherwise copies all that follows a loop with a barrier, for each such loop once more.
+	// The max shows compilers that there is a first round. Otherwise PoCL's compiler makes a copy of everything that follows a loop with a barrier,
+	// once for each such loop.
 	end := threads
 	if group {
 		end = fmt.Sprintf("min(%s, %d)", threads, groupSize)
@@ -212,18 +213,18 @@ func (x *expander) rounds(name string, group bool, barrier string, of func(to, i
 	// The host moves the values together, so that they are read one after the other.
 	n := x.another("n")
 	host := fmt.Sprintf("for %s := %s; %[1]s > 1; %[1]s -= %[1]s / 2 { for %[3]s := 0; %[3]s < %[1]s/2; %[3]s++ { %[4]s }; "+
-		"if %[1]s & 1 != 0 { %[5]s } }", n, threads, i, of(i, "2*"+i, "2*"+i+"+1"), move(n+"/2", n+"-1"))
+		"if %[1]s & 1 != 0 { %[5]s } }", n, threads, i, combine(i, "2*"+i, "2*"+i+"+1"), move(n+"/2", n+"-1"))
 	if group {
 		host = fmt.Sprintf("for %s := 0; %[1]s < %[2]s; %[1]s += %[3]d { "+
 			"for %[4]s := min(%[2]s-%[1]s, %[3]d); %[4]s > 1; %[4]s -= %[4]s / 2 { for %[5]s := 0; %[5]s < %[4]s/2; %[5]s++ { %[6]s }; "+
-			"if %[4]s & 1 != 0 { %[7]s } } }", j, threads, groupSize, n, i, of(j+"+"+i, j+"+2*"+i, j+"+2*"+i+"+1"), move(j+"+"+n+"/2", j+"+"+n+"-1"))
+			"if %[4]s & 1 != 0 { %[7]s } } }", j, threads, groupSize, n, i, combine(j+"+"+i, j+"+2*"+i, j+"+2*"+i+"+1"), move(j+"+"+n+"/2", j+"+"+n+"-1"))
 	}
-	one := fmt.Sprintf("if %s & (2*%s-1) == 0 && %[1]s < %[3]s-%[2]s { %[4]s }", rank, d, threads, of(rank, rank, rank+"+"+d))
+	one := fmt.Sprintf("if %s & (2*%s-1) == 0 && %[1]s < %[3]s-%[2]s { %[4]s }", rank, d, threads, combine(rank, rank, rank+"+"+d))
 	if strings.HasSuffix(name, "Scan") {
 		host = loop + fmt.Sprintf("for %s := %s; %[1]s < %[3]s; %[1]s += 2*%[2]s { "+
 			"for %[4]s := %[1]s; %[4]s < min(%[1]s+%[2]s, %[3]s); %[4]s++ { %[5]s } } }",
-			i, d, threads, j, of(j, i+"-1", j))
-		one = fmt.Sprintf("if %s & %s != 0 { %s }", rank, d, of(rank, fmt.Sprintf("%s&^(%s-1)-1", rank, d), rank))
+			i, d, threads, j, combine(j, i+"-1", j))
+		one = fmt.Sprintf("if %s & %s != 0 { %s }", rank, d, combine(rank, fmt.Sprintf("%s&^(%s-1)-1", rank, d), rank))
 	}
 	return hostMark + host + "*/" + loop + one + "; " + barrier + " }; "
 }
@@ -255,7 +256,7 @@ func (p *Package) InRounds(loop token.Pos) string {
 	return ""
 }
 
-// Operation returns the name of the operation of a block or group to which a statement belongs that this file has written, or "".
+// Operation returns the operation of a block or group that this file has replaced by the statement at a position, or "" for other statements.
 func (p *Package) Operation(pos token.Pos) string {
 	_, name := p.caller(pos)
 	return name

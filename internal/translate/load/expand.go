@@ -162,7 +162,7 @@ func (x *expander) kernel(decl *ast.FuncDecl) []edit {
 	from, refused := &copied{x: x, decl: decl}, len(x.p.Refused)
 	edits := x.list(from, decl.Body.List)
 	if len(x.p.Refused) > refused && len(x.shares.texts) > 0 {
-		return nil // nothing may use what would be declared
+		return nil // the declarations could be unused, which would be one more error
 	}
 	ast.Inspect(decl.Body, func(n ast.Node) bool {
 		edits = append(edits, x.lane(from, n)...)
@@ -486,7 +486,8 @@ func (x *expander) parameters(from, into *copied, c *ast.CallExpr) (text string)
 	return text
 }
 
-// used returns a statement that uses the variable in the text of an argument which replaces a parameter that the function does not use: Go wants a use.
+// used returns a statement that uses the variable in the text of an argument. It is needed if the function does not use the parameter that the argument
+// replaces, because Go refuses an unused variable.
 func (x *expander) used(text string) string {
 	name, _, _ := strings.Cut(strings.Trim(text, "(&)"), ".")
 	if v := x.there(name); v != nil && v.Pos() < x.decl.Body.Pos() {
@@ -495,7 +496,7 @@ func (x *expander) used(text string) string {
 	return "_ = " + name + "\n"
 }
 
-// use returns a statement that uses a variable if nothing else does more than assign to it. Go wants a use.
+// use returns a statement that uses a variable, if all other statements only assign to it: Go refuses such a variable.
 func use(name string, all, assigned int) string {
 	if all > assigned {
 		return ""
@@ -631,7 +632,7 @@ func (c *copied) cut(from, to token.Pos, edits []edit) string {
 				return true
 			}
 			star, _ := n.(*ast.StarExpr)
-			if star != nil { // what an address is of, without both
+			if star != nil { // of *p, where &x replaces p, x is left
 				n = ast.Unparen(star.X)
 			}
 			id, ok := n.(*ast.Ident)
@@ -664,7 +665,7 @@ func (c *copied) cut(from, to token.Pos, edits []edit) string {
 // as returns the text of an expression that becomes a variable of a type, whose name in the kernel is in to.
 func (c *copied) as(t types.Type, to string, e ast.Expr) string {
 	text := c.cut(e.Pos(), e.End(), nil)
-	untyped := c.x.p.Info.Types[e].Value != nil // or else the bits that a shift keeps depend on the type
+	untyped := c.x.p.Info.Types[e].Value != nil // the bits that a shift keeps may depend on the type
 	ast.Inspect(e, func(n ast.Node) bool {
 		b, ok := n.(*ast.BinaryExpr)
 		untyped = untyped || ok && b.Op == token.SHL
@@ -736,12 +737,13 @@ const (
 	endMark   = "/*halyard:end*/"
 )
 
-// Position reports whether a comment is one of this file, and not of the author.
+// Position reports whether this file wrote a comment, and not the author.
 func Position(c *ast.Comment) bool {
 	return strings.HasPrefix(c.Text, "/*line ") || strings.HasPrefix(c.Text, "/*halyard:")
 }
 
-// caller returns the line of the call whose inlined function has a position, and the operation that it belongs to; "" for other code.
+// caller returns, for a position in an inlined function, the line of the call, and for a position in the statements of an operation the operation's name.
+// Otherwise they are "".
 func (p *Package) caller(pos token.Pos) (call, operation string) {
 	calls := [][2]string{{}}
 	for _, file := range p.Files {

@@ -16,7 +16,7 @@ import (
 // between them are left out.
 type tiles struct{ before, after bool }
 
-// loads reports whether a statement loads the whole of an array, and from a place that does not depend on elements.
+// loads reports whether a statement loads a tile into a whole array, from a row and a column that are computed without reading memory.
 func (x *expander) loads(s ast.Stmt) bool {
 	e, ok := s.(*ast.ExprStmt)
 	if !ok || !x.p.Calls(e.X, "LoadTile") {
@@ -119,8 +119,8 @@ func (x *expander) tile(from *copied, c *ast.CallExpr) (text string, ok bool) {
 	if first > 0 {
 		end = fmt.Sprint("-", first)
 	}
-	// The condition is true. A phase with it runs once for the block, and needs what it depends on. All threads run the loops alike, and there
-	// are none if the block has the shape of the tile, so that compilers make vectors of threads.
+	// The condition is always true. It names all that the host's loop depends on, for the phase that runs this loop once for the block. All
+	// threads run the loops alike, and there are no loops if the block has the shape of the tile, so that compilers make vectors of threads.
 	text += fmt.Sprintf("; %s%s*/if %smin(%s, %s) <= %[4]s { ", hostMark, host, at, top, left)
 	if first == 0 {
 		text += fmt.Sprintf("if %s == len(%s) && %s.Size(0) == %d { %s, %s := %s, %[3]s.Local(0); %[8]s } else { ", ys, tile, t, row.Len(), i, j, y, copies)

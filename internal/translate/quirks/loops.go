@@ -93,7 +93,7 @@ func usesOf(r *ir.Region) map[*ir.Local]used {
 	return uses
 }
 
-// outlives reports whether a loop stores what PoCL takes to be the same for all threads to a variable that is read after the loop, too.
+// outlives reports whether a loop stores, to a variable that is also read after the loop, a value that PoCL takes to be the same for all threads.
 func (q *pass) outlives(loop *ir.Stmt) bool {
 	if q.uses == nil {
 		q.uses, q.inner = usesOf(q.f.Body), map[*ir.Stmt]bool{}
@@ -113,7 +113,8 @@ func (q *pass) outlives(loop *ir.Stmt) bool {
 	return false
 }
 
-// loaded reports whether a value is an element that each thread has for itself, or a sum with one. No compiler takes such a value to be the same for all threads.
+// loaded reports whether a value is an element of which each thread has its own, or a sum with such an element. No compiler takes such a value to be the same
+// for all threads.
 func (q *pass) loaded(v *ir.Value, loop *ir.Stmt) bool {
 	switch v.Op {
 	case ir.Load:
@@ -129,8 +130,8 @@ func (q *pass) loaded(v *ir.Value, loop *ir.Stmt) bool {
 // plain reports whether a value is a number or a variable.
 func plain(v *ir.Value) bool { return v.Op == ir.Const || facts.Loaded(v) != nil }
 
-// ofThread reports whether an index is the thread's place in a dimension, with numbers added that are the same for all threads. A loop's index is, if the loop
-// begins at one.
+// ofThread reports whether an index is the thread's place in a dimension, perhaps plus numbers that are the same for all threads. The index of a loop that
+// begins at such a number counts as one, too.
 func (q *pass) ofThread(v *ir.Value, loop *ir.Stmt) bool {
 	shared := func(v *ir.Value) bool { return q.variance().Values[v.ID] <= facts.Block }
 	switch v.Op {

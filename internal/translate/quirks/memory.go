@@ -151,8 +151,8 @@ func (q *pass) overlap(x, y []ir.Part) bool {
 	return len(x) != len(y)
 }
 
-// unequal reports whether two indexes of a kernel are never the same number for one thread: they differ by a constant, or by a number below which the
-// places of all threads that use memory are.
+// unequal reports whether two indexes of a kernel are never the same number for one thread. That holds if they differ by a constant other than 0,
+// or by an upper limit of the places of all threads that use memory.
 func (q *pass) unequal(a, b *ir.Value) bool {
 	if q.row == nil {
 		q.row = edges.New(edges.Names{Place: ir.InGrid, Name: func(v *ir.Value) string { return edges.Named(v, "r") }})

@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// fast prints an operation on floats in the form that fast functions have for it. If there is none, it returns 0. Vulkan bounds the errors
-// of its own quotients and roots.
+// fast prints a fused or approximate form of an operation on floats, for fast functions. If the operation has no such form, it returns 0.
+// Quotients and roots are those of the driver, whose errors Vulkan bounds.
 func (f *values) fast(v *ir.Value) isa.ID {
 	typ := f.emitter.value(v.Type)
 	if product, other := facts.Fused(f.frame.f, v); product != nil {
@@ -36,7 +36,7 @@ func (f *values) fast(v *ir.Value) isa.ID {
 	return f.float(build.OpFDiv, typ, x, f.expr(v.Args[1]))
 }
 
-// known returns an operand. A constant is not hidden from the driver's compiler, unless it is 0.
+// known returns an operand. Constants other than 0 are not hidden from the driver's compiler.
 func (f *values) known(v *ir.Value) isa.ID {
 	if c, ok := v.Const.(float64); ok && c != 0 {
 		return f.m.ConstFloat(v.Type.Bits(), c)

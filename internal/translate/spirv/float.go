@@ -46,7 +46,7 @@ func (f *numbers) negative(t *ir.Type, x isa.ID) isa.ID {
 	return f.float(build.OpFNegate, f.emitter.value(t), x)
 }
 
-// complex returns a complex number of its parts.
+// complex returns the complex number with the parts re and im.
 func (f *numbers) complex(t *ir.Type, re, im isa.ID) isa.ID {
 	return f.c.Op(isa.OpCompositeConstruct, f.emitter.value(t), re, im)
 }

@@ -43,7 +43,7 @@ func (f *values) low(v *ir.Value) isa.ID {
 		return f.expr(v)
 	case v.Op == ir.Const:
 		return f.m.Const(32, bitsOf(v.Const))
-	case f.narrow != nil && v.Op >= ir.InGrid && v.Op <= ir.AllBlocks && !v.Bound: // also where share.go has added it
+	case f.narrow != nil && v.Op >= ir.InGrid && v.Op <= ir.AllBlocks && !v.Bound: // also for a value that share.go has added, which facts.Narrow does not know
 		return f.inGrid(v.Op, v.Which[0], 32)
 	case !f.narrow.Value(v):
 		return f.cutLow(f.expr(v))

@@ -76,7 +76,7 @@ func (f *memory) store(p *place, id isa.ID) {
 func (f *memory) widened(id isa.ID, t *ir.Type, storage uint32, op func(isa.Op, isa.ID, ...uint32) isa.ID) isa.ID {
 	words := storage == build.Workgroup && f.words
 	switch {
-	case t.Kind == ir.Bool: // every byte that is not 0 is true, as not only kernels write memory
+	case t.Kind == ir.Bool: // memory that no kernel wrote may have any byte: all except 0 are true
 		return op(build.OpINotEqual, f.m.Bool(), op(build.OpUConvert, f.m.Int(32), id), f.m.Const(32, 0))
 	case t.Float() && words:
 		return op(build.OpBitcast, f.m.Float(t.Bits()), id)

@@ -23,8 +23,8 @@ const (
 	negativeShift
 )
 
-// checked returns an index, extended to 64 bits unless integers are narrow, that selects one of n elements. A module that reports bounds reports an index out of range, and goes on with
-// index 0, as there is at least one element.
+// checked returns an index, extended to 64 bits unless integers are narrow, that selects one of n elements. A module that reports bounds
+// reports an index out of range, and continues with index 0, because there is at least one element.
 func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
 	index = f.resized(index, v.Type, ir.Basic(ir.Int))
 	if !pos.IsValid() { // an index without a position comes from the pass in share.go, and is in range
@@ -53,7 +53,7 @@ func (f *values) limited(op ir.Op, x, n isa.ID, pos token.Pos) isa.ID {
 }
 
 // asked prints code that reports the second operand of a division or a shift if Go panics at it, in a module that reports bounds. The
-// operand is compared in its own type: lavapipe 22.3 takes a number that is extended to 64 bits for one that is not negative.
+// operand is compared in its own type, because lavapipe 22.3 assumes that a number which is extended to 64 bits is not negative.
 func (f *values) asked(v *ir.Value, operand isa.ID) {
 	if f.Reports != Bounds || !facts.Panics(v) {
 		return

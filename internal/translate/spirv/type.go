@@ -142,7 +142,7 @@ func (e *emitter) shared(t *ir.Type) isa.ID {
 	return e.structure(t, "shared", e.shared)
 }
 
-// sized returns the type of shared memory whose length a launch says. The launch sets a constant of the module to the number of its bytes.
+// sized returns the type of shared memory whose length is given at each launch. The launch sets a constant of the module to the number of its bytes.
 func (e *emitter) sized(elem *ir.Type) isa.ID {
 	const sharedBytes = 3 // the SpecId of that constant: see backends/vulkan
 	bytes := e.m.Global(build.OpSpecConstant, e.m.Int(32), uint32(size(elem)))

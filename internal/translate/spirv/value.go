@@ -346,8 +346,9 @@ func upTo(v *ir.Value) (most uint64, known bool) {
 
 // operands returns the two operands of an operation. If one operand is a float constant other than 0 and the other operand is not a constant, the constant need
 // not be hidden, since the driver cannot compute the result: see the method unknown. A constant that does not fit in 32 bits must be hidden from the driver's
-// compiler where it is compared: see number. So must each operand if the other one is computed from a number that is extended to 64 bits: an operation such as
-// int(x) & -1 changes nothing, and the driver may know the operand, which may come of a table.
+// compiler where it is compared: see number. For the same reason, an operand is hidden if the other
+// one is computed from a number that is extended to 64 bits. For example, int(x) & -1 is such a number still, and the driver may know the value of the first
+// operand if it comes from a table.
 func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 	known := func(a, other *ir.Value) (isa.ID, bool) {
 		wide := v.Op.Compares() && a.Type.Integer() && width(a.Type) == 64

@@ -2,9 +2,9 @@ package vulkan
 
 import "math"
 
-// This file computes quotients and roots of float32 on devices that do not round them correctly. In this package, quotients and roots of
-// float32 are computed by the driver. These are estimates, which may be off by 30 units in the last place. If the driver's product and sum
-// is fused and the numbers are not extreme, what remains of it corrects them; otherwise integer arithmetic does.
+// This file computes quotients and roots of float32 on devices that do not round them correctly. The driver computes an estimate,
+// which may be off by 30 units in the last place. If the driver has a fused product and sum and the numbers are not extreme, the estimate
+// is corrected by its remainder, which the fused operation computes exactly. Otherwise integer arithmetic corrects it.
 
 // fma32 is the driver's operation, which may round the product.
 func fma32(x, y, z float32) float32 { return float32(math.FMA(float64(x), float64(y), float64(z))) }

@@ -6,7 +6,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// wrap returns the number that an integer of a kind holds if n is stored in it.
+// wrap returns n converted to a kind of integers, extended to 64 bits again.
 func wrap(k ir.Kind, n uint64) uint64 {
 	switch k {
 	case ir.I8:

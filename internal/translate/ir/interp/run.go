@@ -37,7 +37,8 @@ func (f *Fault) Error() string {
 // Trace is called for each let of a kernel, with the thread's block, its place in the block, and the bits of a number or bool.
 type Trace func(block, local [3]int, v *ir.Value, bits uint64)
 
-// Words says which integers of 64 bits a run keeps in 32 bits: facts.Narrow does. The higher bits of an integer that is not exact are then any.
+// Words says which integers of 64 bits a run keeps in 32 bits: facts.Narrow does. If such an integer is not exact, its
+// higher bits are unspecified.
 type Words interface {
 	Value(*ir.Value) bool
 	Exact(*ir.Value) bool

@@ -25,7 +25,7 @@ func (t *thread) compute(v *ir.Value) data {
 	return d
 }
 
-// narrowed returns a number that only its low 32 bits determine, if the run keeps integers in 32 bits.
+// narrowed returns a number whose higher bits are replaced by copies of bit 31, if the run keeps integers in 32 bits.
 func (t *thread) narrowed(d data) data {
 	if t.words != nil {
 		d.bits = wrap(ir.I32, d.bits)

@@ -30,7 +30,7 @@ func (n number) Signed() bool { return n.E[0] != 'u' }
 func (n number) Below() int   { return n.Bits - 1 }
 func (n number) Rest() int    { return 32 - n.Bits }
 
-// Lanes is how many lanes a vector of so many bits has.
+// Lanes is the number of lanes of a vector with that many bits.
 func (n number) Lanes(bits int) int { return bits / n.Bits }
 
 // Most is the expression for the largest number of lanes.
@@ -53,7 +53,7 @@ type small struct {
 	Lane number
 }
 
-// In is what names say of lanes of 64 bits.
+// In is the part of a name that says that lanes have 64 bits.
 func (s small) In() string { return map[int]string{64: "64"}[s.Lane.Bits] }
 
 // Slow begins the name of a load for which some processors have an instruction.
