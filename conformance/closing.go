@@ -290,7 +290,7 @@ func failureIsTold(t *trial) {
 		},
 	}
 	if t.dev.Caps().Has(hal.CapHostCallback) {
-		// A callback is told nothing, but it runs.
+		// A callback gets no error, but it runs.
 		asks["Stream.Sync after Stream.OnDone"] = func(s *hal.Stream, _ *hal.Event) error {
 			called := make(chan bool, 1)
 			t.must(s.OnDone(func() { called <- true }), "OnDone")
@@ -321,7 +321,7 @@ func failureIsTold(t *trial) {
 				later := t.recorded(s)
 				t.must(later.Sync(t.ctx), "%s has failed, which %s has told, and a later event", what, how)
 			} else {
-				_ = s.Sync(t.ctx) // which may tell it as well
+				_ = s.Sync(t.ctx) // it may report the failure as well
 			}
 			t.must(s.Fill(o.All(), hal.Pattern8(7)), "fill afterwards")
 			t.must(s.Sync(t.ctx), "sync afterwards")

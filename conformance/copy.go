@@ -408,7 +408,7 @@ func peerSeesLatest(t *trial) {
 			what string
 			do   func() error
 		}
-		// Each way of writing makes m's bytes b.
+		// Each way of writing makes m hold the bytes of b.
 		writes := []way{
 			{"copied in", func() error { return near.CopyIn(m.All(), b) }},
 			{"written", func() error { return own.Write(t.ctx, m.All(), b) }},
@@ -416,7 +416,7 @@ func peerSeesLatest(t *trial) {
 			{"copied from memory beside", func() error { t.put(beside, 0, b); return near.Copy(m.All(), beside.All()) }},
 			{"copied across", func() error { t.put(away, 0, b); return hal.CopyPeer(near, m.All(), far, away.All()) }},
 		}
-		// Each way of reading brings m's bytes to back.
+		// Each way of reading copies m's bytes to back.
 		reads := []way{{"copied across", func() error { return hal.CopyPeer(far, back.All(), near, m.All()) }}}
 		if own.CanAccessPeer(other) {
 			writes = append(writes, way{"pulled", func() error { t.put(away, 0, b); return near.Copy(m.All(), away.All()) }})

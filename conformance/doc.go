@@ -23,7 +23,8 @@
 // none depends on how fast the device is.
 //
 // One check opens memory of another process: it starts the program once more, with the arguments that lead to the
-// suite, and the suite there lends memory instead of running checks. In a test, that is the test that calls Run.
+// suite, and the suite there lends memory instead of running checks. In a test binary these arguments select the test
+// that calls Run.
 //
 // Random data and random actions come from one seed, which a failure prints. Set [Harness].Seed to it to repeat the run.
 //

@@ -276,7 +276,8 @@ func freeFollows(t *trial) {
 		t.want(total/4 <= i.TotalMemory/3 && i.TotalMemory/4 <= total/3, "%d bytes in all, but Info has %d", total, i.TotalMemory)
 		return free
 	}
-	// A driver allocates in pages, and other programs may use the device as well, so the check fails only if no round of several is right.
+	// A driver allocates in pages, and other programs may use the device as well, so the check fails only if the numbers are wrong in each
+	// of several rounds.
 	var seen []string
 	for range 5 {
 		before, next := free(), beside()

@@ -124,7 +124,7 @@ func reuseKeepsWaits(t *trial) {
 	earlier := t.recorded(b)
 	t.must(e.Close(), "close event")
 	second := t.shut(a)
-	later := t.recorded(a) // with the vendor's event of e
+	later := t.recorded(a) // it reuses the vendor's event of e
 	t.must(c.WaitEvent(later), "wait again")
 	t.busy(b, "a wait for the first record")
 	t.letGo(first)
@@ -143,7 +143,7 @@ func reuseMoves(t *trial) {
 	t.must(e.Sync(t.ctx), "sync")
 	t.must(e.Close(), "close event")
 	g := t.shut(b)
-	e = t.recorded(b) // with the vendor's event of the first
+	e = t.recorded(b) // it reuses the vendor's event of the first
 	t.busy(e, "the event stands for the second stream")
 	t.must(a.WaitEvent(e), "wait")
 	t.busy(a, "the first stream waits for the second")

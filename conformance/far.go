@@ -9,12 +9,12 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// The checks below use one memory that is larger than 4 GiB. On a device that uses the machine's memory only the pages that are touched
-// take any.
+// The checks below use one memory that is larger than 4 GiB. On a device that uses the machine's memory, only the pages that are
+// touched take up memory.
 
 const (
 	farSize = 1<<32 + 1<<20
-	farAway = 1<<32 + 4096 // offsets from here on do not fit into 32 bits; what is left of them lies near the beginning
+	farAway = 1<<32 + 4096 // offsets from here on do not fit into 32 bits; their low 32 bits are offsets near the beginning
 )
 
 // far allocates memory of farSize bytes. It skips the check if the device has no such memory, or if need bytes are not free.
@@ -45,7 +45,8 @@ func ownMemory(d *hal.Device) bool {
 	return !i.Simulated && !i.SharesHostMemory && i.Class != hal.ClassCPU
 }
 
-// free returns the free memory: the device's, or the machine's for a device that does not report it and may use that.
+// free returns how much memory is free on the device, or on the machine if the device does not report it: such a device
+// may use the machine's memory.
 func (t *trial) free() (n uint64, known bool) {
 	if t.dev.Caps().Has(hal.CapMemInfo) {
 		n, _, err := t.dev.MemInfo()
@@ -61,7 +62,7 @@ func (t *trial) free() (n uint64, known bool) {
 	return n, err == nil
 }
 
-// farOffset works at an offset of more than 32 bits, and sees that the bytes at the offset's low 32 bits keep what they had.
+// farOffset works at an offset of more than 32 bits, and checks that the bytes at the offset's low 32 bits do not change.
 func farOffset(t *trial) {
 	const n = 3000
 	s := t.stream(t.dev)
@@ -75,7 +76,7 @@ func farOffset(t *trial) {
 		t.must(s.CopyIn(m.Region(farAway-1<<32, 4*n), low), "copy in")
 		t.must(s.CopyIn(m.Region(farAway, 4*n), high), "copy in far away")
 		in := t.random(n)
-		// In turn each works on its own part of the bytes far away.
+		// Each operation works on a part of its own of the bytes far away.
 		t.must(s.Fill(m.Region(farAway, n), hal.Pattern8(0x5f)), "fill far away")
 		copy(high, repeated(hal.Pattern8(0x5f), n))
 		t.must(s.CopyIn(m.Region(farAway+n, n), in), "copy in far away")
@@ -110,7 +111,7 @@ func (t *trial) farRows(s *hal.Stream, m *hal.Memory) {
 	t.must(s.CopyIn2D(m.Pitched(64, pitch), b, width, width, 2), "copy rows in")
 	t.must(s.Copy2D(o.Pitched(0, width), m.Pitched(64, pitch), width, 2), "copy rows")
 	t.must(s.CopyOut2D(out, width, m.Pitched(64, pitch), width, 2), "copy rows out")
-	// These lie side by side, with a gap.
+	// These rows lie side by side far away, with a gap between them.
 	const there, gap = farAway + 20_000, width + 12
 	t.must(s.Copy2D(m.Pitched(there, gap), o.Pitched(0, width), width, 2), "copy rows to far away")
 	t.must(s.CopyOut2D(again, width, m.Pitched(there, gap), width, 2), "copy rows out from far away")
@@ -177,8 +178,8 @@ func (t *trial) farImport(s *hal.Stream, m *hal.Memory, k hal.Kind) {
 	}
 }
 
-// farLength copies and fills more than 4 GiB, of which it looks at the ends and at places where lengths of 31, 32 and 33 bits end. The
-// memory is written at those places alone before it is copied.
+// farLength copies and fills more than 4 GiB. It checks both ends, and the places where lengths of 31, 32 and 33 bits end. Before a
+// copy it writes only these places.
 func farLength(t *trial) {
 	if t.p.Short || !ownMemory(t.dev) {
 		t.Skipf("the check writes more than 4 GiB, which takes long on a device in the machine's memory")
@@ -207,7 +208,7 @@ func farLength(t *trial) {
 	}
 	src := t.far(hal.KindDevice, 3*farSize)
 	marks := mark(src)
-	host := make([]byte, size) // once: memory that Go uses again has to be cleared
+	host := make([]byte, size) // made once, because Go would clear memory that it reuses
 	t.must(s.CopyOut(host, src.All()), "copy out")
 	t.sync(s)
 	for i, at := range places {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// measure is a number that work must not make grow by least each time that it is done.
+// measure is a number. It must not grow by least or more every time that some work is done.
 type measure struct {
 	what  string
 	least int64
@@ -25,7 +25,7 @@ func (t *trial) leaves(what string, work func(), measures ...measure) {
 	const rounds = 8 // Mesa gives memory back late, some rounds at once
 	read := func() []int64 {
 		runtime.GC()
-		runtime.GC() // the first may find objects that cleanups and pools keep
+		runtime.GC() // after the first, cleanups and pools may still keep objects
 		all := make([]int64, len(measures))
 		for i, m := range measures {
 			all[i] = m.read()
@@ -68,7 +68,8 @@ func heap(name string) func() int64 {
 	}
 }
 
-// resident is the number of bytes of the process that are in the machine's memory where the system tells, or else those of Go's heap.
+// resident is the number of bytes of the process that are in the machine's memory if the system reports it, or else the number of
+// bytes in Go's heap.
 func resident() int64 {
 	b, err := os.ReadFile("/proc/self/statm") // Linux: proc(5)
 	if f := bytes.Fields(b); err == nil && len(f) > 1 {
@@ -90,7 +91,7 @@ func idleStreamsTakeNoGoroutine(t *trial) {
 		t.sync(s)
 		t.must(e.Sync(t.ctx), "sync with the event")
 	}
-	// What has ended a moment ago may still be about to.
+	// A goroutine that is about to end still counts for a moment.
 	grown := n
 	for deadline := time.Now().Add(time.Second); grown > n/2 && time.Now().Before(deadline); runtime.Gosched() {
 		grown = runtime.NumGoroutine() - before

@@ -207,7 +207,7 @@ func anotherProcess(t *trial) {
 		t.same(l.read(i), want, "memory %d, filled by another process", i)
 	}
 	t.want(t.dev.Usage().Held == free, "memory of another process counts as held: %d bytes, before %d", t.dev.Usage().Held, free)
-	// All are open still. What was closed can be opened again.
+	// All of these memories are still open. Memory that was closed can be opened again.
 	m := open(tokens[0])
 	t.must(m.Close(), "close")
 	t.want(len(t.all(open(tokens[0]))) == int(tokens[0].Size), "opened once more")

@@ -49,7 +49,7 @@ func fifo(t *trial) {
 		letGo := func() {}
 		if gated {
 			if i := t.dev.Info(); !i.Simulated && !i.SharesHostMemory {
-				steps = 30 // the queues of hardware have an end, at which calls wait
+				steps = 30 // hardware queues have a limited length, and calls wait while they are full
 			}
 			g := t.shut(s)
 			letGo = func() { t.letGo(g) }
@@ -410,7 +410,7 @@ func everyWorkOnce(t *trial) {
 		}
 		copy(pageable, data)
 		copy(locked, data)
-		half := make([]byte, n) // of which copies of rows copy every other part
+		half := make([]byte, n) // copies of rows copy every other part of it
 		copyRows(half, data, n/4, n/4, n/8, 4)
 		rows := func(m *hal.Memory) hal.Pitched { return m.Pitched(0, n/4) }
 		type work struct {
@@ -500,8 +500,9 @@ func streamSyncCoversEarlierWork(t *trial) {
 		what string
 		ctx  context.Context
 	}{{"with a context that can end", t.ctx}, {"with a context that never ends", context.Background()}} {
-		// The call has to begin before later work is enqueued, which cannot be seen from here. So a try that does not come to its end
-		// shows nothing, but one of several must, with more time for each.
+		// Sync has to begin before later work is enqueued, and this test cannot see whether it did. So a try in which Sync does not
+		// return shows nothing. There are several tries, each with more time than the one before, and Sync has to return in one of
+		// them.
 		ended := false
 		for patience := time.Millisecond; !ended && patience < 5*time.Second; patience *= 2 {
 			s, o := t.stream(t.dev), t.stream(t.dev)

@@ -68,7 +68,7 @@ func (x *table) state(b *bytesBuffer) protocol.State {
 	return s
 }
 
-// do performs a move on the buffer and on model. A move that writes writes data.
+// do performs a move on the buffer and on model. If the move writes, it writes data.
 func (x *table) do(b *bytesBuffer, model []byte, m move, data []byte) error {
 	t, a := x.t, x.actors[m.by]
 	half := tableBytes / 2

@@ -14,15 +14,17 @@ type vendorCall struct {
 	what  string
 	needs hal.Caps
 
-	// anyHandle says that the method takes any number for a handle. Some drivers call a device lost if it is none, so the method never does.
+	// anyHandle says that the method takes a handle, which may be any number. Some drivers report a lost device for a number that is no
+	// handle, so the method itself never reports one.
 	anyHandle bool
 
-	// call makes the call, and returns what it has opened, or nil. What before does, if it is not nil, does not count.
+	// call makes the call, and returns what it has opened, or nil. If before is not nil it is called first, and its
+	// driver calls do not count.
 	call   func() (io.Closer, error)
 	before func() error
 }
 
-// opened returns x as what was opened, unless there is an error.
+// opened returns x as an io.Closer, or nil if there is an error.
 func opened[C io.Closer](x C, err error) (io.Closer, error) {
 	if err != nil {
 		return nil, err
@@ -30,7 +32,7 @@ func opened[C io.Closer](x C, err error) (io.Closer, error) {
 	return x, nil
 }
 
-// signals is a gate as what was opened.
+// signals is a gate as an io.Closer: Close opens the gate.
 type signals struct{ *hal.Gate }
 
 func (g signals) Close() error { return g.Signal() }
@@ -240,8 +242,8 @@ func (t *trial) tried(f FaultControl, x *objects, c vendorCall, n uint64, fault 
 	return calls, err
 }
 
-// tries is how often a method whose calls fail may say nothing: the call that has failed may be one that package hal makes meanwhile, for
-// itself.
+// tries is how often the calls of a method are made to fail until the method returns an error. It may return none, because the call that
+// failed may be one that package hal makes meanwhile for its own purposes.
 const tries = 20
 
 // everyMethodTells lets each method's driver calls fail, one after the other.
@@ -277,7 +279,8 @@ func everyMethodTells(t *trial) {
 	}
 }
 
-// lostAtEveryCall loses the device at each driver call of each method. A call that a method can do without may hide it.
+// lostAtEveryCall loses the device at each driver call of each method. If the method does not need the call, it may
+// return no error.
 func lostAtEveryCall(t *trial) {
 	f := t.faults()
 	for i, more := 0, true; more; i++ {

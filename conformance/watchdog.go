@@ -36,8 +36,8 @@ func (p *plan) run(ctx context.Context, c Check) Result {
 	return r
 }
 
-// mostHung is after how many checks that do not come back the suite gives up: those that follow would wait for the same, and go test
-// ends a process that takes too long without showing what was found.
+// The suite gives up after mostHung checks that do not return. Later checks would most likely wait for the same thing, and go test
+// ends a process that takes too long without showing any results.
 const mostHung = 3
 
 // watch runs one check on a goroutine of its own, and gives up on it when its time is over.

@@ -78,9 +78,10 @@
 // # Enumeration
 //
 // Platforms are asked for their devices one after the other, in the order of the OpenCL library, and each once. Ordinals count their
-// devices in that order, so a platform that takes long renumbers nothing. There is no limit but the caller's context: Open waits for the
-// platforms up to the one of the device, Devices for all. If the context ends first, the error names the platform that has not answered. It
-// goes on in a thread of its own, and a later call waits for it again. A driver that never answers can be left out with OCL_ICD_VENDORS.
+// devices in that order, so a slow platform does not change the ordinals of other devices. Only the caller's context limits the wait: Open
+// waits for the platforms up to the one of the device, Devices for all platforms. If the context ends first, the error names the platform
+// that has not answered. The query goes on in a thread of its own, and a later call waits for it again. A driver that never answers can be
+// left out with OCL_ICD_VENDORS.
 //
 // # Signals
 //

@@ -164,7 +164,7 @@ func (h *hardware) describeCompute(f facts, extensions map[string]bool) {
 		Float64: f.number(deviceDoubleConfig) != 0, Float16: extensions["cl_khr_fp16"],
 	}
 	c.LoopRounds, c.Nesting = llvmpipe.Limits(h.name, h.driver)
-	if h.platformText == pocl && h.cpu { // the threads of a block run on the stack of one of PoCL's, which usually has 8 MiB
+	if h.platformText == pocl && h.cpu { // all threads of a block run on the stack of one thread of PoCL, which usually has 8 MiB
 		c.BlockStack = 4 << 20
 	}
 	if h.compiler {

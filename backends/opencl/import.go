@@ -50,7 +50,8 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		}
 		visible = p.Kind != driver.KindDevice
 	} else if d.hw.unified {
-		// OpenCL does not report what memory an address belongs to; here it is at least memory of the process.
+		// OpenCL does not report which memory an address belongs to. At least this ensures that the process can read
+		// the memory.
 		switch last := handle + uintptr(size-1); {
 		case !memcopy.Readable(handle):
 			return nil, d.refuse(op, driver.ErrInvalidArgument, "the process cannot read at %#x", handle)
@@ -139,7 +140,7 @@ func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
 	}
 	p := driver.PointerInfo{Device: -1}
 	late := d.ctx.late
-	if late != nil { // memory that is kept is freed, and must not be given back between two queries
+	if late != nil { // kept memory counts as freed here, and must not go back to the driver between two queries
 		late.mu.Lock()
 		defer late.mu.Unlock()
 	}

@@ -11,9 +11,9 @@ import (
 // lateFrees frees memory of PoCL some time after the backend has freed it.
 //
 // PoCL 7.1 lists the addresses of its memory, and an assertion ends the process if an allocation gets an address that is still in the
-// list. It takes an address out after it has freed the bytes (clMemFreeINTEL), and only when no command holds the memory, which a thread
-// of PoCL lets go after the program can see that the command has ended. No call waits for that thread. So freed memory is kept until the
-// thread has had time to pass, and no allocation runs beside a free.
+// list. It removes an address from the list after it has freed the bytes (clMemFreeINTEL), and only when no command holds the memory. A
+// thread of PoCL ends this hold some time after the program can see that the command has ended, and no call waits for that thread. So
+// freed memory is kept until the thread has had time to pass, and no allocation runs beside a free.
 type lateFrees struct {
 	free func(base uintptr) // the driver's call
 
@@ -39,21 +39,21 @@ const (
 	keepFreedBytes  = 64 << 20
 )
 
-// lateFreesOn returns what frees memory of a tier, or nil where memory may be freed at once. Versions of PoCL without unified shared
-// memory and without addresses of buffers have no such list.
+// lateFreesOn returns the lateFrees for memory of a tier, or nil if that memory may be freed at once. Versions of PoCL without
+// unified shared memory and without addresses of buffers have no such list.
 func lateFreesOn(h *hardware, t tier, cl uintptr) *lateFrees {
 	switch {
 	case h.platformText != pocl || !h.tiers.has(tierUSM) && !h.deviceAddress || t == tierBuffer:
 		return nil
 	case t == tierUSM:
-		return &lateFrees{free: func(base uintptr) { _ = h.usm.free(cl, base) }} // fails for unknown addresses alone
+		return &lateFrees{free: func(base uintptr) { _ = h.usm.free(cl, base) }} // fails only for unknown addresses
 	}
 	return &lateFrees{free: func(base uintptr) { h.t.svmFree(cl, base) }}
 }
 
-// allocate makes an allocation by try, which reports whether it succeeded. held is how many bytes of the device's total are in use with
-// this allocation. What is kept is freed first if the device would have too little with it, and if the allocation fails, which is then
-// tried again.
+// allocate makes an allocation by try, which reports whether it succeeded. total is the size of the device's memory, and held how much
+// of it is in use once the allocation is made, without kept memory. If kept memory leaves too little for the allocation, it is freed
+// first. If the allocation fails, kept memory is freed, and the allocation is tried once more.
 func (l *lateFrees) allocate(held, total uint64, try func() bool) {
 	if l == nil {
 		try()
@@ -70,7 +70,7 @@ func (l *lateFrees) allocate(held, total uint64, try func() bool) {
 	}
 }
 
-// keeps reports whether the memory that begins at base is freed, and only kept. l is locked.
+// keeps reports whether the memory that begins at base has been freed by the backend and is kept here. l is locked.
 func (l *lateFrees) keeps(base uintptr) bool {
 	return slices.ContainsFunc(l.kept, func(f lateFree) bool { return f.base == base })
 }
@@ -92,7 +92,7 @@ func (l *lateFrees) put(base uintptr, size uint64) {
 	}
 }
 
-// expire frees what has been kept long enough, and comes again for the rest.
+// expire frees the memory that has been kept long enough, and sets the timer for the rest.
 func (l *lateFrees) expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -42,7 +42,8 @@ func (s *stream) Launch(k driver.Kernel, l *driver.Launch) error {
 	return err
 }
 
-// own returns the backend's kernel, if the launch can be one of it.
+// own returns k as a kernel of this backend. It refuses a kernel of another device, and a launch that does not fit the
+// kernel.
 func (s *stream) own(op string, k driver.Kernel, l *driver.Launch) (*kernel, error) {
 	d := s.dev
 	own, ok := k.(*kernel)
@@ -57,7 +58,7 @@ func (s *stream) own(op string, k driver.Kernel, l *driver.Launch) (*kernel, err
 	return own, nil
 }
 
-// sizes returns the threads of a launch, and of a block, in as many dimensions as it takes.
+// sizes returns the numbers of threads of a launch and of a block, and how many dimensions the launch needs.
 func sizes(l *driver.Launch) (dims uint32, global, local [3]uint64) {
 	dims = 1
 	for i := range global {

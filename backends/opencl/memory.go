@@ -39,8 +39,8 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
 		return nil, d.refuse(op, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
 	}
-	// CPU runtimes allocate lazily: they would exceed the memory that exists, and the system would then kill the program. So this counts.
-	// Counting before m is made is faster, because an atomic operation waits for the stores before it.
+	// CPU runtimes allocate lazily: they would exceed the memory that exists, and the system would then kill the program. So the backend
+	// counts the bytes itself. Counting before m is made is faster, because an atomic operation waits for the stores before it.
 	counts := d.counts(kind)
 	if counts && !d.ctx.charge(size, d.info.TotalMemory) {
 		m := &memory{dev: d, kind: kind, size: size}
@@ -208,7 +208,7 @@ func (m *memory) disguised() bool {
 	return m.dev.tier == tierUSM && m.kind == driver.KindDevice && m.visible() && !m.foreign && !m.registered
 }
 
-// reveal ends that the context knows the memory as disguised.
+// reveal removes the memory from those that the context lists as disguised.
 func (m *memory) reveal() {
 	if m.disguised() {
 		c := m.dev.ctx
@@ -224,7 +224,7 @@ func (m *memory) visible() bool {
 	return (m.dev.tier == tierUSM || m.dev.tier == tierSVM) && (m.kind != driver.KindDevice || m.dev.hw.unified)
 }
 
-// allocBuffer makes a cl_mem, of memory that the driver page-locks for KindHost.
+// allocBuffer makes a cl_mem. For KindHost the driver page-locks its memory.
 func (m *memory) allocBuffer(op string) error {
 	d := m.dev
 	flags := uint64(memReadWrite)

@@ -47,8 +47,8 @@ func newLibrary(t *table) *library {
 	return &library{t: t, contexts: map[contextKey]*sharedContext{}}
 }
 
-// platforms returns the library's platforms, in its order, and the reasons why others are missing. If that fails, the next call tries
-// again; a call that has not returned is waited for instead.
+// platforms returns the library's platforms, in its order, and the reasons why others are missing. If the query fails, the next call
+// makes it again. While a query is under way, other calls wait for its result.
 func (l *library) platforms(ctx context.Context, op string) (listing, error) {
 	l.mu.Lock()
 	if l.listing == nil {

@@ -12,8 +12,8 @@ import (
 
 // Processes that compile the same program at the same time in one cache folder of PoCL end each other: one reads a program's folder while
 // another writes there (PoCL 3.1: an assertion in pocl_binary_get_kernels_metadata). PoCL also writes there while kernels run, so a lock
-// around the calls that build would not do. Instead each process uses a folder of its own for as long as it runs: PoCL's usual one if no other
-// process of this package has it, else the first free one of those in it that are numbered. The folders stay, and so does what they hold.
+// around the calls that build would not be enough. Instead each process uses a folder of its own for as long as it runs: PoCL's usual folder
+// if no other process of this package uses it, else the first free one of the numbered folders in it. The folders and their contents stay.
 
 // poclFolders is how many processes get a folder of their own. Further ones share the usual one.
 const poclFolders = 1024

@@ -4,8 +4,9 @@ package opencl
 
 import "github.com/go-halyard/halyard/hal/driver"
 
-// sequence is launches for Enqueue, each with an object of its own, whose arguments stay set. A command buffer (cl_khr_command_buffer)
-// would not be faster: with that of Intel's runtime the launches take 1.2 to 1.6 of the time, with that of PoCL 7.1 as long or 1.2.
+// sequence has the launches that Enqueue makes, each with an object of its own whose arguments stay set. A command buffer
+// (cl_khr_command_buffer) would not be faster: with it the launches take 1.2 to 1.6 times as long in Intel's runtime, and 1.0 to
+// 1.2 times as long in PoCL 7.1.
 type sequence struct {
 	s    *stream
 	list []prepared
@@ -46,8 +47,8 @@ func (s *stream) Prepare(kernels []driver.Kernel, launches []driver.Launch) (dri
 	return q, nil
 }
 
-// Enqueue implements driver.Sequence. Each command waits for the one before, which the queue's order would see to: but if that fails, it
-// fails as well (OpenCL 1.2, section 5.11), so that the event of the last command tells it.
+// Enqueue implements driver.Sequence. Each command waits for the event of the one before, although the queue runs them in order anyway:
+// so if a command fails, those after it fail as well (OpenCL 1.2, section 5.11), and the event of the last command reports the failure.
 func (q *sequence) Enqueue() (n int, err error) {
 	const op = "launch"
 	s := q.s
@@ -89,7 +90,7 @@ func (q *sequence) Close() (err error) {
 	return err
 }
 
-// fail gives back what was prepared when err stopped that.
+// fail releases the launches that were prepared before err, and returns err.
 func (q *sequence) fail(err error) error {
 	_ = q.Close()
 	return err

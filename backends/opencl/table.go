@@ -24,8 +24,8 @@ func libraryNames() []string {
 	return []string{"libOpenCL.so.1", "libOpenCL.so"}
 }
 
-// loadTable loads the OpenCL library. In the functions of a table objects are the vendor's handles. Host memory is an address, and the
-// caller keeps the memory alive. Each enqueue returns the command's event, which the caller releases.
+// loadTable loads the OpenCL library. The functions of a table take objects as the vendor's handles, and host memory as an address;
+// the caller keeps the memory alive. Each enqueue returns the command's event, which the caller releases.
 func loadTable() (*table, error) {
 	lib, err := dl.Open(libraryEnv, libraryNames()...)
 	if err != nil {

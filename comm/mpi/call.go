@@ -2,8 +2,8 @@ package mpi
 
 import "github.com/go-halyard/halyard/internal/dl"
 
-// calls are the functions of MPI that the engine uses. Those with counts of 64 bits, whose names end in _c, are not among them: Open MPI 5
-// lacks them, so messages that are longer are made of longer elements in any case (count.go).
+// calls are the functions of MPI that the engine uses. Those with counts of 64 bits, whose names end in _c, are not among them, because
+// Open MPI 5 lacks them: with every library, a message that is too long for a C int is sent as longer elements (count.go).
 type calls struct {
 	AbiGetVersion     dl.Proc `sym:"MPI_Abi_get_version,optional"`
 	GetLibraryVersion dl.Proc `sym:"MPI_Get_library_version"`

@@ -99,9 +99,9 @@ func (c *communicator) start(r *request, call func(h uintptr) uintptr) error {
 	return nil
 }
 
-// buffers returns the addresses for MPI. For an operation in place one of them is MPI_IN_PLACE: if inSend is set, that of the memory that
-// is sent, else the other. A nil address, which stands for no bytes, is replaced by another, different for each side, because some
-// libraries refuse nil and equal addresses.
+// buffers returns the addresses for MPI. For an operation in place one of them is MPI_IN_PLACE: send if inSend is set, otherwise recv. A
+// nil address, of no bytes, is replaced by an address that is not nil, a different one for each side, because some libraries refuse nil
+// and equal addresses.
 func (c *communicator) buffers(o *driver.Collective, inSend bool) (send, recv uintptr) {
 	send, recv = uintptr(o.Send), uintptr(o.Recv)
 	if !o.InPlace(c.rank) {
@@ -243,7 +243,7 @@ func (c *communicator) reduce(r *request, o *driver.Collective) error {
 }
 
 // inPieces starts an operation on count elements. If the count does not fit into a C int, it starts several calls of MPI. All ranks start
-// the same ones, as they give the same count. begin returns the call for n elements after the first done.
+// the same ones, as they give the same count. begin returns the call for the n elements that follow the first done elements.
 func (c *communicator) inPieces(r *request, count uint64, begin func(done, n uint64) func(h uintptr) uintptr) error {
 	most := c.e.maxCount()
 	if err := c.start(r, begin(0, min(count, most))); err != nil {

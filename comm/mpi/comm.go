@@ -193,7 +193,7 @@ func (e *engine) prompt(r *request, begin dl.Proc, args [7]uintptr) (driver.Requ
 	return r.id(), driver.Status{}, nil
 }
 
-// source and tag are what MPI has for a rank and a tag.
+// source and tag return MPI's numbers for a rank and a tag.
 func (c *communicator) source(rank int) int {
 	if rank == driver.AnySource {
 		return c.e.lib.number(anySource)

@@ -18,8 +18,9 @@
 //
 // # Memory
 //
-// MPI uses addresses after the call that they were given to. They must not point into Go's heap, which the collector frees, or to a stack,
-// which moves. So requests and statuses are in mapped memory, and data is in memory of the engine's Alloc or in page-locked memory.
+// MPI may use an address after the call that it was passed to has returned. Addresses must not point into Go's heap, which the collector
+// frees, or to a stack, which moves. So requests and statuses are in mapped memory, and data is in memory of the engine's Alloc or in
+// page-locked memory.
 //
 // # Environment
 //

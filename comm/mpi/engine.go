@@ -297,8 +297,8 @@ func (e *engine) Close() error {
 	return e.finalize(func() int32 { return int32(e.lib.call.Finalize.Call0()) })
 }
 
-// finalize calls MPI_Finalize, and returns the error for the code that it returns. Where the library cannot be asked afterwards what a code
-// means, finalize asks before.
+// finalize calls MPI_Finalize, and returns the error for the code that it returns. If the library cannot say after MPI_Finalize what a code
+// means, finalize asks it before that call.
 func (e *engine) finalize(call func() int32) error {
 	const op, api = "Close", "MPI_Finalize"
 	var err *driver.Error

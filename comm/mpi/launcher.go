@@ -33,10 +33,10 @@ type launcher struct {
 	name  string // "" if there is none
 	size  int    // of the job, 0 if it is not known
 	maker maker
-	prrte bool // of Open MPI 5: version 4 finds no ranks there
+	prrte bool // the launcher of Open MPI 5, under which Open MPI 4 finds no other ranks
 }
 
-// Launcher names what has started this process as a rank of a job, as far as its environment tells: "mpiexec of Open MPI". It is "" if
+// Launcher names what has started this process as a rank of a job, as far as its environment says: "mpiexec of Open MPI". It is "" if
 // nothing has.
 func Launcher() string { return detectLauncher().name }
 
@@ -61,7 +61,7 @@ func detectLauncher() launcher {
 		return launcher{name: "PALS of Cray", size: size("PMI_SIZE")}
 	case has("FLUX_TASK_RANK"): // Flux also sets the variables of PMI
 		return launcher{name: "flux run", size: size("FLUX_JOB_SIZE")}
-	case has("PMI_SIZE") && has("MPI_LOCALNRANKS"): // before Slurm: its variables are there too in a shell of salloc
+	case has("PMI_SIZE") && has("MPI_LOCALNRANKS"): // asked before Slurm, whose variables are also set in a shell of salloc
 		return launcher{name: hydra, size: size("PMI_SIZE"), maker: makerMPICH}
 	case has("SLURM_STEP_NUM_TASKS") && has("SLURM_PROCID"):
 		return launcher{name: "srun of Slurm", size: size("SLURM_STEP_NUM_TASKS")}
@@ -74,7 +74,7 @@ func detectLauncher() launcher {
 const hydra = "mpiexec of MPICH or Intel MPI (Hydra)"
 
 // fits reports whether the launcher can start processes that use a library with that text of its version. If the maker of either is
-// unknown, it is true.
+// unknown, fits reports true.
 func (l launcher) fits(text string) bool {
 	m := makerOf(text)
 	if l.prrte && strings.Contains(text, "Open MPI v4") {

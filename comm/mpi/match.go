@@ -25,7 +25,7 @@ type inbox struct {
 	arrived []arrival  // messages without a receive, oldest first
 }
 
-// inboxes are those whose receives the engine matches.
+// inboxes has the inboxes of the communicators whose receives the engine matches.
 type inboxes struct {
 	mu      sync.Mutex
 	list    []*inbox

@@ -43,7 +43,7 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 		}()
 		ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer cancel()
-		context.AfterFunc(ctx, cancel) // it also gives up the signal
+		context.AfterFunc(ctx, cancel) // it also ends the catching of SIGTERM, so that a second one ends the process
 		err = fn(ctx, e)
 	}()
 	if err := <-done; err != nil {

@@ -29,7 +29,7 @@ func both[T Number](p *batch, send, recv *buffer.Buffer[T], n, m int) (s, r int)
 	return s, r
 }
 
-// one puts one operation on the stream: on n elements, which b has, of a type t of NCCL.
+// one puts one operation on the elements of b on the stream. fn gets them as n values of NCCL's type t.
 func one[T Number](ctx context.Context, p *batch, stream *hal.Stream, o operation, b *buffer.Buffer[T],
 	fn func(l *library, send, recv, n, t, comm, stream uintptr) int32) error {
 	if p.err != nil {

@@ -256,7 +256,7 @@ func (c *Comm) take(ctx context.Context, op string) error {
 }
 
 // Sync waits until the work that the stream has been given is done. If the communicator fails meanwhile, or had failed before, Sync returns
-// that error, and what the operations were to write has unspecified contents. If ctx ends first, the communicator is aborted.
+// that error, and the elements that the operations should have written are unspecified. If ctx ends first, the communicator is aborted.
 func (c *Comm) Sync(ctx context.Context, stream *hal.Stream) error {
 	const op = "Sync"
 	if err := c.usable(ctx, op, stream); err != nil {

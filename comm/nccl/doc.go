@@ -10,7 +10,7 @@
 // # Stream order
 //
 // A call puts work on a stream, and returns once the work is there. Until then it holds leases on its buffers for that stream. So the work
-// comes after the kernels that compute what is sent, and later uses of what is received wait for it. Nothing is copied to
+// runs after the kernels that compute the data to send, and later uses of the received data wait for it. Nothing is copied to
 // the host. [Comm.Sync] waits for the work itself.
 //
 // All ranks make the same calls on a communicator in the same order. A rank makes one call at a time; other goroutines wait. Every stream
@@ -21,15 +21,16 @@
 //
 // Communicators are not blocking (ncclConfig_t.blocking = 0): every wait has a context. When a rank is lost, or NCCL reports an error, or a
 // context ends while an operation is under way, the communicator is aborted (ncclCommAbort). Streams that wait for other ranks then go on,
-// all later calls are refused with an error of the same kind, and [Comm.Err] returns the first one. What an aborted operation was to write
-// has unspecified contents, and the buffers do not show that. So a program calls Sync or Err before it uses what it received.
+// all later calls are refused with an error of the same kind, and [Comm.Err] returns the first one. The elements that an aborted operation
+// should have written are unspecified, and the buffers do not report that. So a program calls Sync or Err before it uses what it received.
 //
 // NCCL does not always notice that a rank is lost: between ranks of one machine, which share memory, ncclCommGetAsyncError keeps reporting
 // success. Then only the deadline of a context finds it, so give Sync one.
 //
-// The first operation of a communicator makes NCCL connect the ranks, and waits for them, while its buffers are leased. Ranks that may come
-// late meet before it, for example in comm.Barrier. If a program uses several communicators on one device, all ranks start their operations
-// in one order, over all communicators: kernels of two that wait for each other's ranks may otherwise fill the device and wait for ever.
+// The first operation of a communicator makes NCCL connect the ranks, and waits for them, while its buffers are leased. If ranks may come
+// late, let them meet before that operation, for example in comm.Barrier. If a program uses several communicators on one device, all ranks
+// must start the operations of all these communicators in one order. Otherwise kernels of two communicators may fill the devices and wait
+// for each other for ever.
 //
 // Errors have the kinds of package comm. Errors of buffers, such as conflicts, are those of package buffer.
 //
@@ -38,7 +39,7 @@
 // NVIDIA does not promise that NCCL and an MPI library that accepts device memory can use the same devices at once. Package comm/mpi
 // gives MPI host memory only, so the two do not meet.
 //
-// NCCL has no reductions of 16-bit integers, no bitwise ones, and of complex numbers only sums. The others are refused with
+// NCCL has no reductions of 16-bit integers and no bitwise ones, and can only add complex numbers. Other reductions are refused with
 // [comm.ErrUnsupported]. Elements of every type can be moved.
 //
 // # Environment

@@ -30,7 +30,7 @@ type Number interface {
 // batch is a list of operations that begin together.
 type batch struct {
 	c     *Comm
-	rank  int // of c, and how many it has
+	rank  int // the rank and the size of c
 	size  int
 	name  string
 	wants []buffer.Want // the buffers of all operations
@@ -252,7 +252,7 @@ const (
 // element is NCCL's type, and how many values of it make an element.
 type element struct{ nccl, n uintptr }
 
-// types are the elements of the types of package internal/comm/driver.
+// types has NCCL's element for each type of package internal/comm/driver.
 var types = map[driver.Type]element{
 	driver.Int8: {ncclInt8, 1}, driver.Uint8: {ncclUint8, 1}, driver.Int16: {ncclUint8, 2}, driver.Uint16: {ncclUint8, 2},
 	driver.Int32: {ncclInt32, 1}, driver.Uint32: {ncclUint32, 1}, driver.Int64: {ncclInt64, 1}, driver.Uint64: {ncclUint64, 1},

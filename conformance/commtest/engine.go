@@ -75,7 +75,7 @@ func (e *engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 	return done, nil
 }
 
-// tried counts a question in vain. The job is locked.
+// tried counts a call of Test that had no result. The job is locked.
 func (e *engine) tried() {
 	if e.vain++; e.vain >= e.job.cfg.stuck {
 		e.job.stuck()

@@ -10,7 +10,7 @@ import (
 type memory struct {
 	mu     sync.Mutex
 	blocks []*block // by address
-	twice  bool     // GivesMemoryTwice
+	twice  bool     // the bug GivesMemoryTwice is set
 }
 
 type block struct {

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// asyncPool is the vendor's pool of stream-ordered memory. The vendor gives what is free in it back to the system whenever
-// the host waits, unless the pool's release threshold says how many bytes to keep (CUDA driver API,
-// CU_MEMPOOL_ATTR_RELEASE_THRESHOLD); the next allocation then takes long. HIP has the same calls and numbers.
+// asyncPool is the vendor's pool of stream-ordered memory. Whenever the host waits, the vendor gives the pool's free
+// memory back to the system, and the next allocation takes long. The pool's release threshold is the number of bytes that
+// it keeps nevertheless (CUDA driver API, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD). HIP has the same calls and numbers.
 //
 // The pool is the one of the whole process, and the program may change it. So a threshold other than 0 is left
 // unchanged, and trim and close first check that the device still has this pool with this threshold.

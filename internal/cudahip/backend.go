@@ -41,16 +41,16 @@ type Vendor struct {
 	// function serves as a gate if streams cannot wait for a word of memory.
 	HostGates bool
 
-	// PolledEvents says that waits ask for events again and again. Otherwise a thread sleeps in the vendor's call, for
-	// which the device interrupts the processor at each event that was recorded, whether a thread waits or not.
+	// PolledEvents says that waits poll their events. Otherwise a waiting thread sleeps in the vendor's call. For that
+	// the device interrupts the processor at every recorded event, even if no thread waits for it.
 	PolledEvents bool
 
 	// LegacyStream is the handle that replaces 0 for the legacy default stream. It is 0 if the
 	// vendor has no other handle for that stream.
 	LegacyStream uintptr
 
-	// HostPointers returns the number of the type of page-locked memory in a version of the library; the next number is that of device
-	// memory. PointerRanges says that the attributes of an address have the range of its allocation.
+	// HostPointers returns the number that a version of the library reports as the type of page-locked memory; the type of device
+	// memory has the next number. PointerRanges says that the attributes of an address have the range of its allocation.
 	HostPointers  func(version int32) int32
 	PointerRanges bool
 

@@ -103,8 +103,8 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	return caps
 }
 
-// busAddress writes "0000:3b:00.0", also without the function, and "3b:00.0" as Info.PCI has it. It ignores text after the address. An
-// address in any other form counts as unknown.
+// busAddress writes an address such as "0000:3b:00.0", "0000:3b:00" or "3b:00.0" in the form of Info.PCI. It ignores text after the
+// address. An address in any other form counts as unknown.
 func busAddress(s string) string {
 	var domain, bus, dev, fun uint32
 	if n, _ := fmt.Sscanf(s, "%x:%x:%x.%x", &domain, &bus, &dev, &fun); n < 3 {

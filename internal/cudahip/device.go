@@ -27,7 +27,7 @@ type Device struct {
 	info driver.Info
 
 	held    atomic.Uint64 // bytes allocated through this handle
-	aligned atomic.Uint64 // the alignment that all of the vendor's allocations so far had, at most naturalAlign
+	aligned atomic.Uint64 // the smallest alignment of the vendor's allocations so far, at most naturalAlign
 	links   links
 	signals signals
 	calls   hostCalls
@@ -121,8 +121,8 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 // these errors and their meaning.
 func (d *Device) EventsKeepFailures() bool { return true }
 
-// ForgetsToldFailures implements driver.FailureKeeper: these drivers return an error of the work again at each later call, so an error that
-// is not returned again was one of the call.
+// ForgetsToldFailures implements driver.FailureKeeper: these drivers return an error of earlier work again at each later call, so an error
+// that is not returned again came from the call itself.
 func (d *Device) ForgetsToldFailures() bool { return false }
 
 // FreeMayBlock implements driver.FreeBlocker: Close frees page-locked memory.

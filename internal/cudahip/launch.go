@@ -9,8 +9,9 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// arguments is the list of the addresses of a launch's arguments, as the vendors take it. The address of a value is
-// that in the driver.Arg; addresses of device memory are stored in words.
+// arguments is the list of the addresses of a launch's arguments, as the vendors take it. The address of a value points
+// into the driver.Arg. An address of device memory is itself stored in words, and the list has the address of that
+// word.
 type arguments struct {
 	list  []unsafe.Pointer
 	words []uint64 // the device addresses that are arguments

@@ -35,7 +35,7 @@ const (
 	kernelRegisters    = 4
 	kernelDynamic      = 8      // largest number of bytes of shared memory that a launch may add; can be set
 	kernelParamsBound  = 1 << 9 // more parameters than kernels have in practice
-	usualThreads       = 256    // most threads in a block that is not asked for: several small blocks share a processor
+	usualThreads       = 256    // most threads in a block whose size the launch does not give: several small blocks share a processor
 	translatorLogBytes = 16 << 10
 )
 
@@ -163,7 +163,7 @@ func (m *Module) Names() []string {
 func (m *Module) Kernel(name string) (driver.Kernel, error) {
 	const op = "kernel"
 	d := m.dev
-	if name == "" || strings.ContainsRune(name, 0) { // the vendors take them for other errors
+	if name == "" || strings.ContainsRune(name, 0) { // the vendors return other errors for such names
 		return nil, d.refuse(op, driver.ErrNotFound, "no kernel %q", name)
 	}
 	handle, code := d.api.ModuleKernel(d.ctx, m.handle, name)

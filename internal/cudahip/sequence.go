@@ -6,7 +6,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// sequence is launches as an executable graph.
+// sequence is an executable graph of launches.
 type sequence struct {
 	s    *Stream
 	n    int // launches
@@ -48,7 +48,7 @@ func (s *Stream) Prepare(kernels []driver.Kernel, launches []driver.Launch) (dri
 	return q, nil
 }
 
-// capture returns launches as a graph, which is 0 if there is none.
+// capture captures the launches, and returns their graph, or 0 if the driver made none.
 func (s *Stream) capture(op string, kernels []driver.Kernel, launches []driver.Launch) (graph uintptr, err error) {
 	if code := s.api.CaptureBegin(s.ctx, s.handle); code != Success {
 		return 0, s.dev.fail(op, CallCaptureBegin, code)

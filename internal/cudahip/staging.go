@@ -10,8 +10,8 @@ import (
 	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
-// Sizes are in bytes. If the source of a copy is read at once, it is copied in pieces, so that the device fetches one
-// piece while the host fills the next. memcopy splits a piece of the largest size among several goroutines.
+// Sizes are in bytes. If the source of a copy is read during the call, it is copied in pieces, so that the device
+// fetches one piece while the host fills the next. memcopy splits a piece of the largest size among several goroutines.
 const (
 	worthStaging = 256 << 10 // from this size on staging is faster than the vendor's own copy
 	leastPiece   = 256 << 10

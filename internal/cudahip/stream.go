@@ -155,8 +155,8 @@ func (e *Event) Query() (bool, error) {
 	return d.finished("query event", CallEventQuery, code)
 }
 
-// finished converts the result of a vendor's query to that of driver.Event.Query. Errors of work are sticky, so that
-// the device counts as lost and its work has ended; another error is one of the call.
+// finished converts the result of a vendor's query to that of driver.Event.Query. An error of work is sticky: the
+// device counts as lost, and its work has ended. Any other error is an error of the query.
 func (d *Device) finished(op string, c Call, code Code) (bool, error) {
 	switch code {
 	case Success:

@@ -31,8 +31,8 @@ var calling, sequencing, chaining = callEntry(), sequenceEntry(), chainEntry()
 //go:linkname cgocall runtime.cgocall
 func cgocall(fn, arg unsafe.Pointer) int32
 
-// call passes all arguments that there may be: those behind the function's own are in registers and on a part of the
-// stack that it does not read.
+// call always passes MaxArgs arguments. Those after the function's own are in registers and in a part of the stack that
+// the function does not read.
 func (f *frame) call(p Proc, _ int) uintptr {
 	if p == 0 {
 		panic("dl: call of a function that was not found")
@@ -49,12 +49,13 @@ func (s *Sequence) Run() {
 	cgocall(*(*unsafe.Pointer)(unsafe.Pointer(&sequencing)), unsafe.Pointer(s))
 }
 
-// Call makes the calls. ok is false if the first has failed: then the result is its, and the second was not made.
+// Call makes the calls. ok is false if the first call failed: then result is that of the first call, and the second was
+// not made.
 func (p *Pair) Call() (result int32, ok bool) {
 	switch {
 	case p.proc == 0:
 		panic("dl: call of a function that was not found")
-	case p.first.proc == 0: // a link begins as a frame does
+	case p.first.proc == 0: // a link begins with the fields of a frame
 		cgocall(*(*unsafe.Pointer)(unsafe.Pointer(&calling)), unsafe.Pointer(&p.link))
 		return int32(p.result), true
 	}

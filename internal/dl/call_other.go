@@ -23,7 +23,8 @@ func (f *frame) call(p Proc, n int) uintptr {
 // Run makes the calls.
 func (s *Sequence) Run() { s.oneByOne() }
 
-// Call makes the calls. ok is false if the first has failed: then the result is its, and the second was not made.
+// Call makes the calls. ok is false if the first call failed: then result is that of the first call, and the second was
+// not made.
 func (p *Pair) Call() (result int32, ok bool) {
 	if p.first.proc != 0 {
 		runtime.LockOSThread()

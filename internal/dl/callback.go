@@ -51,8 +51,8 @@ func NewCallbacks(args, data int) *Callbacks {
 }
 
 // NewFunction makes a C function of up to four integer arguments that calls fn, for the life of the program: a process can have only about
-// two thousand. Elements of the arguments that C does not pass are undefined. It is for calls from C that pass no user data. What holds for
-// the functions of [Callbacks.Add] holds for fn.
+// two thousand. Elements of the arguments that C does not pass are undefined. NewFunction is for calls from C that pass no user data. The
+// rules for functions of [Callbacks.Add] hold for fn too.
 func NewFunction(fn func(CallbackArgs)) uintptr {
 	return purego.NewCallback(func(a, b, d, e uintptr) uintptr {
 		fn(CallbackArgs{a, b, d, e})

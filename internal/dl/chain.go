@@ -37,16 +37,17 @@ const (
 
 func (l *link) failed() bool { return uint32(l.result)&uint32(l.status) != 0 }
 
-// Pair is two calls in one crossing from Go to C, on one thread: the second is for what the first makes current. C reads the pair, so it is
-// memory of the heap. Args are the arguments of the second call.
+// Pair is two calls in one crossing from Go to C, on one thread: the second uses what the first makes current, such as a context. C reads
+// the pair, so it is memory of the heap. Args are the arguments of the second call.
 type Pair struct {
-	// The beginning of a chain.
+	// The fields with which a Chain begins.
 	n, made uintptr
 	first   link
 	link
 }
 
-// Set chooses the calls. The first takes one argument and returns a C int, 0 for success; the zero Proc stands for no call.
+// Set chooses the calls. The first takes one argument and returns a C int, 0 for success. If first is the zero Proc, only
+// the second call is made.
 func (p *Pair) Set(first Proc, arg uintptr, second Proc) {
 	p.first.proc, p.first.Args[0], p.first.status, p.first.count = first, arg, nonzero, 1
 	p.proc, p.count = second, MaxArgs-1
@@ -58,7 +59,7 @@ func (c *Chain) Do(name string, p Proc, args ...uintptr) { c.add(name, p, 0, arg
 // Status adds a call whose result is a C int. If it is negative, the call has failed, and those behind it are not made.
 func (c *Chain) Status(name string, p Proc, args ...uintptr) { c.add(name, p, negative, args) }
 
-// Go adds a function of Go, in the place of a call by Status.
+// Go adds a Go function. Its result has the meaning that Status describes.
 func (c *Chain) Go(name string, fn func() int32) {
 	c.add(name, 0, negative, nil)
 	c.inGo[c.n-1], c.goes = fn, true
@@ -75,7 +76,7 @@ func (c *Chain) add(name string, p Proc, status uintptr, args []uintptr) {
 	c.n++
 }
 
-// Pass makes the calls so far, unless one has failed. What their arguments point to may change then.
+// Pass makes the calls so far, unless one has failed. After that the caller may change what their arguments point to.
 func (c *Chain) Pass() {
 	if c.failed == "" && c.n > 0 {
 		c.made = 0
@@ -94,7 +95,8 @@ func (c *Chain) Pass() {
 	c.n, c.goes = 0, false
 }
 
-// Run makes the calls, in order, and empties the chain. If one fails, it returns its name and its result.
+// Run makes the calls, in order, and empties the chain. If a call fails, Run returns the name and the result of that
+// call.
 func (c *Chain) Run() (failed string, result int32) {
 	c.Pass()
 	failed, result = c.failed, c.result

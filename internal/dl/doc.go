@@ -25,9 +25,9 @@
 //
 // # Limits
 //
-// Arguments and results are integers and pointers: no floating point, and no structs by value but for [Proc.ByValue]. If a result is
-// narrower than a word, its upper bits are undefined and the caller truncates it, as in int32(p.Call1(x)). A thread-local error number is
-// not reported.
+// Arguments and results are integers and pointers: no floating point, and no structs by value, except through [Proc.ByValue]. If a result
+// is narrower than a word, its upper bits are undefined and the caller truncates it, as in int32(p.Call1(x)). A thread-local error number
+// is not reported.
 //
 // Libraries are never closed: vendor libraries start threads and register exit handlers, and unloading one crashes the program later.
 package dl

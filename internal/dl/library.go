@@ -99,8 +99,8 @@ func openFirst(env string, names []string, visible bool) (*Library, error) {
 	return nil, failed
 }
 
-// First is [Open] for libraries that may be unfit: it returns what use makes of the first one that use accepts. The error of use is the
-// reason why it does not accept one.
+// First is [Open] for libraries that may turn out to be unusable: it calls use with each of them, and returns the value of the first
+// call that succeeds. The error of use is the reason why it does not accept one.
 func First[T any](env string, names []string, use func(*Library) (T, error)) (T, error) {
 	if name := os.Getenv(env); name != "" {
 		names = []string{name}

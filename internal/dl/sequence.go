@@ -12,8 +12,9 @@ const stepArgs = 7
 // Result is what the call returned when it was last made.
 func (s *Step) Result() int32 { return int32(s.result) }
 
-// Sequence is what a call that does not wait often needs: it begins something, asks whether that is done, and how. [Sequence.Run] does so
-// in one crossing from Go to C, which costs more than such calls do themselves. The assembly relies on the order of the fields.
+// Sequence is a series of C calls that begins some work, asks until the work is done, and then asks for its result. [Sequence.Run] makes
+// them in one crossing from Go to C, because a crossing costs more than such calls themselves. The assembly relies on the order of the
+// fields.
 //
 // C writes to what the arguments point to, so that has to be memory that does not move: see [Address].
 type Sequence struct {

@@ -8,7 +8,7 @@ import (
 
 // ByValue calls a C function that takes one struct by value. value is the struct: it is larger than two words, has at
 // most [MaxValue] words and no floating-point members. args are the other arguments, at most six integers and
-// pointers; the first at of them come before the struct.
+// pointers. at is how many of them come before the struct.
 //
 // Because args is a slice, an address of Go memory in it must be an address in the heap, and the caller keeps that
 // memory alive: see [Words].

@@ -75,7 +75,7 @@ func (p *Package) print(f *ast.FuncDecl) (*printed, bool) {
 	return t, true
 }
 
-// authors returns the comments without those that only say where code is written into a kernel.
+// authors returns the comments that the author wrote. It leaves out those that package load wrote (load.Position).
 func authors(groups []*ast.CommentGroup) (all []*ast.CommentGroup) {
 	for _, g := range groups {
 		if list := slices.DeleteFunc(slices.Clone(g.List), load.Position); len(list) > 0 {
@@ -97,7 +97,7 @@ func (t *printed) twin(was ast.Node) ast.Node {
 // directives.
 func (t *printed) cut(begin, end int, change func(was, now ast.Node) []edit) (string, bool) {
 	var edits []edit
-	var last token.Position // the file of the last directive, and by how much lines differ
+	var last token.Position // the file of the last directive, and the difference between line numbers in the file and in the text
 	done := begin
 	for i, n := range t.was {
 		offset := t.at(t.now[i].Pos())
@@ -160,7 +160,7 @@ func nodes(body *ast.BlockStmt) (all []ast.Node) {
 	return all
 }
 
-// backHere marks the point after which lines have the numbers of the generated file again.
+// backHere stands before a line from which on lines have the numbers of the generated file again.
 const backHere = "//line HERE"
 
 // numbered replaces backHere by //line directives. The file is formatted already, so its line

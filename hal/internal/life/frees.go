@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// Frees sees to it that frees of one driver, which may block, and gates on the driver's streams do not meet: a free on one device may wait
-// for work of another. The page at the head of package wait says which rules it keeps, and why.
+// Frees keeps frees of one driver, which may block, apart from gates on the streams of all its devices, because a free on one device may
+// wait for work of another. The page at the head of package wait says which rules it keeps, and why.
 type Frees struct {
 	gates   atomic.Int64 // shut gates of the program
-	bridges atomic.Int64 // shut gates of the library's own
+	bridges atomic.Int64 // shut gates that the library made for itself
 }
 
-// every is what the drivers share.
+// every has the state that all drivers share.
 var every struct {
 	freeing sync.RWMutex // read-locked during a free
 	gates   atomic.Int64 // shut gates of the program, on all drivers
@@ -39,7 +39,7 @@ func (f *Frees) GateGoes() {
 	every.gates.Add(-1)
 }
 
-// BridgeComes announces a gate of the library's own that is about to be made. If a gate of the program is shut, it waits for frees under
+// BridgeComes announces a gate that the library is about to make for itself. If a gate of the program is shut, it waits for frees under
 // way.
 func (f *Frees) BridgeComes() {
 	f.bridges.Add(1)
@@ -49,7 +49,7 @@ func (f *Frees) BridgeComes() {
 	}
 }
 
-// BridgeGoes says that a gate of the library's own is open, or could not be made.
+// BridgeGoes says that a gate that the library made for itself is open, or could not be made.
 func (f *Frees) BridgeGoes() { f.bridges.Add(-1) }
 
 // HeldUp reports whether a free could block on a gate of the program.

@@ -1,4 +1,4 @@
-// Package wait is how package hal waits for work, and makes work wait for other work. However many goroutines wait, at most four threads a
+// Package wait lets package hal wait for work, and make work wait for other work. However many goroutines wait, at most four threads a
 // device are blocked, and an event that is only polled needs no goroutine. The waits have no cycle.
 //
 // # What a wait costs
@@ -7,7 +7,7 @@
 // most four such calls are made on a device at once, for the oldest events; one timer polls all others (watch.go). A goroutine that waits
 // with a context blocks on a channel, never in a driver's call, so its wait ends with the context.
 //
-// A stream waits for an event of its own driver by the driver's means. For an event of another driver, unless that ends at once, it gets a
+// A stream waits for an event of its own driver by the driver's means. For an event of another driver that does not end at once, it gets a
 // bridge: a gate on the stream, which this package opens when the event's work has ended. A goroutine that waits for such a stream helps:
 // it waits for the bridges' events and opens the gates itself.
 //
@@ -44,18 +44,19 @@
 // Work waits only for what was enqueued before it, so work and bridges alone make no cycle. Frees add none, because no work waits for a free.
 // (A bridge may wait for the call that gives a stream back. That call is not a free, because it does not wait for other work.)
 // Every cycle has to lead from a free through work to a gate of the program, and from there through a goroutine back to a free. Three
-// rules see to it that no free ever reaches a gate of the program; then each free ends by itself, and with it each wait for a free:
+// rules ensure that no chain of waits leads from a free to a gate of the program. Then every free ends by itself, and so does every wait for
+// a free:
 //
 //  1. A free begins only if its driver has no shut gate of the program, and no shut bridge while any driver has one ([life.Frees.Begin]).
 //  2. A gate of the program is made only while no free is under way ([life.Frees.GateComes]).
 //  3. While a gate of the program is shut, a bridge is made only while no free is under way ([life.Frees.BridgeComes]). While no such gate
-//     is shut, none holds up the work that the bridge waits for, and by rule 2 none is made before the free has ended.
+//     is shut, none can hold up the work that the bridge waits for, and by rule 2 none is made until the frees under way have ended.
 //
-// A free never waits for its turn: it is left to the reaper. A gate or bridge waits for the frees under way, and no free begins
-// meanwhile. What opens bridges (the goroutines of the watch, and those that help) takes no lock that is held during these waits:
-// functions given to Event.OnDone must not block, and gates may be made with locks of package buffer held. Device.Close waits for the
-// frees of its device; if another goroutine makes a gate on the driver during Close, that means until the gate is opened.
+// A free that may not begin is left to the reaper, so its caller does not wait. A gate or bridge waits for the frees under way, and no
+// free begins meanwhile. What opens bridges (the goroutines of the watch, and those that help) takes no lock that is held during these
+// waits: functions given to Event.OnDone must not block, and gates may be made with locks of package buffer held. Device.Close waits for
+// the frees of its device; if another goroutine makes a gate on the driver during Close, Close waits until that gate is opened.
 //
-// Outside these rules is work that the program enqueues on a stream's handle itself, a kernel that waits for the host, and a collective
-// operation that waits for other ranks. A free waits for them, as it does in C.
+// These rules do not cover work that the program itself enqueues on a stream's handle, kernels that wait for the host, and collective
+// operations that wait for other ranks. A free waits for all of these, as it does in C.
 package wait

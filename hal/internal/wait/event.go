@@ -15,7 +15,7 @@ import (
 //
 // An Event does not keep its device open: closing the device waits for the event's work and stores its result.
 type Event struct {
-	Outer any // what package hal makes of the event; set once, by Device.Outer
+	Outer any // package hal's own object for the event; set once, by Device.Outer
 
 	dev    *Device
 	timing bool
@@ -236,9 +236,9 @@ type events struct {
 	live  []*Event    // in use
 	spare [2][]*Event // to be reused: without timing, with timing
 
-	// peak is the largest number of events in use at once in this period, last that of the period before. The device keeps as
-	// many events as the larger of the two, spare ones included. releases counts the releases of this period; the next one
-	// begins after about 2*last releases.
+	// peak is the largest number of events in use at once in this period, and last is the peak of the period before. The
+	// device keeps as many events as the larger of the two, spare ones included. releases counts the releases of this period;
+	// the next period begins after about 2*last releases.
 	peak, last, releases int
 }
 
@@ -321,9 +321,9 @@ func (es *events) keep(e *Event) {
 // closeEvents closes the driver's events behind unused events. An event whose work is under way is kept as a spare one.
 func (d *Device) closeEvents(list []*Event) {
 	for _, e := range list {
-		// Nobody has the event any more, so the result is not stored, and an error is no concern of anybody.
+		// Nobody uses the event any more, so neither its result nor an error is stored.
 		if done, _ := e.ask(); done {
-			_ = d.Check(e.drv.Close()) // no call of the program waits for it; a lost device is noted
+			_ = d.Check(e.drv.Close()) // there is no call that could return the error; Check notes a lost device
 			continue
 		}
 		d.mu.Lock()
@@ -348,7 +348,7 @@ func (d *Device) TrimEvents() {
 }
 
 // EndEvents stores the result of every event and closes the driver's events. The device has no streams any more, so no event is
-// recorded meanwhile. The error is the first that the driver has returned when it closed them.
+// recorded meanwhile. The error is the first one that the driver returned while it closed them.
 func (d *Device) EndEvents() (err error) {
 	d.mu.Lock()
 	live := d.events.live

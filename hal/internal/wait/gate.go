@@ -26,7 +26,7 @@ func (s *Stream) gate() (driver.Gate, error) {
 	return drv, s.dev.Check(err)
 }
 
-// ShutGate enqueues a gate that opens only when the program has done something. It waits for frees under way. Frees.GateGoes has to be
+// ShutGate enqueues a gate that stays shut until the program opens it. It waits for frees under way. Frees.GateGoes has to be
 // called just before the gate is opened.
 func (s *Stream) ShutGate() (driver.Gate, error) {
 	s.dev.frees.GateComes()
@@ -77,8 +77,9 @@ func (s *Stream) WaitLatch(l *life.Latch) error {
 	return nil
 }
 
-// Wait makes later work of the stream wait for the event's work. The call blocks only if the event is of another driver and has not
-// finished: without gates until it has, with gates for a moment (endsSoon), and also for the frees under way if the program holds one shut.
+// Wait makes later work of the stream wait for the event's work. The call blocks only if the event is of another driver and its work has
+// not finished. Without gates it blocks until the work has finished. With gates it blocks for a moment (endsSoon), and, if the program
+// holds a gate shut, until the frees under way have ended.
 func (s *Stream) Wait(e *Event) error {
 	if e.stream == s || e.Known() && e.err == nil {
 		return nil
@@ -108,8 +109,8 @@ func (s *Stream) Wait(e *Event) error {
 }
 
 // A bridge costs several calls of the driver and two wake-ups. In a chain of short steps one bridge makes the step so late that the next
-// wait needs a bridge as well. So endsSoon first waits briefly: short work ends meanwhile. Each time in a row that this is in vain, more of
-// the bridges after it are made without waiting.
+// wait needs a bridge as well. So endsSoon first waits briefly: short work ends meanwhile. After each further wait in vain in a row, more
+// bridges are made without waiting.
 const (
 	brief      = 200 * time.Microsecond
 	mostAsked  = 1 << 14 // if the clock stands still, as in package synctest

@@ -43,8 +43,8 @@ func (d *Device) Init(drv driver.Device, info driver.Info, f *life.Frees) {
 	d.watch.init()
 }
 
-// FailsForGood reports whether each event also reports the failure of any earlier work, even one that the program has been told of, and
-// nothing is known to have failed.
+// FailsForGood reports whether each event also reports failures of earlier work, even those that the program knows already. It reports
+// false once the device is lost.
 func (d *Device) FailsForGood() bool { return d.KeepsFailures && !d.forgets && d.lost.Load() == nil }
 
 // Failure returns an error of the given kind that belongs to the device.
@@ -112,8 +112,9 @@ type unanswered struct{ n atomic.Uint32 }
 // milliseconds.
 const patience = 500
 
-// ask calls Query. err is not nil only if done is true: then the work has failed. If the driver has lost the patience of this package, the
-// device counts as lost; but a stream, which the program may have imported and destroyed since, fails alone.
+// ask calls Query. err is not nil only if done is true: then the work has failed. If the driver failed to answer too often (patience), the
+// device counts as lost. If the question was about a stream, only that stream fails: the program may have imported it, and its owner may
+// have destroyed it.
 func (d *Device) ask(q querier, u *unanswered) (done bool, err error) {
 	done, err = q.Query()
 	switch {
@@ -292,7 +293,7 @@ func (s *Stream) Sync(ctx context.Context, op string) (err, failed error) {
 	}
 	done, err := s.ask()
 	switch {
-	case !done: // then failed is not of the work: a driver's Sync returns an error of the work only after the work
+	case !done: // then failed is an error of the call: a driver's Sync returns an error of the work only when the work has ended
 		if done, err = s.outlast(ctx, op); !done {
 			return err, nil
 		}
@@ -361,8 +362,8 @@ type held struct {
 	bytes uint64 // added since the stream was last asked whether it is idle
 	asked int    // pointers held at that time
 
-	// A stream may never be idle. So, when it is asked and is busy, Keep records an event: once its work has finished, the pointers before
-	// upTo are forgotten.
+	// A busy stream may never become idle. So when Keep finds it busy, it records an event. Once the work before the event has finished,
+	// the pointers before upTo are forgotten.
 	event *Event // nil if there is none
 	upTo  uint64
 }
@@ -413,7 +414,7 @@ func (h *held) drop(mark uint64) {
 	h.some.Store(len(h.ptrs) > 0)
 }
 
-// forget is drop with h.mu held, and leaves some to the caller. It reports whether there were such pointers.
+// forget is drop with h.mu held. The caller sets h.some. It reports whether there were such pointers.
 func (h *held) forget(mark uint64) bool {
 	if h.event != nil && h.upTo <= mark {
 		h.event.Release()

@@ -10,8 +10,8 @@ import (
 
 // watch waits for a device's events on behalf of all goroutines that need them. At most watchBlocked waits block in a driver
 // call, because each may cost a thread; all other events are polled. When a blocked wait ends, a goroutine blocks for the event that
-// has been polled longest. In a chain of copies that is the next event to end, because they end in the order in which they were recorded:
-// a goroutine blocks for it already, and nobody waits for the next poll. An event is watched once, however many goroutines wait for it.
+// has been polled longest. Events of a chain of copies end in the order in which they were recorded, so that is the next event to end,
+// and its end is seen without a wait for the next poll. An event is watched once, however many goroutines wait for it.
 type watch struct {
 	blocked atomic.Int32 // driver calls that block now
 

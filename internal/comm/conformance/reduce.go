@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
-// kind is a type of elements: how it is written and combined.
+// kind says how elements of a type are written, combined and shown.
 type kind struct {
 	typ     driver.Type
 	write   func(b []byte, v int)
@@ -62,7 +62,7 @@ func (k kind) fold(n, first, last int, op driver.Op) []byte {
 	return acc
 }
 
-// differs says where the elements differ, "" if they do not.
+// differs describes the first difference between the elements, or returns "" if there is none.
 func (k kind) differs(got, want []byte) string {
 	for i := 0; i < len(want)/k.size(); i++ {
 		g, w := got[i*k.size():(i+1)*k.size()], want[i*k.size():(i+1)*k.size()]

@@ -93,7 +93,7 @@ func (e *elf) readSections(off uint64, size, count, namesIndex uint16) error {
 		return nil
 	}
 	n, names := uint64(count), uint64(namesIndex)
-	if n == 0 { // for numbers that are too large for the header, the first section has them
+	if n == 0 { // a number that is too large for the header is in the first section
 		n = e.u64(off + 32)
 	}
 	if namesIndex == 0xffff {

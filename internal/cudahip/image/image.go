@@ -13,11 +13,11 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Read returns the kernels of an image by name: their parameters and the block that they require. Drivers report the rest, but not these in
-// every version. The map is nil if the format does not describe kernels, or describes them in a way that
-// this package does not know. If the image is damaged, cut short or of another format, the error is of kind ErrInvalidArgument: a driver
-// is not told how long an image is, and would read beyond its end. For PTX, which ends at a zero byte, the error is nil. In a bundle of
-// several images, the description of a kernel contains only what is the same in all of them.
+// Read returns the kernels of an image by name: their parameters and the block that they require. Drivers report everything else about a
+// kernel, but not every version of a driver reports these. The map is nil if the format does not describe kernels, or describes them in a
+// way that this package does not know. If the image is damaged, cut short or of another format, the error is of kind ErrInvalidArgument: a
+// driver is not told how long an image is, and would read beyond its end. For PTX, which ends at a zero byte, the error is nil. In a bundle
+// of several images, the description of a kernel contains only what is the same in all of them.
 //
 // Code objects say whether a parameter of 8 bytes is a number or a pointer. In the other formats this is known only if the compiler
 // recorded it.

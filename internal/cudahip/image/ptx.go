@@ -52,8 +52,8 @@ func readPTX(data []byte) found {
 // maxParam is far larger than any parameter, in bytes.
 const maxParam = 1 << 20
 
-// ptxParameter reads one parameter. The size of a type that it does not know is 0. Compilers do not keep the names of parameters, and give
-// them the name unnamed.
+// ptxParameter reads one parameter. The size of a type that it does not know is 0. Compilers do not keep the names of parameters: one with
+// the name that unnamed has gets no name here.
 func ptxParameter(text, unnamed string) (p driver.Param) {
 	m := ptxParam.FindStringSubmatch(ptxAlign.ReplaceAllString(text, ""))
 	if m == nil {
@@ -119,7 +119,7 @@ func withoutComments(text []byte) []byte {
 	return out
 }
 
-// end returns where the mark ends that comes first at or behind from, or the end of the text.
+// end returns the index behind the first mark that begins at from or later, or the length of the text if there is none.
 func end(text []byte, from int, mark string) int {
 	if i := bytes.Index(text[from:], []byte(mark)); i >= 0 {
 		return from + i + len(mark)

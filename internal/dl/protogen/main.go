@@ -152,7 +152,7 @@ func (l *list) procCalls(w *writer) {
 // writer collects the text of a file.
 type writer struct{ bytes.Buffer }
 
-// line writes lines. A long one of code is broken after commas.
+// line writes lines. A long line of code is broken after commas.
 func (w *writer) line(format string, args ...any) {
 	for _, line := range strings.Split(fmt.Sprintf(format, args...), "\n") {
 		for len(line) > columns && !strings.HasPrefix(line, "//") {

@@ -309,8 +309,8 @@ func (w *values) columnsOf(n *inArray, at where, t *ir.Type) (values []value) {
 	return values
 }
 
-// sure reports whether an index is known to be within its slice or array before it is computed. A load in front of a loop
-// needs that: if the index were out of range, Go would panic only if a round runs.
+// sure reports whether an index is known to be within its slice or array before it is computed. A load that is moved in
+// front of a loop needs that, because in Go an index that is out of range panics only if a round of the loop runs.
 func (w *values) sure(index *ir.Value) bool {
 	_, ok := w.known(index)
 	return ok || w.belowOf(index) != ""

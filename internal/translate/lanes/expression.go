@@ -210,7 +210,7 @@ func (w *values) operate(v *ir.Value, op ir.Op, x, y value, k ir.Kind) value {
 	w.gains += w.times
 	a, b := w.vector(x), w.vector(y)
 	if w.bits == 64 && !isFloat(k) && op == ir.Mul {
-		how := "" // the processor has no such multiplication
+		how := "" // the processor cannot multiply integers of 64 bits as vectors
 		if bits(k) <= 32 {
 			how = "Low"
 		}
@@ -501,7 +501,7 @@ func (w *values) convert(v *ir.Value) value {
 		case x.how == differ && name != "Sqrt" && name != "Abs":
 			return w.each(name, x, k)
 		case x.how == differ:
-			w.gains += gainOfRoot * w.times // for float32 the root of the float64, rounded, is the root
+			w.gains += gainOfRoot * w.times // the root of a float64, rounded to float32, is the root of the float32
 			return w.wrapped(fmt.Sprintf("%s.%s()", w.vector(x), name), k)
 		}
 	}

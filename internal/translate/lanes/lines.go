@@ -139,7 +139,7 @@ func mentions(text, name string) bool {
 	}
 }
 
-// unique returns texts without those that come again.
+// unique returns the texts without repetitions.
 func unique(all []string) (found []string) {
 	for _, s := range all {
 		if !slices.Contains(found, s) {

@@ -90,11 +90,12 @@ func (w *writer) loop(s *ir.Stmt, begin func(), head func(*ir.Stmt, *leaving)) {
 	w.scope, w.active, w.depth = outer, active, w.depth[:depth]
 }
 
-// mostInRound is how many values the statements have that run several times in a round of the loop that is written.
+// mostInRound is the largest number of values in a round of the written loop, if inRound puts several rounds into one.
 const mostInRound = 100
 
-// inRound returns how many rounds of a loop become one. With a short body the loop's own instructions take a large part of the time. With more than four
-// rounds Go 1.27 keeps so many scalars at once that some are in memory, and loads them by instructions that are slow beside vectors.
+// inRound returns how many rounds of a loop become one round of the written loop. With a short body the loop's own instructions take a large part
+// of the time. With more than four rounds Go 1.27 keeps so many scalars at once that some are in memory, and loads them by instructions that are
+// slow beside vectors.
 func inRound(s *ir.Stmt) int {
 	n, ok := facts.ConstantRounds(s)
 	if c := s.Count; !ok || c == nil || c.By != 1 || c.Op != ir.Lt || n == 0 || n%4 != 0 || isLong(s.Then) || 4*weight(s.Then) > mostInRound {
@@ -215,8 +216,8 @@ func (w *writer) round(scope *leaving, post, lines []line, c value) {
 	}
 }
 
-// bounded notes that the variable of a loop such as for p := i; p < len(x); p += n stays below that length, and is not negative, if the loop has that
-// form. The function that it returns ends that.
+// bounded notes that the variable of a loop such as for p := i; p < len(x); p += n stays below that length, and is not negative, if the loop has
+// that form. The caller calls the returned function after the loop.
 func (w *writer) bounded(s *ir.Stmt) func() {
 	var of any
 	var cond, first *ir.Value
@@ -230,7 +231,7 @@ func (w *writer) bounded(s *ir.Stmt) func() {
 		if h := s.Head; h != nil && len(h.List) == 2 && facts.Stored(h.List[0]) != nil && h.List[1].Do == ir.If && facts.Loaded(h.List[1].Value) == facts.Stored(h.List[0]) {
 			cond = h.List[0].Value // a call that follows && is evaluated only where this is true
 		}
-		cond = terms(cond, ir.Both)[0] // and so is what else follows it
+		cond = terms(cond, ir.Both)[0] // and so are the conditions that follow the first &&
 		by, ok = w.known(next.Args[1])
 		ok = ok && first != nil && by.step == 0
 	}
@@ -249,7 +250,8 @@ func (w *writer) bounded(s *ir.Stmt) func() {
 	return func() { delete(w.below, of) }
 }
 
-// begun returns the value that a local has before the loop whose step is the only other statement that changes it, or nil.
+// begun returns the value that a local has before a loop, if only the step of the loop changes the local later. Otherwise
+// it returns nil.
 func (w *writer) begun(l *ir.Local) (first *ir.Value) {
 	stores := 0
 	w.body().Visit(func(s *ir.Stmt) {
@@ -275,7 +277,8 @@ func (w *writer) body() *ir.Region {
 	return w.Function.Body
 }
 
-// hoistArrays loads in front of a loop the arrays that are the same in all its rounds. The function that it returns ends that.
+// hoistArrays loads in front of a loop the arrays that are the same in all its rounds. The caller calls the returned function
+// after the loop.
 func (w *writer) hoistArrays(s *ir.Stmt) func() {
 	if w.island != nil {
 		return func() {}
@@ -357,8 +360,8 @@ func (w *writer) isSmall(l *ir.Local, around []*ir.Local) bool {
 	return !w.whole64[key{w.path, l, ""}] && w.Part == nil && w.staysIn(l, -1<<31, 1<<31, true, around)
 }
 
-// staysIn reports whether all values of a local of type int are constants or loop counters from lo to hi-1. If it is assigned another local, small says
-// whether that one must be small (isSmall) or also stay from lo to hi-1.
+// staysIn reports whether all values of a local of type int are constants or loop counters from lo to hi-1. If it is assigned another local, that
+// one must be small (isSmall) if small is set, and must stay from lo to hi-1 too if small is not set.
 func (w *writer) staysIn(l *ir.Local, lo, hi int64, small bool, around []*ir.Local) bool {
 	if slices.Contains(around, l) {
 		return true

@@ -393,7 +393,7 @@ func (w *values) store(s *ir.Stmt) {
 	w.storeTo(e.kind, w.vector(x), name, w.at)
 }
 
-// storeFields writes a structure, of which all fields are computed before one is stored.
+// storeFields writes a structure. It computes all fields before it stores the first.
 func (w *values) storeFields(s *ir.Stmt) {
 	fields := make([]value, len(s.Place.Type.Fields))
 	for i, f := range s.Place.Type.Fields {

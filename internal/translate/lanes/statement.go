@@ -294,7 +294,7 @@ func hasLoop(r *ir.Region) (found bool) {
 	return found
 }
 
-// choice writes a switch as conditions, one in the else of the other.
+// choice writes a switch as if statements, each in the else branch of the one before.
 func (w *writer) choice(s *ir.Stmt) {
 	var other *ir.Region
 	for _, c := range s.Clauses {
@@ -467,7 +467,7 @@ func (w *writer) returns(s *ir.Stmt) bool {
 func (w *writer) call(v *ir.Value) {
 	f := v.Call
 	if f.Prints != "" {
-		return // the host prints in another form of the kernel
+		return // only another form of the kernel prints on the host
 	}
 	if len(f.Results) == 0 {
 		refuse(v.Pos, "a call of a function without results does not become vector code")

@@ -251,7 +251,8 @@ func (w *vectorTypes) without(m, n string) string {
 // any returns the text that tests whether a mask has any lane.
 func (w *vectorTypes) any(m string) string { return fmt.Sprintf("lanes.Any%d(%s)", w.bits, m) }
 
-// low returns an int as a number of 32 bits, of which a lane holds the low bits.
+// low returns an int as a number of 32 bits: a lane holds its low 32 bits. of is the variable to widen if a use needs
+// all bits.
 func low(v value, of key) value {
 	if v.kind == ir.Int {
 		if v.kind = ir.I32; v.how == alike {
