@@ -306,8 +306,9 @@ func (r *operation) giveBack(s *side, used, began bool) {
 	s.host = nil
 }
 
-// release ends the lease of a side. err is why the operation failed or did not begin, or nil. After a failure the elements that it was to
-// write are lost. If it did not begin, they are lost only under a lease with coherence.Overwrite, which did not make them current.
+// release ends the lease of a side. err is why the operation failed or did not begin, or nil. After a failure the elements that the
+// operation should have written are lost. If it did not begin, they are lost only under a lease with coherence.Overwrite, because such a
+// lease did not make them current.
 func (s *side) release(err error, began bool) {
 	if err != nil && s.writes && (began || !s.kept) {
 		_ = s.lease.Fail(err)

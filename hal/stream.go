@@ -23,7 +23,7 @@ type Stream struct {
 
 type streamState struct {
 	life.Object // how it opens and closes
-	life.User   // by which the memories that its work uses know it
+	life.User   // its identity for the memories that its work uses
 	wait.Stream // the driver's stream, and how it is waited for: Done, Sync, Keep
 	dev         *deviceState
 	seen        atomic.Pointer[view] // set by noteBytes: the memory whose Bytes the stream's copies used last
@@ -139,7 +139,7 @@ func (s *Stream) Handle() uintptr {
 	return s.s.Drv.Handle()
 }
 
-// end ends a call, until which s is reachable, so that the collector does not close it.
+// end ends a call. It keeps s reachable until then, so that the collector does not close s.
 func (s *Stream) end() {
 	s.s.Leave()
 	runtime.KeepAlive(s)

@@ -147,7 +147,7 @@ type recorded struct {
 	k     *Kernel
 	on    *onDevice // when it was recorded
 	grid  hal.Grid
-	whole hal.Grid // that the program gave, of which grid may be a part
+	whole hal.Grid // the grid that the program gave; grid may be a part of it
 	args  []Arg
 	wants []buffer.Want // one for each buffer among the arguments
 	which []int         // of these: the index in launches.wants

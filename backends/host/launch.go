@@ -291,8 +291,8 @@ func (l *launch) clock() time.Duration {
 	return time.Since(epoch)
 }
 
-// run runs the launch: on this goroutine if there is one block, else on others, of which idle processors take the first sooner than one
-// that runs beside this. The function may end this goroutine; end has to be called in any case.
+// run runs the launch: on this goroutine if one is enough, else on others. An idle processor takes these sooner if this goroutine does
+// not run beside them. The function may end this goroutine; end has to be called in any case.
 func (l *launch) run() {
 	workers := int(min(uint64(runtime.GOMAXPROCS(0)), l.total))
 	l.begin(workers)

@@ -25,7 +25,7 @@
 //
 // # Streams
 //
-// Streams take turns with the VkQueues of a device, of which up to 4 are used: those of one family, which compute. The work of one queue is
+// Streams take turns with the VkQueues of a device. Up to 4 of these are used, all of one family that computes. The work of one queue is
 // done in the order of submission, so that only streams of different queues overlap on the device. Each submission to a queue has a number,
 // which is the value of the queue's timeline semaphore when the submission is done. An event is such a number. A stream waits for an event
 // of another queue by a submission without commands, which waits for that semaphore on the device. Work is submitted by the call that

@@ -32,7 +32,7 @@ func (s *stream) Launch(of driver.Kernel, l *driver.Launch) error {
 	if err != nil {
 		return err
 	}
-	if len(x.arguments) > 0 { // for which the stream may be held up
+	if len(x.arguments) > 0 { // they need a part of a stage, and the stream is held up while none is free
 		return s.enqueue(op{kind: opLaunch, name: name, launch: x})
 	}
 	s.mu.Lock()
@@ -102,7 +102,7 @@ func (x *launch) store(blk *block, off uint64) {
 	binary.NativeEndian.PutUint64(x.constants[x.k.entry.pushed-8:], uint64(blk.addr)+off)
 }
 
-// dispatch records launches, of which each sees what those before it wrote; the queue is locked.
+// dispatch records launches, each of which sees what those before it wrote; the queue is locked.
 func (q *queue) dispatch(cb uintptr, list []*launch) {
 	t := q.dev.t
 	for i, x := range list {
@@ -120,8 +120,8 @@ func (q *queue) dispatch(cb uintptr, list []*launch) {
 	}
 }
 
-// submitLaunch passes a launch on to the queue, or gives it back to the pool. Arguments in memory are written to a part of a stage, for
-// which the stream may be held up. s.mu is held.
+// submitLaunch passes a launch on to the queue, or gives it back to the pool. Arguments in memory are written to a part of a stage;
+// while none is free, the stream is held up. s.mu is held.
 func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
 	q := s.q
 	var args *stage

@@ -11,8 +11,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// mostPushed is the most bytes of push constants that a kernel may have here: what every device has. suggested is how many threads a
-// block should have: several warps of a GPU, and on a processor a loop that is worth its start.
+// mostPushed is the largest number of bytes of push constants that a kernel may have here; every device takes as many. suggested is
+// how many threads a block should have: on a GPU several warps, and on a processor a loop that is long enough to pay for its start.
 const (
 	mostPushed = 128
 	suggested  = 256
@@ -92,7 +92,7 @@ func (m *module) Names() []string {
 	return names
 }
 
-// Kernel implements driver.Module. Blocks of the size that the kernel is launched with first are compiled by the launch.
+// Kernel implements driver.Module. The first launch with a size of block compiles the kernel for that size.
 func (m *module) Kernel(name string) (driver.Kernel, error) {
 	const op = "kernel"
 	d := m.dev

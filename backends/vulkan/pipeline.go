@@ -27,7 +27,7 @@ type pipeline struct {
 	handle  uintptr                   // 0 while the pipeline is being compiled; guarded by the kernel's mu
 	pending atomic.Int64              // launches that are not submitted; it grows with the kernel's mu held
 	last    [mostQueues]atomic.Uint64 // the numbers of the last submissions to each queue
-	brief   atomic.Uint64             // so many blocks are known to take little time (gather.go)
+	brief   atomic.Uint64             // this number of blocks is known to take little time (gather.go)
 	timed   atomic.Bool               // a launch is being measured for that
 }
 
@@ -139,7 +139,7 @@ func (k *kernel) compile(op string, p *pipeline) (handle uintptr, err error) {
 // A VkPipelineCache is made for each pipeline, so that what is kept has one owner and never grows. The cache of kernels has a check sum
 // for each entry: drivers trust what they are given.
 
-// Data of a VkPipelineCache with fewer bytes than leastKept has nothing besides its header; what is said to have more than mostKept is not
+// Data of a VkPipelineCache with fewer bytes than leastKept is only a header. A driver that reports more than mostKept bytes is not
 // believed.
 const (
 	leastKept = 32 + 1

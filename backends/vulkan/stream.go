@@ -87,7 +87,7 @@ type mishap struct {
 	told atomic.Bool
 }
 
-// tell returns the error, and notes that. It returns nil for a nil mishap.
+// tell returns the error, and marks it as told. It returns nil for a nil mishap.
 func (f *mishap) tell() error {
 	if f == nil {
 		return nil

@@ -183,8 +183,8 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 		a.at.shape, a.at.strides)
 }
 
-// Want names the elements for [buffer.AcquireAll], and for kernels. With an array of which [Array.Buffer] fails, AcquireAll fails with the
-// same error.
+// Want names the elements for [buffer.AcquireAll], and for kernels. If [Array.Buffer] fails for the array, AcquireAll fails with the same
+// error.
 func (a *Array[T]) Want(mode coherence.Mode) buffer.Want {
 	b, err := a.whole("Want")
 	if err != nil {

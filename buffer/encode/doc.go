@@ -7,7 +7,7 @@
 //
 // The methods move these elements to the host, if they are not current there:
 //
-//	ReadAt    the elements of which the range has a byte
+//	ReadAt the elements that have a byte in the range
 //	WriteAt   at most two: the first and the last, if only a part of it is written
 //	WriteTo   all elements
 //	ReadFrom  nothing

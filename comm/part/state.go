@@ -9,9 +9,9 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// The places of a Buffer's map, which is of slots. An element that is owned here is current at the owner, and also at the ghosts if it was
-// sent since it was written. A ghost is current at both places, or at the owner alone (it is stale), or at the ghost alone (this rank has
-// written to it).
+// The places in the map of a Buffer, which has a state for each slot. An element that is owned here is current at the owner, and also at
+// the ghosts if it was sent since it was written. A ghost is current at both places, or at the owner alone (it is stale), or at the ghost
+// alone (this rank has written to it).
 const (
 	ghost protocol.Place = 0
 	owner protocol.Place = 1

@@ -237,7 +237,7 @@ func (h *heap) lose(r *record, stream *hal.Stream) {
 }
 
 // gather takes the free blocks that nothing uses out of the lanes and merges those that share chunks. It gives the others, and
-// chunks without blocks, back to the device until these are at least release bytes, and returns how many bytes it gave back.
+// chunks without blocks, back to the device until it has given back at least release bytes, and returns how many these are.
 //
 // If release is 0 it looks at a few streams only, because the allocation that calls it can still ask the device for memory.
 func (h *heap) gather(release uint64) (released uint64) {

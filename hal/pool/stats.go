@@ -17,7 +17,7 @@ type Stats struct {
 
 	lost    uint64 // bytes of Reserved that are not used again before their chunk is given back; see Pool.ForgetStream
 	steals  uint64 // those of Allocs whose memory another stream had finished with
-	waits   uint64 // those of Allocs for which a stream was made to wait for another
+	waits   uint64 // those of Allocs that made a stream wait for another
 	streams int    // that the pool knows
 }
 

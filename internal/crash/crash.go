@@ -57,8 +57,8 @@ func below(function string) bool {
 	return strings.HasPrefix(function, "runtime.") || ok && slices.ContainsFunc(matrix, of)
 }
 
-// place walks the stack, the innermost call first. From the function on for which begins returns true, it returns the first place that is
-// not below the program.
+// place walks the stack, the innermost call first. Beginning with the first function for which begins returns true, it returns the first
+// place that is not below the program.
 func place(begins func(function string) bool) string {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

@@ -26,7 +26,7 @@ type node struct {
 	priority    uint32
 }
 
-// reset leaves a single interval. There is none yet, or one.
+// reset sets the only interval. It is for a tree that has one interval, or none yet.
 func (t *tree) reset(valid Set) {
 	if t.root == nil {
 		t.root = t.newNode(interval{})
@@ -203,7 +203,7 @@ func (t *tree) splice(a, b uint64, runs []interval) {
 // next interval that changes is cheaper.
 const idle = 64
 
-// scratchMax is the number of intervals of which the memory is kept from one update to the next.
+// scratchMax is the number of intervals whose memory is kept from one update to the next.
 const scratchMax = 512
 
 // update applies the effects to [lo, hi). It skips intervals that do not change, and replaces the others in batches.

@@ -1,4 +1,5 @@
-// Package syntax compares Go declarations apart from their comments and their formatting, so that generated files know of what they were made.
+// Package syntax compares Go declarations apart from their comments and their formatting, so that a generated file can say from which
+// declarations it was made.
 package syntax
 
 import (
@@ -23,7 +24,7 @@ type word struct {
 // one pair of parentheses depend on each other, by iota, so what is declared together has one hash. Each import has a hash of its own,
 // by "import:" and its path, and so has a line "//halyard:kernel fast" before the package clause, by "halyard:kernel". The file need not be valid Go.
 //
-// Files that were generated have these hashes, also in modules that nobody generates again: a declaration's hash must never be another one.
+// Generated files have these hashes, also in modules whose files nobody generates again: the hash of a declaration must never change.
 func Sums(src []byte) map[string]string {
 	sums := map[string]string{}
 	var s scanner.Scanner

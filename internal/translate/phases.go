@@ -170,7 +170,7 @@ type phaseWriter struct {
 	in      map[types.Object]*phase   // maps each variable that a phase declares to that phase
 	keeps   []types.Object            // those variables in the map in that other phases use
 	all     []*phase                  // all phases that have statements
-	partly  map[ast.Node]bool         // statements that declare variables of which some, not all, are in same or again
+	partly  map[ast.Node]bool         // statements that declare some variables that are in same or again, and some that are not
 	jumps   map[ast.Node]string       // what replaces a continue
 	lost    bool                      // the text of something was not found, which is a bug of halyard kernels
 

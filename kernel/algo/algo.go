@@ -7,7 +7,7 @@
 //
 // A result is an element of a buffer, so that the next kernel can use it without a wait. x may be a *halyard.Buffer, a *buffer.Buffer or an
 // *array.Array; q is a *halyard.Queue, which keeps the first error, or what halyard.On makes of a stream. What the queue's Over and Grid
-// ask for is not used. The function of [halyard.Queue.Record] may call all functions. Over several devices Sum, Dot, Min and Max are
+// set is ignored. The function of [halyard.Queue.Record] may call all functions. Over several devices Sum, Dot, Min and Max are
 // divided, and the others run on the first one.
 //
 // A function needs memory on the device for the time that it works: that of a sort is as large as what is sorted; a scan needs one element
@@ -143,8 +143,8 @@ func Sort[T grid.Number](q kernel.Queue, keys kernel.Vector[T]) {
 	start(q, "Sort", func(w *work) { sorted(w, keys, nil) })
 }
 
-// SortPairs sorts keys as [Sort] does, and moves each value with its key. Equal keys keep their order. With 0, 1, 2 and so on as values,
-// they say afterwards where the keys have been. Keys and values share no memory.
+// SortPairs sorts keys as [Sort] does, and moves each value with its key. Equal keys keep their order. If the values are 0, 1, 2 and so
+// on before, each is afterwards the index that its key had. Keys and values share no memory.
 func SortPairs[T grid.Number](q kernel.Queue, keys kernel.Vector[T], values kernel.Vector[uint32]) {
 	start(q, "SortPairs", func(w *work) {
 		w.check(kernel.Len(values) == kernel.Len(keys), "there are %d values, and %d keys", kernel.Len(values), kernel.Len(keys))
@@ -187,8 +187,8 @@ func (x words[T, W]) Len() int {
 // Element returns 0.
 func (words[T, W]) Element() W { return 0 }
 
-// sortWords sorts by one digit after the other of the lowest bytes, the lowest first, to and fro between the keys and a copy of them. The
-// kernels say what sign and negative are.
+// sortWords sorts by the digits of the lowest bytes, one after the other, the lowest first. Each step moves the keys to a second buffer,
+// or back. The kernel digit says what sign and negative are.
 func sortWords[W chunks.Word](w *work, keys kernel.Vector[W], values kernel.Vector[uint32], sign, negative W, bytes int) {
 	n := kernel.Len(keys)
 	other := temporary[W](w, n)

@@ -11,10 +11,11 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// Compact writes the elements x[i] for which keep[i] is true to the beginning of kept, in their order, and how many there are into number,
-// which has one element. keep has as many elements as x, and a kernel may write it. If kept has less room it gets the first of these
-// elements, and number is still that of all; what is behind them in kept stays as it was. The elements are numbers of 32
-// or 64 bits, or structures or arrays that have such numbers. x and keep share no memory with kept and number, nor do these two.
+// Compact writes the elements x[i] for which keep[i] is true to the beginning of kept, in their order, and how many they are into number,
+// which has one element. keep has as many elements as x, and a kernel may write it. If kept has too little room, it gets the first of
+// these elements, and number still counts all of them. The rest of kept stays as it was. The elements are numbers of 32
+// or 64 bits, or structures or arrays that have such numbers. x and keep share no memory with kept and number, and kept shares none with
+// number.
 func Compact[T buffer.Element](q kernel.Queue, x kernel.Vector[T], keep kernel.Vector[bool], kept kernel.Vector[T], number kernel.Vector[int64]) {
 	start(q, "Compact", func(w *work) {
 		var zero T
@@ -30,9 +31,9 @@ func Compact[T buffer.Element](q kernel.Queue, x kernel.Vector[T], keep kernel.V
 	})
 }
 
-// compact keeps elements of some words, or the places of those that are kept if x has none.
+// compact writes the elements that are kept, each of size words, or their places if x has no elements.
 func compact(w *work, size int, x kernel.Vector[uint32], keep kernel.Vector[bool], kept kernel.Vector[uint32], number kernel.Vector[int64]) {
-	n := max(1, kernel.Len(keep)) // a block writes that there are none
+	n := max(1, kernel.Len(keep)) // without elements there is still one block, which writes the number 0
 	starts, none := temporary[int64](w, 0), temporary[uint32](w, 0)
 	if n > chunk {
 		starts = temporary[int64](w, count(n, chunk))
@@ -48,7 +49,7 @@ func compact(w *work, size int, x kernel.Vector[uint32], keep kernel.Vector[bool
 // elements, which -0 and 0 are, it takes the first, and writes them in the order of their indexes. As for [Max], a NaN comes before any
 // number: replace NaN in x first if you do not want it. For the least elements pass -x, computed by a kernel of your own. x has at least as
 // many elements as values, and fewer than 2³². indexes may be nil if nobody wants them. Values and indexes share no memory with x, nor with
-// each other. The memory for the time that it works is a byte for each element of x.
+// each other. While it works it needs a byte of memory on the device for each element of x.
 func TopK[T grid.Number](q kernel.Queue, x, values kernel.Vector[T], indexes kernel.Vector[int64]) {
 	start(q, "TopK", func(w *work) {
 		n, k := kernel.Len(x), kernel.Len(values)
@@ -70,7 +71,7 @@ func TopK[T grid.Number](q kernel.Queue, x, values kernel.Vector[T], indexes ker
 // top finds the rank and the index of the last element that is taken, digit by digit, keeps all up to it, and sorts these.
 func top(w *work, o picks.Order, x, values kernel.Vector[uint32], indexes kernel.Vector[int64]) {
 	n, k := kernel.Len(x)/int(o.Words), kernel.Len(indexes)
-	steps := 4 * int(o.Words) // for a rank of bytes; then those for an index
+	steps := 4 * int(o.Words) // one for each byte of a rank; the steps for the bytes of an index follow
 	all := steps
 	for last := n - 1; last > 0; last >>= 8 {
 		all++

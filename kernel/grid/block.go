@@ -25,7 +25,7 @@ func GroupLane(t Thread) int { return t.rank() % groupSize }
 
 // BlockSum returns the sum of the values of all threads of the block. All threads of a block must come to the same call, as to
 // [Thread.Barrier], and all have the result. The call is a statement of its own, such as v := grid.BlockSum(t, x[i]), and a block has at most
-// 1024 threads. This holds for every function here whose name begins with Block or Group, but for [GroupLane].
+// 1024 threads. This holds for every function here whose name begins with Block or Group, except [GroupLane].
 //
 // The order is fixed, so that floats have the same bits on every device. Threads are numbered from 0, along dimension 0 first, then along
 // 1, then along 2. For d = 1, 2, 4 and so on, the value of each thread n that is a multiple of 2*d becomes the sum of its value and that of

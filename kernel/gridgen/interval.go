@@ -32,7 +32,7 @@ func one(n int64) Interval { return Interval{lo: n, hi: n} }
 
 func (a Interval) single() bool { return a.lo == a.hi && !a.loose }
 
-// Between returns the numbers from lo to hi, of which not all need to come up.
+// Between returns the numbers from lo to hi. Not all of them need to occur.
 func Between(lo, hi int64) Interval { return Interval{lo, hi, true} }
 
 // Anything returns all numbers.

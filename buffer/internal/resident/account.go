@@ -33,7 +33,7 @@ type Replica interface {
 	Brief(but *Division) bool
 }
 
-// Cause is why room is made: the call that needs it, the number of the buffer for which, and what is short.
+// Cause is why room is made: the call that needs the room, the number of the buffer that needs it, and what is short.
 type Cause struct {
 	Op     string
 	Client uint64
@@ -66,7 +66,7 @@ type Account struct {
 	waiting atomic.Int32 // the length of line
 }
 
-// Figures are what [Account.Figures] reports, in bytes but for Replicas and Evictions.
+// Figures are what [Account.Figures] reports, in bytes, except Replicas and Evictions.
 type Figures struct {
 	Budget, Used uint64
 	Replicas     int

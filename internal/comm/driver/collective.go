@@ -61,7 +61,7 @@ func (c Call) Varies() bool { return c >= Gatherv && c < lastCall }
 //   - Send == the address of the rank's own part of Recv for Gather at Root and Allgather;
 //   - Recv == the address of the rank's own part of Send for Scatter at Root.
 //
-// The other calls never are. [Collective.InPlace] reports whether an operation is in place.
+// The other calls are never in place. [Collective.InPlace] reports whether an operation is in place.
 type Collective struct {
 	Call Call
 	Type Type

@@ -69,7 +69,8 @@ func (p *Packer) runs(begin int) (out []byte) {
 	return out
 }
 
-// again returns how many of the bytes from i on stood before, and where.
+// again looks for the longest sequence of bytes from i on that also stands before i. It returns its length, and where it
+// stands.
 func (p *Packer) again(i int) (most, from int) {
 	if i+fewest > len(p.b) {
 		return 0, 0

@@ -223,7 +223,7 @@ func (f *operations) least(x, y *ir.Value) *ir.Value {
 	return f.Let(f.Value(ir.Min, x.Type, x, y))
 }
 
-// overlap reports whether two places, of which parts are taken, may be the same memory. Two parameters of a function may be the same.
+// overlap reports whether two places whose parts are taken may be the same memory. Two parameters of a function may be the same.
 func (f *operations) overlap(a, b *ir.Place) bool {
 	if a.Local != nil || b.Local != nil {
 		return a.Local == b.Local

@@ -41,7 +41,7 @@ type copied struct {
 	index any // a bound value or a local
 }
 
-// joined returns the parameters that a kernel only reads, and of which loops read neighbouring numbers.
+// joined returns the parameters that a kernel only reads, and from which loops read neighbouring numbers.
 func (f *function) joined() (all []*ir.Param) {
 	if !f.f.Kernel {
 		return nil
@@ -60,8 +60,8 @@ func (f *function) joined() (all []*ir.Param) {
 	return all
 }
 
-// joins finds the parameters of which one round of a loop reads neighbouring numbers. They are parts of one element, or elements that follow one whose index
-// is a multiple of 2.
+// joins finds the parameters from which one round of a loop reads neighbouring numbers. They are parts of one element, or elements that follow one
+// whose index is a multiple of 2.
 func (f *function) joins(loop *ir.Stmt, gains map[*ir.Param]bool) {
 	type beside struct {
 		of *ir.Param

@@ -73,8 +73,8 @@ type Source struct {
 	Once  func(at token.Pos) bool // whether the target has other code for the if at a position, which it runs once for the block
 }
 
-// Divide divides a kernel. For a generic kernel, of which the text is written once, the division holds for all instances. If together is set, threads may take
-// the rounds of loops together.
+// Divide divides a kernel. The text of a generic kernel is written once, so the division holds for all instances. If together is set, threads may
+// take the rounds of loops together.
 func Divide(instances []*ir.Function, effects map[*ir.Function]*Effects, source Source, together bool) *Division {
 	d := &Division{divider: divider{effects: effects, source: source, together: together, most: map[token.Pos]Class{}, alone: map[token.Pos]bool{}}}
 	for _, f := range slices.Backward(instances) { // the first instance is divided last, and keeps to the classes that the others allow

@@ -56,7 +56,7 @@ type shares struct {
 	texts         []string
 	rank, threads string            // the thread's number in its block, and how many threads the block has
 	memory        map[string]string // arrays, by the type of their elements
-	read          map[string]bool   // arrays of which threads may still read elements of others
+	read          map[string]bool   // arrays in which threads may still read elements of other threads
 	loops         int               // how many loops are around the statement
 
 	tileRow, tileRows string // the thread's place along dimensions 1 and 2, and how many there are

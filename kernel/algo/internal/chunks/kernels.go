@@ -15,7 +15,7 @@ const (
 // Word is the type of the bits of a key.
 type Word interface{ uint32 | uint64 }
 
-// total writes the sum of each chunk of so many elements.
+// total writes the sum of each chunk of size elements.
 //
 //halyard:kernel float32 float64 int32 int64 uint32 uint64
 func total[T grid.Number](t grid.Thread, size int, x []T, sums grid.Out[T]) {
@@ -29,7 +29,7 @@ func total[T grid.Number](t grid.Thread, size int, x []T, sums grid.Out[T]) {
 	}
 }
 
-// dot writes the sum of the products of each chunk of so many elements.
+// dot writes the sum of the products of each chunk of size elements.
 //
 //halyard:kernel float32 float64 int32 int64 uint32 uint64
 func dot[T grid.Number](t grid.Thread, size int, x, y []T, sums grid.Out[T]) {
@@ -73,7 +73,7 @@ func extreme[T grid.Number](t grid.Thread, most int32, x []T, indexes []int64, v
 }
 
 // wins reports whether v with index i is to be taken rather than w with index j: a NaN first, then the lesser or the larger number, then
-// the one that comes first. An index of -1 is that of nothing.
+// the one that comes first. An index of -1 says that there is no element.
 func wins[T grid.Number](most bool, v T, i int64, w T, j int64) bool {
 	switch {
 	case i < 0 || j < 0:
@@ -88,8 +88,8 @@ func wins[T grid.Number](most bool, v T, i int64, w T, j int64) bool {
 	return v < w
 }
 
-// scan writes the sums of the elements up to each, without it if exclusive is not 0. before has the sum of all elements before each chunk;
-// it is empty if there is one chunk.
+// scan makes sums[i] the sum of the elements up to x[i], without x[i] itself if exclusive is not 0. before has the sum of all elements
+// before each chunk; it is empty if there is one chunk.
 //
 //halyard:kernel float32 float64 int32 int64 uint32 uint64
 func scan[T grid.Number](t grid.Thread, exclusive int32, x, before []T, sums grid.Out[T]) {
@@ -153,8 +153,8 @@ func count[W Word](t grid.Thread, shift uint32, sign, negative W, keys []W, coun
 	}
 }
 
-// digit returns four bits of a number that is ordered as the keys are. With sign, the bit that says whether a key is less than 0, such a key has its bits in
-// negative turned, and each other key has that bit turned: of floats, -0 comes before 0, and a NaN at the end that its sign says.
+// digit returns four bits of a number that is ordered as the keys are. sign is the bit that says whether a key is less than 0. The number is the key with the
+// bits in negative inverted if it has that bit, and with that bit inverted if not. So -0 comes before 0, and a NaN first or last, as its sign says.
 func digit[W Word](key W, shift uint32, sign, negative W) int {
 	if key&sign == 0 {
 		negative = sign
@@ -162,12 +162,12 @@ func digit[W Word](key W, shift uint32, sign, negative W) int {
 	return int((key ^ negative) >> shift & (digits - 1))
 }
 
-// scatter writes each key to its place: after the keys with a lesser digit, those of chunks before with the same, and those of its own
-// chunk before it. starts says where the keys of each digit and chunk begin. It does the same with the values, unless they are none.
+// scatter writes each key to its place: after all keys with a lesser digit, and after the keys with the same digit that come before it.
+// starts says where the keys of each digit and chunk begin. The values, if there are any, move with their keys.
 //
 //halyard:kernel uint32 uint64
 func scatter[W Word](t grid.Thread, shift uint32, sign, negative W, keys []W, values, starts []uint32, sorted grid.Out[W], sortedValues grid.Out[uint32]) {
-	table := grid.Shared[[digits * threads]uint32](t) // counts of each digit by thread, and then what is before
+	table := grid.Shared[[digits * threads]uint32](t) // counts of each digit by thread, later how many keys of the chunk come before these
 	part := grid.Shared[[threads]uint32](t)
 	first := grid.Shared[[digits]uint32](t)
 	me, from := t.Local(0), t.Block(0)*chunk

@@ -13,8 +13,8 @@ const (
 )
 
 // gather writes the elements that are kept, of some words each, or their places if x has no elements, as far as kept has room. starts has
-// how many the chunks before have. ends gets how many there are up to the end of each chunk, or, if it has one element, of the last one. So
-// without starts and kept it counts them.
+// the number of kept elements before each chunk. ends gets their number up to the end of each chunk, or, if it has one element, up to the
+// end of the last chunk. So without starts and kept the kernel only counts.
 //
 //halyard:kernel
 func gather(t grid.Thread, words int, x []uint32, keep []bool, starts []int64, kept []uint32, ends grid.Out[int64]) {
@@ -73,11 +73,11 @@ func rank(o Order, x []uint32, i int) uint64 {
 	return last - (key ^ turned)
 }
 
-// The kernels below find the rank and the place of the last one of k elements: digit by digit, those of the rank first. A step has counts of
-// its own, and behind its place in the others what is known after it.
+// The kernels below find the rank and the place of the last one of k elements: digit by digit, those of the rank first. Each step has its
+// own counts. In the other slices, index step has what is known before a step, and index step+1 what is known after it.
 
-// digit counts the values of a digit: of the ranks that begin with the digits of ranks that are known, in the first steps, and then of the
-// places of elements that have the known rank.
+// digit counts the values of one digit: in the first steps that of the ranks that begin with the digits known so far, and then that of the
+// places of the elements that have the known rank.
 //
 //halyard:kernel
 func digit(t grid.Thread, o Order, step, steps int, shift uint32, x []uint32, ranks, places []uint64, counts []uint32) {
@@ -101,7 +101,7 @@ func digit(t grid.Thread, o Order, step, steps int, shift uint32, x []uint32, ra
 	}
 }
 
-// choose adds the digit that was counted to those that are known. less has how many elements come before all that have these digits.
+// choose adds the digit that was counted to those that are known. less counts the elements that come before all those with these digits.
 //
 //halyard:kernel
 func choose(t grid.Thread, k uint32, step int, counts, less []uint32, known []uint64) {
@@ -125,7 +125,7 @@ func mark(t grid.Thread, o Order, steps, all int, x []uint32, ranks, places []ui
 	}
 }
 
-// fetch writes the ranks of elements; then, with none to write, the elements of some words and their places as indexes.
+// fetch writes the ranks of elements, if ranks has room for them, and the elements and their places, if indexes has.
 //
 //halyard:kernel
 func fetch(t grid.Thread, o Order, x, places []uint32, ranks grid.Out[uint64], values grid.Out[uint32], indexes grid.Out[int64]) {
