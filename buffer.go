@@ -56,7 +56,7 @@ func made[T buffer.Element](q *Queue, op string, n int, make func() (*buffer.Buf
 	if err != nil {
 		x.q.keep(err)
 		if errors.Is(err, hal.ErrOutOfRange) {
-			x.n = 0 // so many that Values could not return them
+			x.n = 0 // there are too many elements for Values to return
 		}
 		return x
 	}
@@ -79,7 +79,7 @@ func (x *Buffer[T]) begin(op string) bool {
 
 func (x *Buffer[T]) end() {
 	x.q.end()
-	runtime.KeepAlive(x) // a buffer that only this call reaches is not to be closed under it
+	runtime.KeepAlive(x) // or the buffer could be closed during this call, if nothing else refers to it
 }
 
 // Len is the number of elements.
@@ -340,7 +340,7 @@ func (x *Buffer[T]) missing(op string) error {
 const shown = 16
 
 // String shows the elements, as fmt.Println shows a slice, or the first 16 of them and how many more there are. It waits as Values does.
-// After an error it has that in place of the elements.
+// After an error it shows the error in place of the elements.
 func (x *Buffer[T]) String() string {
 	n := x.Len()
 	part := x

@@ -79,7 +79,7 @@ type ConflictError struct {
 
 	op, buffer string  // the buffer's name may be ""
 	detail     string  // the reason if no other access excludes it; else ""
-	why        string  // why the access may never end: it is of the goroutine that waits for it; else ""
+	why        string  // why the access may never end: the goroutine that waits for it has made it itself; else ""
 	holder     *access // the access that Holder describes; use it only while the storage is locked
 }
 

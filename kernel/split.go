@@ -60,7 +60,7 @@ type ability struct {
 	dev  *hal.Device
 }
 
-// noTeam is that of a nil or zero Split.
+// noTeam is the team of a nil or zero Split.
 var noTeam = team{gone: hal.Errorf("split", hal.ErrInvalidArgument, "nil or zero split; make it with NewSplit")}
 
 func (s *Split) now() *team {
@@ -285,7 +285,7 @@ func (s *Split) leftOut(a ability, dev *hal.Device, err error) {
 	}
 }
 
-// listener returns where users are told what goes on. Tests replace it.
+// listener returns where messages for the user are written. Tests replace it.
 var listener = debug.Listener
 
 // present returns the devices that work. It is an error if one was lost since the last call.

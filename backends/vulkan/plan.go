@@ -53,7 +53,8 @@ type features struct {
 	slots   uint32
 }
 
-// options say how a backend uses its devices. The environment gives those of programs; tests have backends of both memory models at once.
+// options say how a backend uses its devices. Programs get them from the environment. Tests set them, to have backends of both memory
+// models at once.
 type options struct {
 	// Memory is the memory model of every device that the backend opens: "unified" if the host accesses all memory in place,
 	// "discrete" if it has to copy from and to the device's. A device that shares the host's memory can be used as a discrete
@@ -224,8 +225,8 @@ func planFor(f *facts, ordinal int, opts options) (p *plan, problem string) {
 type floatMode struct{ mode, capability, bits uint32 }
 
 // floatModes returns the modes that give floats Go's meaning, as far as the device has them. Without them a driver may read subnormal numbers as 0,
-// which NVIDIA's does, or leave out what only signs of zero, infinities and NaNs need. Where a mode may not differ between widths, it is
-// for all of them or for none (VkShaderFloatControlsIndependence).
+// as NVIDIA's does, or leave out operations that matter only for signs of zero, infinities and NaNs. Where a mode may not differ between widths, it
+// is for all of them or for none (VkShaderFloatControlsIndependence).
 func (f *facts) floatModes() (modes []floatMode) {
 	const only32, all = 0, 1
 	for _, m := range []struct {
@@ -290,8 +291,8 @@ func (p *plan) planMemory(f *facts, opts options) (problem string) {
 	return ""
 }
 
-// ranked returns the indices of the memory types that have all flags of must. Those with the flags of good come first, those with flags of
-// bad last; among equals those of larger heaps, and then the driver's order, count.
+// ranked returns the indices of the memory types that have all flags of must. Those with the flags of good come first, and those with
+// flags of bad last. Among equals, those of larger heaps come first, and then the driver's order decides.
 func (f *facts) ranked(must, good, bad uint32) []uint32 {
 	var found []uint32
 	for i, t := range f.types {
@@ -338,7 +339,7 @@ func (p *plan) describe(f *facts, ordinal int) {
 	}
 	if i.Simulated {
 		i.Model += " (simulated discrete device)"
-		i.UUID = driver.UUID{} // that of the hardware is the unified device's
+		i.UUID = driver.UUID{} // the unified device has the UUID of the hardware
 	}
 	i.Caps = driver.CapAsyncCopy | driver.CapOrderedPageable | driver.CapGate | driver.CapHostCallback | driver.CapAddress
 	p.pushed = f.pushed

@@ -196,7 +196,7 @@ func (m *spirv) given(modes []floatMode) []uint32 {
 	return slices.Concat(words, m.words[header:m.behind], behind, m.words[m.behind:])
 }
 
-// leastArgs is how many words instructions have at least, behind the first, for those that are read.
+// leastArgs is the least number of words behind the first word of an instruction, for the instructions that are read.
 var leastArgs = map[ops.Op]int{ops.OpName: 2, ops.OpEntryPoint: 3, ops.OpExecutionMode: 2, ops.OpCapability: 1, ops.OpTypeInt: 3,
 	ops.OpTypeFloat:  2,
 	ops.OpTypeVector: 3, ops.OpTypeArray: 3, ops.OpTypeStruct: 1, ops.OpTypePointer: 3,

@@ -24,7 +24,7 @@ import (
 //	wait    waits until all have been sent and received
 //	open    reads the heads of the messages that came, and stores their elements
 //
-// All messages that go out lie in one piece of the engine's memory, and all that come in in another. So a buffer is accessed once for all
+// All outgoing messages lie in one piece of the engine's memory, and all incoming ones in another. So a buffer is accessed once for all
 // messages. abandon gives up what is under way after a failure.
 type mail struct {
 	c      *comm.Comm
@@ -270,7 +270,7 @@ func (m *mail) open(ctx context.Context, op string, mode coherence.Mode, read fu
 func (m *mail) abandon() {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	for m.wait(over) != nil { // after an error it waits for one less
+	for m.wait(over) != nil { // each call that returns an error ends one more message
 	}
 }
 

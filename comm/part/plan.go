@@ -7,8 +7,9 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// parts is what one rank has of a layout. Its elements have two numberings: the local one, and that of slots, in which the owned elements
-// come first, and then the ghosts of one owner after those of another, by rank. Both keep the order of the local numbering.
+// parts has the elements of a layout that one rank stores. They have two numberings: the local one, and that of slots. In slots the owned
+// elements come first, and then the ghosts, in the order of the ranks that own them. The elements of one owner have the order of the
+// local numbering.
 type parts struct {
 	grid   *grid
 	rank   int
@@ -22,7 +23,8 @@ type parts struct {
 	links  []*link   // by rank
 }
 
-// stretch is consecutive elements of one numbering, from at on, that are consecutive in another one, from to on.
+// stretch is n elements that are consecutive in two numberings. The fields at and to say where they begin in the one
+// and in the other.
 type stretch struct{ at, to, n int }
 
 // add appends elements that follow those of a list.
@@ -48,7 +50,7 @@ func pieces(list []stretch, lo, hi int, fn func(at, to, n int)) {
 	}
 }
 
-// link is what a rank knows about one neighbour: which elements of each of the two are ghosts at the other, and what is exchanged of them.
+// link is what a rank knows about one neighbour: which elements of either rank are ghosts at the other, and which of these are exchanged.
 type link struct {
 	peer int
 	ends [2]end // out: elements owned here with ghosts there; in: ghosts here of elements owned there

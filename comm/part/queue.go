@@ -18,31 +18,31 @@ import (
 // makes one.
 //
 // All ranks run the same program: they make the same buffers, fill them alike, and make the same launches on the Queue, in the same order.
-// Of each launch a rank runs a part, whose threads have the indexes that they have in a launch on one device. What the part reads and
-// writes is known from the kernel's text ([gridgen.Footprint]). Elements that the part reads, and that another rank has written since, are
-// received before. So the result has the same bits as on one rank. A step of a stencil, for example, sends to each neighbour the rows at
-// the boundary, and nothing else. Launches of one block, which cannot be cut, run on rank 0. Since the order counts, one goroutine of a
-// rank makes these calls, and a buffer takes part in the launches of one Queue.
+// Each rank runs a part of each launch. The threads of the part have the indexes that they have in a launch on one device. What the part
+// reads and writes is known from the kernel's text ([gridgen.Footprint]). Elements that the part reads, and that another rank has written
+// since, are received before. So the result has the same bits as on one rank. A step of a stencil, for example, sends to each neighbour
+// the rows at the boundary, and nothing else. Launches of one block, which cannot be cut, run on rank 0. Since the order counts, one
+// goroutine of a rank makes these calls, and a buffer takes part in the launches of one Queue.
 //
 // After a launch a rank has only some of the elements. To read others on the host, or by a kernel that is not launched on the Queue, is an
 // error of kind [ErrStale] on the queue, until [Queue.Gather] or [Queue.Allgather] has brought them.
 //
 // A launch is refused, with an error of kind hal.ErrUnsupported, if its kernel cannot be cut. The error has the reason, which "halyard
 // kernels -v" prints too. If a call fails on one rank, the others' next launch or Gather that needs elements of that rank fails as well,
-// with an error of kind comm.ErrMismatch; so does one of ranks that have made different calls before. A rank that waits for another gives
-// up when the context of the queue ends.
+// with an error of kind comm.ErrMismatch; so does such a call if the two ranks made different calls before it. A rank that waits for
+// another gives up when the context of the queue ends.
 //
 // Each rank reserves memory for all elements of a buffer, on the host and on each device that uses it. On the host the system provides only
-// the pages that the rank reads or writes, but a GPU's memory is taken as a whole. For arrays that are too large for that, there are buffers
-// of which each rank stores a part: see [New]. Launches of a step that Record makes are not divided.
+// the pages that the rank reads or writes, but a GPU's memory is taken as a whole. Arrays that are too large for that can be in buffers that
+// are divided among the ranks: see [New]. Launches of a step that Record makes are not divided.
 type Queue struct {
 	*halyard.Queue
 	ranks *ranks // nil if there is one rank
 }
 
-// Among returns a queue that divides launches among the ranks of c. With a nil communicator, or one of a single rank, it is as q. All ranks
-// call it, and it waits for the others until ctx ends. The queue keeps the error, as it keeps those of all calls. The ranks' parts are of
-// the same size, unless shares are given: a positive number for each rank, the same on all ranks. Closing the result closes q.
+// Among returns a queue that divides launches among the ranks of c. With a nil communicator, or one of a single rank, it does what q does.
+// All ranks call it, and it waits for the others until ctx ends. The queue keeps the error, as it keeps those of all calls. The ranks'
+// parts are of the same size, unless shares are given: a positive number for each rank, the same on all ranks. Closing the result closes q.
 //
 // There may be up to 64 ranks.
 func Among(ctx context.Context, q *halyard.Queue, c *comm.Comm, shares ...float64) *Queue {

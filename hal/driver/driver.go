@@ -72,7 +72,7 @@ type Memory interface {
 	// memory, or nil if the host cannot access it.
 	HostPointer() unsafe.Pointer
 
-	// Free gives the memory back, of every kind. Memory made by [Registerer.Register] is
+	// Free gives memory of any kind back. Memory made by [Registerer.Register] is
 	// unregistered and the host's own allocation is left alone.
 	Free() error
 }
@@ -86,9 +86,8 @@ type Region struct {
 }
 
 // Stream is an in-order queue of work. Every method but Sync and Close returns
-// without waiting for work to finish, however much is enqueued. Only a queue of
-// hardware may have an end, as CUDA's have. On a device without CapAsyncCopy the
-// copies may wait, too. Each kind of memory takes part in the order.
+// without waiting for work to finish, however much is enqueued. The exception is a hardware queue of limited length, as
+// in CUDA. On a device without CapAsyncCopy the copies may wait, too. Each kind of memory takes part in the order.
 type Stream interface {
 	// Copy copies src to dst, which have the same length.
 	Copy(dst, src Region) error
@@ -142,8 +141,8 @@ type Event interface {
 	// may still run.
 	Query() (done bool, err error)
 
-	// Sync blocks until the recorded work is done and returns its error, or its
-	// own: after an error only Query tells whether the work is done.
+	// Sync blocks until the recorded work is done and returns the error of that work, or an error of Sync itself: after
+	// an error only Query tells whether the work is done.
 	Sync() error
 
 	// Close releases the event.

@@ -93,7 +93,7 @@ func (m *state[T]) copy(o Operation) error {
 	return err
 }
 
-// pattern is the element at lo, which is made new, and wanted in all of the range.
+// pattern returns a new element as a pattern, and makes the model expect it in all of the range.
 func (m *state[T]) pattern(lo, hi int) hal.Pattern {
 	v := m.fresh(lo, lo+1)[0]
 	for i := lo; i < hi; i++ {

@@ -57,7 +57,7 @@ func record(t reflect.Type) (string, error) {
 	return "[" + strings.Join(fields, ", ") + "]", nil
 }
 
-// record reads the list of a record's fields. The type has it as recordOf writes it.
+// record reads the list of a record's fields, and returns it in the form that recordOf writes.
 func (l *literal) record() (Type, error) {
 	const op, most = "read npy header", math.MaxInt32
 	if err := l.expect("["); err != nil {

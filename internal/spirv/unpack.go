@@ -50,7 +50,7 @@ func (u *Unpacker) Unpack(packed string) ([]byte, error) {
 	return out, nil
 }
 
-// reader reads numbers and bytes. ok is false after there was none.
+// reader reads numbers and bytes. ok is false once there was nothing left to read.
 type reader struct {
 	b  []byte
 	ok bool

@@ -35,7 +35,7 @@ type Memory struct {
 
 	shares []*hal.Memory // the same bytes as memory of devices, including home
 	locks  []pagelock
-	copied uint64 // bytes, by devices for which it is not page-locked
+	copied uint64 // bytes that were copied by devices for which the memory is not page-locked
 }
 
 const (
@@ -249,7 +249,7 @@ func (m *Memory) PageLock(stream *hal.Stream, n uint64) (ordered bool) {
 	ordered = dev.Caps()&hal.CapOrderedPageable != 0
 	known, locked := false, false
 	for _, l := range m.locks {
-		if l.mem != nil && stream.RecordUse(l.mem) != nil { // also of another device: page-locked for one, it may be for all of the driver
+		if l.mem != nil && stream.RecordUse(l.mem) != nil { // of every device: a page-lock may be one for all devices of the driver
 			return false
 		}
 		if l.dev.Same(dev) {
@@ -280,8 +280,8 @@ func (m *Memory) PageLock(stream *hal.Stream, n uint64) (ordered bool) {
 	return ordered || lock != nil
 }
 
-// Unlock ends the page-lock of a device, so that the device can be closed, when the work that uses it has finished. That of memory with a
-// release function stays until the memory is freed, because the function is called after it.
+// Unlock ends the page-lock of a device, so that the device can be closed, when the work that uses it has finished. Memory with a release
+// function stays page-locked until it is freed, because the function is called after that.
 func (m *Memory) Unlock(dev *hal.Device) (err error) {
 	if dev == nil || m.release != nil {
 		return nil

@@ -64,8 +64,9 @@ type Wait struct {
 	Stream *hal.Stream
 }
 
-// Waits appends the Works that an access of the range has to wait for on a stream, or on the host if stream is nil, without those of the
-// stream itself: the barrier, the writes of its bytes and, if the access writes, the reads as well. The references stay the Order's.
+// Waits appends the Works that an access of the range has to wait for on a stream, or on the host if stream is nil: the barrier, the
+// writes of its bytes and, if the access writes, the reads as well. It leaves out the stream's own Works. The references stay the
+// Order's.
 func (o *Order) Waits(stream *hal.Stream, lo, hi uint64, write bool, dst []Wait) []Wait {
 	if len(o.uses) == 0 && o.barrier == nil {
 		return dst

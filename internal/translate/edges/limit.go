@@ -11,8 +11,8 @@ type Limit struct {
 	At  facts.Sum // see Row.Text
 }
 
-// Limits returns the limits that follow from guards at the front of a kernel, and the results that the comparisons in these have for all threads below the
-// limits. A row can be ended at the limits, since the statements up to the guards have no effect and do not panic.
+// Limits returns the limits that follow from guards at the front of a kernel, and for each comparison in the guards the result that it has for all
+// threads below the limits. A row can be ended at the limits, since the statements up to the guards have no effect and do not panic.
 func (r *Row) Limits(body *ir.Region) ([]Limit, map[*ir.Value]bool) {
 	g := &guards{Row: r, results: map[*ir.Value]bool{}}
 	g.front(body)

@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// Table returns the literal with which a variable of the package is declared. If something may change the variable, or if it has no such literal, the result
-// why is not empty, and says so.
+// Table returns the literal with which a variable of the package is declared. If something may change the variable, or if it has no such literal,
+// why is the reason, and otherwise "".
 func (p *Package) Table(v *types.Var) (lit *ast.CompositeLit, why string) {
 	const pass = "; pass it as a parameter"
 	switch v.Type().Underlying().(type) {

@@ -12,8 +12,8 @@ import (
 // This file replaces the calls of grid.LoadTile and grid.StoreTile by loops in which each thread copies elements, between two barriers. A
 // comment before them has the call that the host makes instead, once for the block.
 
-// tiles is what a list of statements says about the tiles that one of them loads: if several are loaded one after the other, the barriers
-// between them are left out.
+// tiles says, for a statement that loads a tile, whether the statements before and after it load tiles too. The barriers between such
+// loads are left out.
 type tiles struct{ before, after bool }
 
 // loads reports whether a statement loads a tile into a whole array, from a row and a column that are computed without reading memory.
