@@ -76,7 +76,7 @@ func (w Want) watched(attach func(all *Buffer[byte], elem uint64) slot.Watcher) 
 
 // inTurn is parts.InTurn.
 func inTurn(launches [][]Want) (all []Want, which []int, place []hal.Region) {
-	var sets [][]part // of each buffer, in the order of launches, and of each launch first those that it reads
+	var sets [][]part // the parts of each buffer, in the order of the launches; of one launch, those that it reads come first
 	index := map[*storage]int{}
 	for _, wants := range launches {
 		first := len(which)

@@ -123,7 +123,7 @@ func (s *storage) hostAllocator(dev *hal.Device) pool.Allocator {
 	return resident.Of(dev).Allocator()
 }
 
-// tighten makes guarded memory inaccessible that nothing uses any more.
+// tighten makes guarded memory inaccessible once nothing uses it any more.
 func (s *storage) tighten() {
 	if !s.host.Guarded() {
 		return

@@ -90,7 +90,8 @@ func (d *division) aliased(args []Arg) bool {
 	return false
 }
 
-// most returns how many devices the blocks from lo to hi along one dimension are worth.
+// most returns the largest number of devices among which it is worthwhile to divide the blocks from lo to hi along one
+// dimension.
 func (d *division) most(dim int, lo, hi uint32, t *team) int {
 	all := threads(d.blocks) / float64(d.blocks[dim]) * float64(hi-lo) * threads(d.block)
 	return int(min(float64(len(t.streams)), float64(hi-lo), all/float64(leastPart)))
@@ -151,8 +152,8 @@ func gridOf(blocks, block [3]uint32) hal.Grid {
 	return hal.Blocks(int(blocks[0]), int(blocks[1]), int(blocks[2])).Of(int(block[0]), int(block[1]), int(block[2]))
 }
 
-// apart reports whether no part writes to a span that another one uses. The elements may differ, but a device gets, and makes stale
-// elsewhere, the span.
+// apart reports whether no part writes to a span that another one uses. Even if the two use different elements of the span, a
+// device gets the whole span, and makes it stale elsewhere.
 func (d *launch) apart(args []Arg) bool {
 	for n := range buffersOf(args) {
 		for j := range d.parts {

@@ -40,8 +40,8 @@
 //
 // # Kernels
 //
-// Drivers take SPIR-V and no source text, so a program brings its kernels as images of hal.FormatVulkan: those that the command
-// "halyard kernels" makes of kernels in Go, a module for each, or one of its own (kernel.Source.Images).
+// Drivers take SPIR-V and no source text, so a program brings its kernels as images of hal.FormatVulkan: the command "halyard
+// kernels" makes a module of each kernel in Go, and the program may bring modules of its own (kernel.Source.Images).
 // All entry points of the model GLCompute are kernels. Modules have no descriptor sets: the parameters of a kernel are the members of
 // its block of push constants, at most 128 bytes. Memory is passed as an address of the storage class PhysicalStorageBuffer. If the
 // block's only member is the address of a structure whose name begins with halyard.arguments, the parameters are the members of
@@ -55,8 +55,8 @@
 // On Mesa's driver for processors, slots.go loads some modules a second time, with storage buffers in place of addresses.
 // What the driver keeps of a pipeline is in the cache of kernels, for this device and this version of its driver.
 //
-// Launches that are prepared to be repeated are recorded in one command buffer, with barriers between them. A run submits it, and is one
-// submission: drivers that limit how long one takes limit all its launches together.
+// Launches that are prepared to be repeated are recorded in one command buffer, with barriers between them. A run is one submission of
+// this buffer. If a driver limits the time of a submission, the limit is for all these launches together.
 //
 // # Failures
 //

@@ -47,11 +47,11 @@ func (p *pipeline) done(d *device) bool {
 	return true
 }
 
-// mostPipelines is the number of pipelines of a kernel from which on one that is not in use makes room for another.
+// mostPipelines is how many pipelines of a kernel are kept. If there are more, pipelines that are not in use are destroyed.
 const mostPipelines = 64
 
-// pipeline returns the pipeline for a size of block and of shared memory, with one launch more that is pending. A new pipeline is
-// compiled by one call, without a lock; calls for the same one wait for it, and no others.
+// pipeline returns the pipeline for a size of block and of shared memory, and counts one more pending launch of it. A new
+// pipeline is compiled by one call, without a lock; calls for the same one wait for it, and no others.
 func (k *kernel) pipeline(op string, block [3]uint32, shared uint32, slots bool) (*pipeline, error) {
 	k.mu.Lock()
 	same := func(p *pipeline) bool { return p.block == block && p.shared == shared && p.slots == slots }
@@ -100,7 +100,8 @@ func (k *kernel) makeRoom() {
 	}
 }
 
-// compile compiles a pipeline, with what the driver kept of it in the cache of kernels when an earlier process compiled it.
+// compile compiles a pipeline. If an earlier process compiled it, the driver gets the data that was then stored in the
+// cache of kernels.
 func (k *kernel) compile(op string, p *pipeline) (handle uintptr, err error) {
 	d := k.of.dev
 	values := &[5]uint32{p.block[0], p.block[1], p.block[2], d.plan.features.rounded, p.shared}

@@ -14,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// queue is a VkQueue of a device. Each stream has one, which streams share if there are more of them.
+// queue is a VkQueue of a device. Each stream uses one queue. If there are more streams than queues, streams share a queue.
 //
 // What is submitted is numbered, and a timeline semaphore counts what is done: it has the value n when the submissions up to number n
 // have ended. Each submission ends with a barrier before everything behind it, so the queue does its work in order. So a number
@@ -211,7 +211,7 @@ func (q *queue) take(op string) (uintptr, error) {
 	if n := q.busy.len(); len(q.idle) == 0 && n >= keptCommands && n%askEach == 0 {
 		_, _ = q.reached(q.busy.first().number) // after an error no command buffer is free, and one more is made
 	}
-	// the last used comes first: caches have it
+	// The buffer that was used last is taken first, because it is still in caches.
 	for done := q.done.Load(); q.busy.len() > 0 && q.busy.first().number <= done; q.busy.drop() {
 		if len(q.idle) < keptCommands {
 			q.idle = append(q.idle, q.busy.first().buffer)
@@ -274,7 +274,7 @@ var waitPool = sync.Pool{New: func() any {
 	return a
 }}
 
-// longWait is how long one call waits, in nanoseconds: so long that no call comes back for it, and less than what drivers take for a
+// longWait is how long one call waits, in nanoseconds. No call ever waits that long, and drivers do not take the number for a
 // negative time.
 const longWait = 1 << 60
 

@@ -46,8 +46,7 @@ func (a *Array[T]) Transpose(axes ...int) (*Array[T], error) {
 }
 
 // Reshape returns a view of the elements, in row-major order, under another shape with the same number of elements. One extent may be -1:
-// it is what the others leave.
-// Nothing is copied. If strides cannot express the new shape, as for most arrays with gaps, the
+// it is computed from the others. Nothing is copied. If strides cannot express the new shape, as for most arrays with gaps, the
 // error is of kind ErrUnsupported; [Array.Pack] in row-major order makes a copy that can be reshaped.
 func (a *Array[T]) Reshape(shape ...int) (*Array[T], error) {
 	const op = "Reshape"

@@ -110,7 +110,8 @@ func (b *Buffer[T]) allocate(op string, p parts) (err error) {
 }
 
 // connect finds which elements are ghosts of other ranks. With widths that follows from the layout. Needs are known only to the rank that
-// has them. It fails on all ranks if it fails on one, or if their layouts, widths or types, which is that of of, differ.
+// has them. of is a value of the type of the elements. The call fails on all ranks if it fails on one, or if their layouts, widths or
+// types differ.
 func (s *state) connect(ctx context.Context, op string, of any, needs bool) error {
 	f := fnv.New64a()
 	fmt.Fprintf(f, "%T %v", of, *s.grid)

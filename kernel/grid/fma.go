@@ -15,7 +15,7 @@ func FMA[T float32 | float64](x, y, z T) T {
 	p := float64(x) * float64(y) // exact
 	s := p + float64(z)
 	r := s - p
-	// What s lacks of the sum: the sum rounded to odd is rounded once more to the nearest float32.
+	// lost is the error of s. An inexact s is rounded to odd, so that the conversion to float32 rounds as that of the exact sum.
 	if lost := (p - (s - r)) + (float64(z) - r); (lost > 0 || lost < 0) && math.Float64bits(s)&1 == 0 {
 		if (lost > 0) == (s > 0) {
 			s = math.Float64frombits(math.Float64bits(s) + 1)

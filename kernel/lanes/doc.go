@@ -1,5 +1,6 @@
-// Package lanes has what the files PACKAGE_kernels_simd.go need that "halyard kernels" writes: vector code for kernels on the host. It is
-// on top of package simd, which Go 1.27 has with GOEXPERIMENT=simd; in other builds this package is empty, and nothing imports it.
+// Package lanes has the functions that the files PACKAGE_kernels_simd.go call. "halyard kernels" writes these files: vector code for
+// kernels on the host. Package lanes is on top of package simd, which Go 1.27 has with GOEXPERIMENT=simd; in other builds this package is
+// empty, and nothing imports it.
 //
 // A lane is one element of a vector. In a generated file it stands for one thread of a row: lane 0 for the thread at some place of the
 // grid, and lane n for the thread n places further. A mask says which lanes an operation is for. Each function gives in each lane the bits

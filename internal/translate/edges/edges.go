@@ -5,7 +5,7 @@
 //   - limit.go finds the guards at the front of a kernel, which end threads beyond a place.
 //   - edges.go finds comparisons that have the same result for all threads away from certain places, and the parts of slices that the threads index.
 //
-// All results are about values of the representation. A value that Go's text has as an expression has it as its Syntax.
+// All results are about values of the representation. If a value is an expression in the Go text, its field Syntax is that expression.
 package edges
 
 import (

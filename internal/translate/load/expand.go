@@ -632,7 +632,7 @@ func (c *copied) cut(from, to token.Pos, edits []edit) string {
 				return true
 			}
 			star, _ := n.(*ast.StarExpr)
-			if star != nil { // of *p, where &x replaces p, x is left
+			if star != nil { // if &x replaces p, then *p becomes x
 				n = ast.Unparen(star.X)
 			}
 			id, ok := n.(*ast.Ident)
@@ -677,7 +677,8 @@ func (c *copied) as(t types.Type, to string, e ast.Expr) string {
 	return converted(text, to, untyped && (basic || open) || !types.Identical(t, c.x.p.Info.TypeOf(e)))
 }
 
-// converted returns the text of a value, converted to the type with the name to if it has another.
+// converted returns the text of a value. If other is set, the value has another type than the one with the name to, and
+// the text converts it.
 func converted(text, to string, other bool) string {
 	if other {
 		return to + "(" + text + ")"

@@ -63,7 +63,7 @@ func (r *Rand) Uint64() uint64 {
 	return uint64(high)<<32 | uint64(low)
 }
 
-// IntN returns a number from 0 to n-1, or 0 if there is none. Each is as likely as another, up to a part of n/2^64.
+// IntN returns a number from 0 to n-1, or 0 if n < 1. All are equally likely, up to a relative difference of n/2^64.
 func (r *Rand) IntN(n int) int {
 	high, _ := bits.Mul64(r.Uint64(), uint64(max(n, 0)))
 	return int(high)
@@ -76,7 +76,7 @@ func (r *Rand) Float32() float32 { return float32(r.Uint32()>>8) * (1.0 / (1 << 
 func (r *Rand) Float64() float64 { return float64(r.Uint64()>>11) * (1.0 / (1 << 53)) }
 
 // NormFloat64 returns a normally distributed number with mean 0 and standard deviation 1. It computes with float64 (Marsaglia's polar
-// method), and with operations alone that all devices round alike.
+// method), and uses only operations that all devices round alike.
 func (r *Rand) NormFloat64() float64 {
 	x, square := 0.0, 0.0
 	for square == 0 || square >= 1 {
@@ -87,7 +87,7 @@ func (r *Rand) NormFloat64() float64 {
 	return x * math.Sqrt(float64(-2*log(square))/square)
 }
 
-// log returns the logarithm of a positive normal number, with an error of a few units in the last place. Those of devices differ.
+// log returns the logarithm of a positive normal number, to a few units in the last place. Devices' own logarithms differ.
 func log(x float64) float64 {
 	const digits = 52
 	b := math.Float64bits(x)
