@@ -10,8 +10,9 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// faultBytes is the size of the record in which a translation with HALYARD_BOUNDS reports the first index out of range. It has whether
-// there is one and the number of its place, as 32-bit words, then the index and the length, each as two words with the low one first.
+// faultBytes is the size of the record in which a translation with HALYARD_BOUNDS reports the first index out of range. Its first word says
+// whether there is one, and its second is the number of the place. The index and the length follow, each as two words of 32 bits with the low
+// one first.
 //
 // For an element of a matrix the first word is 2, and the row, the rows, the column and the columns follow. It is 3 if the device has ended
 // loops, and 4 for a bound of a slice, such as j in x[i:j]. It is 5 for a divisor of 0, and 6 for a negative count of a shift, which follows.
@@ -102,5 +103,5 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 	}
 	failed := f.d.refuse("launch", "%s%s", at, found).(*hal.Error)
 	failed.Kind = of
-	return failed, failed // as on the host, what a kernel wrote that failed is lost
+	return failed, failed // as on the host, what a failed kernel wrote is lost
 }

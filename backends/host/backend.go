@@ -24,8 +24,8 @@ func init() { driver.Register(New(Options{variable: envDevices})) }
 
 // Options describe a backend. The zero value is a backend "host" with one unified device.
 //
-// Options of calls are functions whose names begin with With. These are a struct, because they describe the machine that a backend
-// stands for: a program can keep such a description, compare it, or make several backends of it.
+// Options of calls are functions whose names begin with With. These options are a struct, because they describe the machine that a
+// backend simulates: a program can keep such a description, compare it, or make several backends of it.
 type Options struct {
 	// Name is the backend's name; "" means "host".
 	Name string

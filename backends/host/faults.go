@@ -2,9 +2,9 @@ package host
 
 import "github.com/go-halyard/halyard/hal/driver"
 
-// faults holds the errors of the last operations of a stream that failed, oldest first. Query and Sync report the first error since their
-// last report, of those in the list. An event reports the first error of its operations that Query and Sync had not reported when the event
-// was recorded.
+// faults holds the errors of the last operations of a stream that failed, oldest first. Query and Sync report the first error in the list
+// that is newer than their last report. An event reports the first error of its operations that Query and Sync had not reported when the
+// event was recorded.
 type faults struct {
 	list        []fault
 	first, last uint64 // numbers of the first and the last failed operation that is no longer in the list; 0 if there is none
@@ -14,7 +14,7 @@ type faults struct {
 type fault struct {
 	n, key uint64
 	err    error
-	told   bool // to who launched it, so that neither the stream nor its events report it
+	told   bool // the launcher was told the error, so neither the stream nor its events report it
 }
 
 // faultsMost is the number of errors that a stream remembers.
@@ -31,8 +31,8 @@ func (f *faults) add(one fault) {
 	f.list = append(f.list, one)
 }
 
-// between returns the first error that is remembered of the operations after the from-th and up to the to-th. If none is, but one of these
-// may have failed, the error says so.
+// between returns the first error in the list of an operation after the from-th and up to the to-th. If the list has none, but one of
+// these operations may have failed, between returns an error that says so.
 func (f *faults) between(d *device, from, to uint64) error {
 	for i := range f.list {
 		if n := f.list[i].n; n > from && n <= to && !f.list[i].told {
@@ -42,7 +42,7 @@ func (f *faults) between(d *device, from, to uint64) error {
 	return f.forgotten(d, from, to)
 }
 
-// forgotten returns an error if one of these operations may have failed whose error is no longer in the list.
+// forgotten returns an error if one of these operations may have failed and its error may have left the list.
 func (f *faults) forgotten(d *device, from, to uint64) error {
 	if f.last > from && f.first <= to {
 		return d.failure("launch", driver.ErrKernel, "work may have failed; the stream remembers only its last %d errors", faultsMost)

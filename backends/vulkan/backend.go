@@ -16,8 +16,8 @@ import (
 // memoryEnv forces the memory model of devices opened without options.
 const memoryEnv = "HALYARD_VULKAN_MEMORY"
 
-// withoutEnv names features of Vulkan, separated by commas, that are not used though a device has them: so a program meets a device that
-// lacks them.
+// withoutEnv names features of Vulkan, separated by commas. They are not used even if a device has them, so that a program can be tried
+// on a device that lacks them.
 const withoutEnv = "HALYARD_VULKAN_WITHOUT"
 
 // registered is the backend without options, which package hal finds.

@@ -18,8 +18,8 @@ const (
 	slotSizes = 9 // from smallestSlot to largestSlot
 )
 
-// slabs hands out small memory. Memory that is allocated and freed again and again costs no call of the driver: of each kind and slot
-// size one empty slab is kept, until the device is closed.
+// slabs hands out small memory. Memory that is allocated and freed again and again costs no call of the driver, because one empty
+// slab of each kind and slot size is kept until the device is closed.
 type slabs struct {
 	mu   sync.Mutex
 	open [2][slotSizes][]*slab // with free slots, of KindDevice and KindHost

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/layer/slot"
 )
 
-// Target is as kernel.Target.
+// Target is the same as kernel.Target.
 type Target interface{ Device() *hal.Device }
 
 // OnQueue is the target of a queue's launches.
@@ -36,8 +36,8 @@ func (r *Ranks) Begins(rank, n int) int {
 type Exchanger interface {
 	// Enter waits until no other launch of this rank is under way. Leave follows.
 	Enter(ctx context.Context) error
-	// Exchange brings the elements that this rank's part reads, and sends those that others read. It is an error if what, the numbers of
-	// a launch, differs between ranks. Then the elements that other ranks' parts write are stale here.
+	// Exchange brings the elements that this rank's part reads, and sends those that others read. what has the numbers of a launch; it
+	// is an error if they differ between ranks. After Exchange the elements that other ranks' parts write are stale here.
 	Exchange(ctx context.Context, what []uint64, uses []Use) error
 	// Leave ends the launch. err is an error of this rank alone, so Leave tells the other ranks.
 	Leave(err error)

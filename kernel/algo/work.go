@@ -101,8 +101,8 @@ func temporary[T buffer.Element](w *work, n int) kernel.Vector[T] {
 	return b
 }
 
-// zeros returns a temporary buffer whose elements are 0. In the later runs of a step they are what the run before left, so the step begins
-// with a kernel that writes them.
+// zeros returns a temporary buffer whose elements are 0. In later runs of a step they would be what the run before left, so the step
+// begins with a kernel that writes zeros.
 func zeros[T buffer.Element](w *work, n int) kernel.Vector[T] {
 	b := temporary[T](w, n)
 	if _, records := w.on.(*kernel.Step); records {

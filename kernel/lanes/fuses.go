@@ -2,5 +2,5 @@
 
 package lanes
 
-// Fuses says whether Go's compiler fuses x*y + z in scalar code, which it may where x*y is not converted. Vectors are not fused.
+// Fuses says whether Go's compiler fuses x*y + z in scalar code. It may do that if x*y is not converted. Vectors are not fused.
 const Fuses = true

@@ -20,8 +20,9 @@ func Fused(f *ir.Function, v *ir.Value) (product, other *ir.Value) {
 	return nil, nil
 }
 
-// Approximate reports whether the function is fast and may approximate a quotient of float32. A quotient by a constant is a product with
-// the factor by; for others, by is 0. If the divisor is the root of a number, the result of is that number; otherwise it is nil.
+// Approximate reports whether the function is fast and may approximate a quotient of float32. If the divisor is a constant, the quotient
+// becomes a product with the factor by; otherwise by is 0. If the divisor is the root of a number, of is that number; otherwise of is
+// nil.
 func Approximate(f *ir.Function, v *ir.Value) (of *ir.Value, by float64, ok bool) {
 	if !f.Fast || v.Op != ir.Div || v.Type.Kind != ir.F32 {
 		return nil, 0, false
