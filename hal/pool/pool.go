@@ -263,10 +263,10 @@ func (p *Pool) park(r *record, d *domain) {
 	defer h.mu.Unlock()
 	r.live = false
 	if certain {
-		h.parked = append(h.parked, parked{r, fence})
+		h.release(r.node, fence)
 		return
 	}
-	r.chunk.keep(fence)
+	r.node.chunk.keep(fence)
 	h.lose(r, d.stream)
 }
 
@@ -336,7 +336,7 @@ func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64) (Block, 
 			return Block{}, p.failure(op, hal.ErrClosed, "the pool is closed")
 		}
 		g, ok := h.look(q)
-		if !ok && !q.whole && h.shares {
+		if !ok && !q.whole {
 			h.gather(0)
 			g, ok = h.cut(q)
 		}
@@ -549,10 +549,6 @@ func (p *Pool) Close() error {
 				}
 			}
 		}
-		for _, k := range h.parked {
-			k.rec.chunk.keep(k.fence)
-		}
-		h.parked = nil
 		for len(h.chunks) > 0 {
 			if err := h.drop(h.chunks[len(h.chunks)-1]); first == nil {
 				first = err
@@ -583,7 +579,6 @@ func (h *heap) live(fn func(*record)) {
 		}
 	}
 	for _, c := range h.chunks {
-		count(c.whole)
 		for n := c.first; n != nil; n = n.next {
 			count(n.rec)
 		}
