@@ -109,7 +109,7 @@ func (d *device) Info() driver.Info { return d.info }
 // MemInfo returns the figures of cl_amd_device_attribute_query; other platforms do not report free memory.
 func (d *device) MemInfo() (free, total uint64, err error) {
 	const op = "memory information"
-	if !d.hw.freeMemory {
+	if !d.hw.freeMemory { // shortage asks, too
 		return 0, 0, d.refuse(op, driver.ErrUnsupported, "free memory is not reported by the platform")
 	}
 	// The total free memory and the largest free block, in KiB.

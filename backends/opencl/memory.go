@@ -36,9 +36,6 @@ const vendorAlign = 128
 // Alloc allocates memory.
 func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
 	const op = "alloc"
-	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
-	}
 	// CPU runtimes allocate lazily: they would exceed the memory that exists, and the system would then kill the program. So this counts.
 	// Counting before m is made is faster, because an atomic operation waits for the stores before it.
 	counts := d.counts(kind)

@@ -35,17 +35,6 @@ func TestSharedVirtualMemoryIsAsFineAsItMustBe(t *testing.T) {
 	})
 }
 
-func TestSharedMemoryWhereThereIsNone(t *testing.T) {
-	everywhere(t, func(t *testing.T, p place) {
-		if p.info.Caps.Has(driver.CapShared) {
-			closeAll(t, alloc(t, p, driver.KindShared, 1))
-			return
-		}
-		_, err := p.Alloc(driver.KindShared, 1, 0)
-		wantKind(t, err, driver.ErrUnsupported)
-	})
-}
-
 func TestExhaustionIsOutOfMemory(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		for _, kind := range kinds(p) {

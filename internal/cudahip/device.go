@@ -113,7 +113,7 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	if code != Success {
 		return nil, d.fail("new event", CallEventCreate, code)
 	}
-	return &Event{dev: d, handle: h, timing: o.Timing}, nil
+	return &Event{dev: d, handle: h}, nil
 }
 
 // EventsKeepFailures implements driver.FailureKeeper: after work has failed, "any further CUDA work will return the

@@ -60,16 +60,11 @@ func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	const op = "alloc"
 	m := &Memory{dev: d, size: size}
 	call, ask := CallMemAlloc, d.api.MemAlloc
-	switch {
-	case kind == driver.KindDevice:
-	case kind == driver.KindHost:
+	switch kind {
+	case driver.KindHost:
 		call, ask, m.origin = CallHostAlloc, d.api.HostAlloc, fromHost
-	case kind == driver.KindShared && d.info.Caps.Has(driver.CapShared):
+	case driver.KindShared:
 		call, ask, m.origin = CallManagedAlloc, d.api.ManagedAlloc, fromManaged
-	case kind == driver.KindShared:
-		return nil, d.refuse(op, driver.ErrUnsupported, "managed memory is not supported")
-	default:
-		return nil, d.refuse(op, driver.ErrInvalidArgument, "invalid memory kind %v", kind)
 	}
 	how := &releases[m.origin]
 	free := func(base uintptr) { _ = d.release(how.call, how.release, base) }
@@ -201,12 +196,6 @@ func (m *Memory) Free() error {
 func (d *Device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
 	host := uintptr(ptr)
-	if !d.info.Caps.Has(driver.CapRegister) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "registering host memory is not supported")
-	}
-	if host+uintptr(size) < host || uint64(uintptr(size)) != size {
-		return nil, d.refuse(op, driver.ErrInvalidArgument, "%d bytes at %#x exceed the address space", size, host)
-	}
 	// Not every vendor reports that a range overlaps a registered one.
 	if !d.lib.hosts.add(host, uintptr(size)) {
 		return nil, d.refuse(op, driver.ErrBusy, "[%#x, %#x) overlaps memory that is already page-locked", host, host+uintptr(size))

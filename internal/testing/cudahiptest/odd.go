@@ -57,10 +57,6 @@ func unansweredCalls(h *Harness, t *testing.T) {
 	s := newStream(t, d)
 	for _, k := range kinds {
 		owner := alloc(t, d, k, 1000)
-		if k == driver.KindDevice {
-			_, err = d.(driver.IPCSharer).ExportIPC(owner)
-			kind(t, err, driver.ErrUnsupported)
-		}
 		m, err := d.(driver.Importer).Import(k, owner.Handle(), 1000)
 		ok(t, err)
 		want := random(uint64(k), 1000)
