@@ -48,10 +48,6 @@ func TestExhaustionIsOutOfMemory(t *testing.T) {
 				all = append(all, m)
 			}
 			wantKind(t, err, driver.ErrOutOfMemory)
-			s := err.(*driver.Error).Shortage
-			if s == nil || s.Request != p.info.MaxAlloc || s.Kind != kind || s.Held != uint64(len(all))*p.info.MaxAlloc {
-				t.Errorf("%s: the error says %+v with %d allocations held", kind, s, len(all))
-			}
 			for _, m := range all {
 				closeAll(t, m)
 			}

@@ -55,14 +55,14 @@ const (
 // slower.
 func (s *Stream) way(op string, m *Memory, host, n uintptr) (copyWay, error) {
 	hosts, info := &s.dev.lib.hosts, &s.dev.info
-	other := staged
+	other, bytes := staged, addresses(host, n)
 	if m.onHost() {
 		other = hostCopy
-	} else if hosts.contains(host, n) {
+	} else if hosts.Contains(bytes) {
 		return byVendor, nil
 	}
 	crosses := other == staged && info.PCI != "" && !info.SharesHostMemory
-	if info.Caps&driver.CapHostCallback != 0 && (crosses && n >= worthStaging || hosts.touches(host, n) && !hosts.contains(host, n)) {
+	if info.Caps&driver.CapHostCallback != 0 && (crosses && n >= worthStaging || hosts.Touches(bytes) && !hosts.Contains(bytes)) {
 		return other, nil
 	}
 	if wait, err := s.wouldWait(op); !wait || err != nil {
@@ -284,7 +284,7 @@ func (s *Stream) Copy2D(r driver.Rect) error {
 
 // pageable reports whether the rows are in host memory that is not known to be page-locked.
 func (s *Stream) pageable(p *driver.Pitched, r *driver.Rect) bool {
-	return p.Mem == nil && !s.dev.lib.hosts.contains(uintptr(p.Host), uintptr((r.Rows-1)*p.Pitch+r.Width))
+	return p.Mem == nil && !s.dev.lib.hosts.Contains(addresses(uintptr(p.Host), uintptr((r.Rows-1)*p.Pitch+r.Width)))
 }
 
 // onHost reports whether the rows are in host memory.

@@ -26,7 +26,6 @@ type Device struct {
 	dev  int32
 	info driver.Info
 
-	held    atomic.Uint64 // bytes allocated through this handle
 	aligned atomic.Uint64 // the alignment that all of the vendor's allocations so far had, at most naturalAlign
 	links   links
 	signals signals

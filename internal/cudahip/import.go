@@ -135,7 +135,7 @@ func (d *Device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		m.host = handle
 	}
 	// Memory that this backend allocated is in hosts already, and add reports false.
-	m.listed = m.host != 0 && d.lib.hosts.add(m.host, uintptr(size))
+	m.listed = m.host != 0 && d.lib.hosts.Add(addresses(m.host, uintptr(size)))
 	return m, nil
 }
 

@@ -57,7 +57,7 @@ func (s *Stream) block(op string, n uintptr) (base, size uintptr, err error) {
 		case code == Success:
 			return held[k], blockSizes[k], nil
 		case k == small:
-			return 0, 0, s.dev.failAlloc(op, CallHostAlloc, code, driver.KindHost, uint64(blockSizes[k]))
+			return 0, 0, s.dev.fail(op, CallHostAlloc, code)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 		return base, base, CallAllocAsync, code
 	}
 	free := func(base uintptr) { _ = s.api.FreeAsync(s.ctx, base, s.handle) }
-	if err := m.allocate(op, driver.KindDevice, align, alloc, free); err != nil {
+	if err := m.allocate(op, align, alloc, free); err != nil {
 		return nil, err
 	}
 	return m, nil

@@ -109,9 +109,7 @@ func nullAddress(h *Harness, t *testing.T) {
 	for _, k := range kinds {
 		for _, align := range []uint64{0, 4096} {
 			_, err := d.Alloc(k, 1000, align)
-			if e := kind(t, err, driver.ErrOutOfMemory); e.Shortage == nil || e.Shortage.Held != 0 {
-				t.Errorf("%v memory: shortage %+v", k, e.Shortage)
-			}
+			kind(t, err, driver.ErrOutOfMemory)
 		}
 	}
 	_, err := s.(driver.StreamAllocator).AllocAsync(1000, 0)
