@@ -507,10 +507,8 @@ func (p *Pool) dissolve(d *domain) error {
 	d.mu.Lock()
 	d.retired = true
 	d.mu.Unlock()
-	for k := range d.shelves {
-		if s := d.shelves[k].Load(); s != nil {
-			s.kill()
-		}
+	for s := range d.all {
+		s.kill()
 	}
 	// No more blocks are freed in the domain, so this event covers all of its blocks.
 	err := d.record()
@@ -556,13 +554,11 @@ func (p *Pool) Close() error {
 		}
 	}
 	for d := range p.everybody {
-		for k := range d.shelves {
-			if s := d.shelves[k].Load(); s != nil {
-				s.dead = true
-				for _, l := range *s.lanes.Load() {
-					l.dead = true
-					clear(l.bins[:])
-				}
+		for s := range d.all {
+			s.dead = true
+			for _, l := range *s.lanes.Load() {
+				l.dead = true
+				clear(l.bins[:])
 			}
 		}
 		d.finish()
@@ -596,11 +592,7 @@ func (p *Pool) stop() (resume func()) {
 		d.mu.Lock()
 		d.retired = true // no new shelves
 		d.mu.Unlock()
-		for k := range d.shelves {
-			s := d.shelves[k].Load()
-			if s == nil {
-				continue
-			}
+		for s := range d.all {
 			s.spread.Lock() // no new lanes
 			undo = append(undo, s.spread.Unlock)
 			for _, l := range *s.lanes.Load() {
