@@ -31,7 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { bitonic(t, x, y) })
 	}),
-}, Indexes: []string{"barriers.go:16", "barriers.go:20", "barriers.go:24", "barriers.go:34", "barriers.go:38", "barriers.go:39", "barriers.go:44"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"barriers.go:16", "barriers.go:20", "barriers.go:24", "barriers.go:34", "barriers.go:38", "barriers.go:39", "barriers.go:44"}, Kernels: map[string]gridgen.Written{
 	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: treeSumFootprint}},
 	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
@@ -41,7 +41,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"barriers.go bitonic 04c147046d172142",
 	"barriers.go sorted e2745cf145fa7f43",
 	"barriers.go treeSum f85f0c456a5a1cac",
-}, Portable: `typedef struct { f32 a[256]; } T_256_f32;
+}}, Portable: `typedef struct { f32 a[256]; } T_256_f32;
 
 KERNEL void k_treeSum(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_256_f32 h_part;

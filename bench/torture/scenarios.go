@@ -52,7 +52,7 @@ var scenarios = []scenario{
 		what: "two to five ranks write parts of a divided buffer, on all devices, and exchange ghosts by messages that come late and in another order; messages also carry what work on streams has just written"},
 	{name: "lost rank", do: lostRank, explained: []error{comm.ErrRankLost},
 		what: "the same, and a rank goes away on the way: the others are told"},
-	{name: "ranks of GPUs", do: ranksOfGPUs, explained: []error{comm.ErrEngine, comm.ErrRankLost, comm.ErrClosed, hal.ErrDriver},
+	{name: "ranks of GPUs", do: ranksOfGPUs, explained: []error{comm.ErrEngine, comm.ErrRankLost, hal.ErrClosed, hal.ErrDriver},
 		what: "two ranks with a simulated GPU each combine and exchange what streams write, by a simulated NCCL; sometimes one gives up"},
 	{name: "many buffers", do: manyBuffers, every: 200,
 		what: "100,000 buffers alive at once, written at one place and read at another"},

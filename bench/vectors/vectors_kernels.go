@@ -137,7 +137,7 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 			price(t, rate, volatility, share, strike, years, call, put)
 		}
 	}),
-}, Indexes: []string{"vectors.go:13", "vectors.go:27", "vectors.go:30", "vectors.go:32", "vectors.go:43", "vectors.go:46", "vectors.go:48", "vectors.go:53", "vectors.go:72", "vectors.go:84", "vectors.go:86", "vectors.go:97", "vectors.go:103", "vectors.go:104"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"vectors.go:13", "vectors.go:27", "vectors.go:30", "vectors.go:32", "vectors.go:43", "vectors.go:46", "vectors.go:48", "vectors.go:53", "vectors.go:72", "vectors.go:84", "vectors.go:86", "vectors.go:97", "vectors.go:103", "vectors.go:104"}, Kernels: map[string]gridgen.Written{
 	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 	"heat": {Code: "k_heat", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "vectors.go:21",
@@ -162,7 +162,7 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 	"vectors.go products 876612682fb5a0d9",
 	"vectors.go root f977bfa997e0a5d4",
 	"vectors.go saxpy c481f69a4506dcef",
-}, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
+}}, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
 
 KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_y_n)) {

@@ -39,7 +39,7 @@
 // gives MPI host memory only, so the two do not meet.
 //
 // NCCL has no reductions of 16-bit integers, no bitwise ones, and of complex numbers only sums. The others are refused with
-// [comm.ErrUnsupported]. Elements of every type can be moved.
+// hal.ErrUnsupported. Elements of every type can be moved.
 //
 // # Environment
 //

@@ -125,7 +125,7 @@ func main() {
 			Written map[string]gridgen.Written
 		}
 		check(gob.NewDecoder(must(os.Open("vulkan.gob"))).Decode(&code))
-		src := kernel.Source{Name: "kernels", Portable: c, Indexes: sites, Kernels: code.Written}
+		src := kernel.Source{Name: "kernels", Portable: c, Source: gridgen.Source{Indexes: sites, Kernels: code.Written}}
 		// Otherwise only CUDA and HIP have integers of 32 bits in C. With them, Intel's compiler 2026.22 computes the kernel of seed 17 wrong; the same text
 		// is right on PoCL and Oclgrind.
 		narrow := works[0].seed/25%2 == 0 && strings.HasPrefix(os.Args[2], "opencl") && !strings.Contains(dev.Info().Driver, "Intel")

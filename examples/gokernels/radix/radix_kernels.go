@@ -42,7 +42,7 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, starts_, sorted) })
 	}),
-}, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Kernels: map[string]gridgen.Written{
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: gridgen.Footprint{Why: "radix.go:24: the index of counts does not follow t.Global(0)", Of: countFootprint}},
 	"starts": {Code: "k_starts", Params: []string{"counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "radix.go:37",
@@ -56,7 +56,7 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 	"radix.go digits 58d8d90e9bc6616a",
 	"radix.go scatter e4ce6c01c18bc671",
 	"radix.go starts f6e99b1daaa01551",
-}, Portable: `typedef struct { u32 a[16]; } T_16_u32;
+}}, Portable: `typedef struct { u32 a[16]; } T_16_u32;
 typedef struct { u32 a[256]; } T_256_u32;
 FUNCTION u32 go_shr_u32(u32 x, u64 n) { return n < 32 ? (u32)(x >> n) : (u32)0; }
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }

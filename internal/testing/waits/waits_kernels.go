@@ -162,7 +162,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { multiplied(t, a, b, c) })
 	}),
-}, Indexes: []string{"kernels.go:40", "kernels.go:28", "kernels.go:19", "kernels.go:45", "kernels.go:73", "kernels.go:77", "kernels.go:52", "kernels.go:57", "kernels.go:60", "kernels.go:63", "kernels.go:79", "kernels.go:120", "kernels.go:93", "kernels.go:94", "kernels.go:121", "kernels.go:122", "kernels.go:142", "kernels.go:130", "kernels.go:132", "kernels.go:148", "kernels.go:186", "kernels.go:210", "kernels.go:211", "kernels.go:159", "kernels.go:161", "kernels.go:214", "kernels.go:215", "kernels.go:220", "kernels.go:228", "kernels.go:229", "kernels.go:234", "kernels.go:236", "kernels.go:243", "kernels.go:245", "kernels.go:248", "kernels.go:250", "kernels.go:264", "kernels.go:288", "kernels.go:290", "kernels.go:291", "kernels.go:272", "kernels.go:276", "kernels.go:277", "kernels.go:294", "kernels.go:295", "kernels.go:297", "kernels.go:300", "tiles.go:15", "tiles.go:36", "tiles.go:25", "tiles.go:38", "tiles.go:45", "tiles.go:47", "tiles.go:61", "tiles.go:56", "tiles.go:70", "tiles.go:73", "tiles.go:86", "tiles.go:88", "tiles.go:89", "tiles.go:91", "tiles.go:94"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"kernels.go:40", "kernels.go:28", "kernels.go:19", "kernels.go:45", "kernels.go:73", "kernels.go:77", "kernels.go:52", "kernels.go:57", "kernels.go:60", "kernels.go:63", "kernels.go:79", "kernels.go:120", "kernels.go:93", "kernels.go:94", "kernels.go:121", "kernels.go:122", "kernels.go:142", "kernels.go:130", "kernels.go:132", "kernels.go:148", "kernels.go:186", "kernels.go:210", "kernels.go:211", "kernels.go:159", "kernels.go:161", "kernels.go:214", "kernels.go:215", "kernels.go:220", "kernels.go:228", "kernels.go:229", "kernels.go:234", "kernels.go:236", "kernels.go:243", "kernels.go:245", "kernels.go:248", "kernels.go:250", "kernels.go:264", "kernels.go:288", "kernels.go:290", "kernels.go:291", "kernels.go:272", "kernels.go:276", "kernels.go:277", "kernels.go:294", "kernels.go:295", "kernels.go:297", "kernels.go:300", "tiles.go:15", "tiles.go:36", "tiles.go:25", "tiles.go:38", "tiles.go:45", "tiles.go:47", "tiles.go:61", "tiles.go:56", "tiles.go:70", "tiles.go:73", "tiles.go:86", "tiles.go:88", "tiles.go:89", "tiles.go:91", "tiles.go:94"}, Kernels: map[string]gridgen.Written{
 	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
 	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:75", Types: 1,
@@ -239,7 +239,7 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 	"tiles.go wide 02b7fe2e05fb00fd",
 	"tiles.go wrapEdge 59217720679b0fa6",
 	"tiles.go zeroEdge dd04b831b7584860",
-}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
+}}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { i32 a[64]; } T_64_i32;
 typedef struct { u64 a[64]; } T_64_u64;
 typedef struct { u32 a[64]; } T_64_u32;
