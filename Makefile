@@ -15,7 +15,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run api usage path sass test test-all race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-vulkan bench-kernels bench-programs bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
+.PHONY: help run api usage path sass test test-all race moving lint vet cross bench bench-all bench-status bench-docs bench-peers bench-apps bench-cg bench-vulkan bench-kernels bench-programs bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,13 @@ cross: ## compile for each system without cgo
 BENCHTIME ?= 1s
 bench: ## run the benchmarks (BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -tags "$(TAGS)" $(ALL)
+
+# Each leaves its result in the folder bench/results: what has one of the same code is not measured again.
+bench-all: ## run all benchmarks that write documents, torture for an hour among them; it can be stopped, and goes on where it was (BENCHES="cg vulkan")
+	@$(GO) run ./bench/all $(BENCHES)
+
+bench-status: ## say which tables of the documents are of this code, and which are older
+	@$(GO) run ./bench/all -status $(BENCHES)
 
 bench-docs: ## measure the devices of this machine; write docs/performance.md and docs/bench.svg
 	@mkdir -p bin
