@@ -15,7 +15,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run api usage path sass test test-all race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-vulkan bench-kernels bench-programs bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
+.PHONY: help run api usage path sass test test-all race moving lint vet cross bench bench-docs bench-peers bench-apps bench-vulkan bench-kernels bench-programs bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,10 +113,7 @@ bench-apps: ## install what whole programs are compared with, measure them, and 
 	@mkdir -p bench/results
 	./bench/apps/run -document docs/apps.md -svg docs/apps.svg -json bench/results/apps.json
 
-bench-cg: ## measure conjugate gradients beside the same loop in OpenCL C, on Intel's and PoCL's devices, and write the table of docs/performance.md
-	./bench/cg/run -document docs/performance.md
-
-bench-vulkan: ## measure operations and two programs beside the same in C on Mesa's Vulkan driver, and write the table of docs/performance.md
+bench-vulkan: ## measure operations beside the same calls in C on Mesa's Vulkan driver, and write the table of docs/performance.md
 	./bench/vulkan/run -document docs/performance.md
 
 bench-kernels: ## measure kernels in Go beside OpenCL C and loops in Go by hand, and write the table of docs/performance.md

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -159,7 +160,7 @@ func (o *options) validate(given map[string]bool) error {
 		}
 	}
 	if given["doc"] {
-		if _, _, err := cutDoc(o.doc); err != nil {
+		if err := timing.Marked(o.doc, "bench"); err != nil {
 			return usage("-doc: %w", err)
 		}
 	}
@@ -379,10 +380,8 @@ func newReport(o *options, reports []hal.Report) *report {
 		Version: timing.Version(), Date: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(),
 		Go: runtime.Version(), Machine: machineName(reports), MaxSize: o.most, Devices: []device{}, Results: []result{},
 	}
-	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		if load, err := strconv.ParseFloat(strings.Fields(string(text) + " -")[0], 64); err == nil {
-			r.Load = &load
-		}
+	if load, err := strconv.ParseFloat(frame.Load(), 64); err == nil {
+		r.Load = &load
 	}
 	if r.Reps = o.reps; o.reps == 0 {
 		r.TimeSeconds = o.time.Seconds()

@@ -118,8 +118,7 @@ func TestBenchFieldsAreDocumented(t *testing.T) {
 			assert.Contains(t, string(doc), "`"+name+"`", typ)
 		}
 	}
-	_, _, err = cutDoc("../../docs/performance.md")
-	assert.NoError(t, err)
+	assert.NoError(t, timing.Marked("../../docs/performance.md", "bench"))
 	for _, link := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(string(doc), -1) {
 		_, err := os.Stat(filepath.Join("../../docs", link[1]))
 		assert.NoError(t, err, "the document leads there")
@@ -143,7 +142,7 @@ func TestBenchRefusesWrongUsage(t *testing.T) {
 		{"-plot no/such/folder/a.svg", "there is no such folder"},
 		{"-plot a.svg -only ^event", "nothing would be drawn"},
 		{"-list -plot a.svg", "-list and -plot cannot be used together"},
-		{"-doc " + noMarkers, "the file must have the lines"},
+		{"-doc " + noMarkers, "lacks the markers"},
 		{"-doc no/such.md", "-doc: open no/such.md: "},
 		{"-backend nosuch", "no such backend"},
 		{"surplus", "there are no arguments, only flags"},
@@ -241,6 +240,8 @@ func TestBenchSizesFitTheDevice(t *testing.T) {
 	assert.Equal(t, []uint64{4}, ladder(4, 16))
 	assert.Equal(t, []uint64{4, 64, 100}, ladder(100, 16))
 }
+
+const docBegin, docEnd = "<!-- bench: begin -->", "<!-- bench: end -->"
 
 // sampleRun is a run with figures for every curve on two devices.
 func sampleRun() *report {

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
@@ -49,22 +50,13 @@ func (r *run) computing(devs []*hal.Device) (able []*hal.Device) {
 }
 
 // kernels launches on slices of three buffers, on any device and stream, between accesses by the host.
-func kernels(r *run) {
-	devs, done := r.fleet()
-	defer done()
-	launches(r, r.computing(devs))
-}
+func kernels(r *run) { launches(r, r.computing(r.fleet())) }
 
 // failingLaunches launches the same kernels while one call of a simulated driver fails.
 func failingLaunches(r *run) {
 	c := r.w.sims[0]
-	devs := []*hal.Device{r.open("cuda:0"), r.open("cuda:1")}
-	defer func() {
-		c.FailCall(0, 0)
-		for _, d := range devs {
-			r.explain(d.Close())
-		}
-	}()
+	devs := r.devices("cuda:0", "cuda:1")
+	r.later(func() { c.FailCall(0, 0) })
 	able := r.computing(devs)
 	if len(able) == 0 {
 		return
@@ -74,125 +66,69 @@ func failingLaunches(r *run) {
 	launches(r, able)
 }
 
-// launches is a program that goes on after an error. It keeps for every element the values that may be there, as accesses does.
+// launches is a program that goes on after an error, as accesses does.
 func launches(r *run, devs []*hal.Device) {
 	const n = 300
-	var streams []*hal.Stream
-	var all [3]*buffer.Buffer[uint32]
-	var want, other [len(all)][n]uint32
-	defer func() {
-		for _, b := range all {
-			if b != nil {
-				r.explain(b.Close())
-			}
-		}
-		for _, s := range streams {
-			r.explain(s.Close())
-		}
-	}()
-	for _, d := range devs {
-		for range 2 {
-			if s, err := d.NewStream(); !r.explain(err) {
-				streams = append(streams, s)
-			}
-		}
-	}
+	streams := r.streams(2, devs...)
 	if len(streams) == 0 {
 		return
 	}
+	var all [3]*unsure
 	for i := range all {
-		for j := range want[i] {
-			want[i][j] = r.rng.Uint32()
+		all[i] = &unsure{want: make([]uint32, n)}
+		for j := range n {
+			all[i].want[j] = r.rng.Uint32()
 		}
-		other[i] = want[i]
-		b, err := buffer.From(want[i][:])
+		all[i].other = slices.Clone(all[i].want)
+		b, err := buffer.From(all[i].want)
 		r.must(err)
-		all[i] = b
-	}
-	look := func(i int) {
-		for try := 0; ; try++ {
-			err := all[i].View(r.ctx, func(got []uint32) error {
-				bad := 0
-				for j, v := range got {
-					if v != want[i][j] && v != other[i][j] {
-						bad += 4
-					}
-					want[i][j], other[i][j] = v, v
-				}
-				r.wrong(bad, "buffer %d after launches", i)
-				return nil
-			})
-			if !r.explain(err) {
-				return
-			}
-			if try == 3 { // the fault came once
-				r.unexplained(errors.Join(errors.New("again and again"), err))
-				return
-			}
-		}
+		all[i].Buffer = b
+		r.later(func() { r.closed(b.Close()) })
 	}
 	for range 24 {
 		r.actions.Add(1)
-		i, j := r.rng.IntN(len(all)), r.rng.IntN(len(all))
+		x, y := all[r.rng.IntN(len(all))], all[r.rng.IntN(len(all))]
 		size := 1 + r.rng.IntN(n)
 		from, to := r.rng.IntN(n-size+1), r.rng.IntN(n-size+1)
 		s := streams[r.rng.IntN(len(streams))]
 		switch r.rng.IntN(8) {
 		case 0:
-			look(i)
+			r.look(x, "before a launch")
 		case 1:
-			v, ran := r.rng.Uint32(), false
-			part, err := all[i].Slice(from, from+size)
-			r.must(err)
-			failed := r.explain(part.Update(r.ctx, func(p []uint32) error {
-				ran = true
-				for k := range p {
-					p[k] = v
-				}
-				return nil
-			}))
-			if ran {
-				for k := range size {
-					other[i][from+k] = v
-					if !failed {
-						want[i][from+k] = v
-					}
-				}
+			v := r.rng.Uint32()
+			began, failed := r.update(r.part(x.Buffer, from, from+size), v)
+			if began {
+				x.wrote(from, from+size, v, !failed)
 			}
 			if failed {
-				look(i)
+				r.look(x, "after an update that failed")
 			}
 		case 2:
-			r.explain(r.prefetch(all[i], s))
+			r.explain(r.prefetch(x.Buffer, s))
 		case 3:
-			if !s.Device().Info().SharesHostMemory { // a unified device's replica is the host's
-				r.explain(all[i].Evict(r.ctx, s.Device()))
-			}
+			r.evict(x.Buffer, s.Device())
 		default:
-			if i == j && from != to { // a thread could read an element that another one writes
-				continue
-			}
-			x, err := all[i].Slice(from, from+size)
-			r.must(err)
-			y, err := all[j].Slice(to, to+size)
-			r.must(err)
-			a := r.rng.Uint32()
-			failed := r.explain(mix.Kernel("blend").Launch(r.ctx, s, hal.Over(size).Of(1<<r.rng.IntN(6)),
-				kernel.Value(a), kernel.In(x), kernel.InOut(y), kernel.Value(uint32(size))))
-			read := want[i]
-			mixed(other[j][to:to+size], a, read[from:from+size], 0)
-			if !failed {
-				want[j] = other[j]
-				if len(r.kinds) > 0 {
-					look(j) // otherwise a later failure could leave a third value
-				}
-			} else {
-				look(j)
+			if x != y || from == to { // else a thread could read an element that another one writes
+				r.blend(s, x, y, from, to, size)
 			}
 		}
 	}
-	for i := range all {
-		look(i)
+	for _, u := range all {
+		r.look(u, "after launches")
+	}
+}
+
+// blend launches the kernel on elements of two buffers.
+func (r *run) blend(s *hal.Stream, x, y *unsure, from, to, size int) {
+	a := r.rng.Uint32()
+	failed := r.explain(mix.Kernel("blend").Launch(r.ctx, s, hal.Over(size).Of(1<<r.rng.IntN(6)),
+		kernel.Value(a), kernel.In(r.part(x.Buffer, from, from+size)), kernel.InOut(r.part(y.Buffer, to, to+size)), kernel.Value(uint32(size))))
+	mixed(y.other[to:to+size], a, slices.Clone(x.want[from:from+size]), 0)
+	if !failed {
+		copy(y.want, y.other)
+	}
+	if failed || len(r.kinds) > 0 { // else a later failure could leave a third value
+		r.look(y, "after a launch")
 	}
 }
 
@@ -210,8 +146,7 @@ func lostRank(r *run) {
 }
 
 func (r *run) job(n, victim int) {
-	devs, done := r.fleet()
-	defer done()
+	devs := r.fleet()
 	size, width, steps := n*(4+r.rng.IntN(30))+r.rng.IntN(n), 1+r.rng.IntN(3), 4+r.rng.IntN(6)
 	last := r.rng.IntN(steps)
 	job := commtest.New(n, commtest.Adversary(r.seed), commtest.EagerLimit(uint64(r.rng.IntN(200))))
@@ -253,32 +188,13 @@ func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, beg
 		return err
 	}
 	defer func() { err = errors.Join(err, u.Close()) }()
-	whole := make([]uint32, size)
-	from, to := u.Box()
-	lo, hi := from[0], to[0]
+	w := &divided{r, c, s, rng, u, make([]uint32, size), width}
 	for step := range steps {
 		begin(step, c.Rank())
 		r.actions.Add(1)
-		from := rng.IntN(size)
-		to, v, onHost := from+1+rng.IntN(size-from), rng.Uint32(), rng.IntN(3) == 0
-		for i := from; i < to; i++ {
-			whole[i] = v
-		}
-		if a, b := max(from, lo), min(to, hi); a < b {
-			own, err := u.Owned().Slice(a-lo, b-lo)
-			if err != nil {
-				return err
-			}
-			if onHost {
-				err = own.Fill(r.ctx, v)
-			} else {
-				err = r.fill(own, s, v)
-			}
-			if err != nil {
-				return err
-			}
-		} else {
-			u.Expire()
+		v, err := w.writes()
+		if err != nil {
+			return err
 		}
 		if rng.IntN(4) == 0 { // reading ghosts that are older than this step must be refused
 			err := u.Local().View(r.ctx, func([]uint32) error {
@@ -290,51 +206,106 @@ func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, beg
 			}
 			continue
 		}
-		exchange := u.Exchange
-		if rng.IntN(2) == 0 {
-			x, err := u.Begin(r.ctx)
-			if err != nil {
+		for _, do := range []func() error{w.exchanges, func() error { return w.compares(step) }, func() error { return w.adds(step) },
+			func() error { return r.around(c, s, 1+rng.IntN(400), v) }, func() error { return r.collective(c, s, v>>8) }} {
+			if err := do(); err != nil {
 				return err
 			}
-			exchange = x.End
-		}
-		if _, err := exchange(r.ctx); err != nil {
-			return err
-		}
-		bad := 0
-		if err := u.Local().View(r.ctx, func(got []uint32) error {
-			for i, g := range got {
-				if g != whole[((lo-width+i)%size+size)%size] {
-					bad += 4
-				}
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-		r.wrong(bad, "step %d on rank %d of %d: %d elements, %d ghosts on each side", step, c.Rank(), c.Size(), size, width)
-		sum, mine := []uint32{0}, uint32(0)
-		for _, x := range whole[lo:hi] {
-			mine += x
-		}
-		sum[0] = mine
-		if err := comm.AllreduceSlice(r.ctx, c, sum, comm.Sum); err != nil {
-			return err
-		}
-		for _, x := range whole {
-			sum[0] -= x
-		}
-		if sum[0] != 0 {
-			r.wrong(4, "a sum over ranks, at step %d", step)
-		}
-		if err := r.around(c, s, 1+rng.IntN(400), v); err != nil {
-			return err
-		}
-		if err := r.collective(c, s, v>>8); err != nil {
-			return err
 		}
 	}
 	return nil
+}
+
+// divided is a rank's part of a buffer, and what all ranks have written.
+type divided struct {
+	*run
+	c     *comm.Comm
+	s     *hal.Stream
+	rng   *rand.Rand
+	u     *part.Buffer[uint32]
+	whole []uint32
+	width int // of the ghosts
+}
+
+// bounds are those of the rank's own elements.
+func (w *divided) bounds() (lo, hi int) {
+	from, to := w.u.Box()
+	return from[0], to[0]
+}
+
+// writes writes a value to random elements, of which each rank writes its own.
+func (w *divided) writes() (v uint32, err error) {
+	lo, hi := w.bounds()
+	from := w.rng.IntN(len(w.whole))
+	to, v, onHost := from+1+w.rng.IntN(len(w.whole)-from), w.rng.Uint32(), w.rng.IntN(3) == 0
+	set(w.whole[from:to], v)
+	a, b := max(from, lo), min(to, hi)
+	if a >= b {
+		w.u.Expire()
+		return v, nil
+	}
+	own, err := w.u.Owned().Slice(a-lo, b-lo)
+	switch {
+	case err != nil:
+		return v, err
+	case onHost:
+		return v, own.Fill(w.ctx, v)
+	}
+	return v, w.fill(own, w.s, v)
+}
+
+func (w *divided) exchanges() error {
+	exchange := w.u.Exchange
+	if w.rng.IntN(2) == 0 {
+		x, err := w.u.Begin(w.ctx)
+		if err != nil {
+			return err
+		}
+		exchange = x.End
+	}
+	_, err := exchange(w.ctx)
+	return err
+}
+
+// compares looks at the rank's elements and its ghosts.
+func (w *divided) compares(step int) error {
+	lo, _ := w.bounds()
+	size := len(w.whole)
+	return w.compare(w.u.Local(), func(i int) uint32 { return w.whole[((lo-w.width+i)%size+size)%size] },
+		"step %d on rank %d of %d: %d elements, %d ghosts on each side", step, w.c.Rank(), w.c.Size(), size, w.width)
+}
+
+// adds compares a sum over ranks.
+func (w *divided) adds(step int) error {
+	lo, hi := w.bounds()
+	sum := []uint32{0}
+	for _, x := range w.whole[lo:hi] {
+		sum[0] += x
+	}
+	if err := comm.AllreduceSlice(w.ctx, w.c, sum, comm.Sum); err != nil {
+		return err
+	}
+	for _, x := range w.whole {
+		sum[0] -= x
+	}
+	if sum[0] != 0 {
+		w.wrong(4, "a sum over ranks, at step %d", step)
+	}
+	return nil
+}
+
+// compare counts the bytes of elements that are not as wanted. The error is that of reading them.
+func (r *run) compare(b *buffer.Buffer[uint32], want func(i int) uint32, what string, args ...any) error {
+	return b.View(r.ctx, func(got []uint32) error {
+		bad := 0
+		for i, x := range got {
+			if x != want(i) {
+				bad += 4
+			}
+		}
+		r.wrong(bad, what, args...)
+		return nil
+	})
 }
 
 // around sends three messages that the stream writes to the next rank, and receives three.
@@ -349,16 +320,7 @@ func (r *run) around(c *comm.Comm, s *hal.Stream, n int, v uint32) error {
 			_, err = comm.Sendrecv(r.ctx, c, mine, right, 7, got, left, 7)
 		}
 		if err == nil {
-			err = got.View(r.ctx, func(s []uint32) error {
-				bad := 0
-				for _, x := range s {
-					if x != v+uint32(8*left+i) {
-						bad += 4
-					}
-				}
-				r.wrong(bad, "message %d of %d elements", i, n)
-				return nil
-			})
+			err = r.compare(got, func(int) uint32 { return v + uint32(8*left+i) }, "message %d of %d elements", i, n)
 		}
 		if err != nil {
 			break
@@ -409,16 +371,7 @@ func (r *run) among(c *comm.Comm, s *hal.Stream, v uint32) (err error) {
 	} {
 		err := step.do()
 		if err == nil && step.into != nil {
-			err = step.into.View(r.ctx, func(got []uint32) error {
-				bad := 0
-				for i, x := range got {
-					if x != step.want(i) {
-						bad += 4
-					}
-				}
-				r.wrong(bad, "%s among %d ranks", step.op, n)
-				return nil
-			})
+			err = r.compare(step.into, step.want, "%s among %d ranks", step.op, n)
 		}
 		if err != nil {
 			return err
