@@ -73,22 +73,16 @@ type variant struct {
 }
 
 var variants = []variant{
-	{"OpenCL C by hand", "by hand", func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, r.App.Name)}, nil
-	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, (*row).opencl, nil, "", false},
-	{"Halyard, kernels in C", "C", func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "c"}, nil
-	}, func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") },
+	{"OpenCL C by hand", "by hand", built("%s"), func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, (*row).opencl, nil, "", false},
+	{"Halyard, kernels in C", "C", built("halyard", "%s", "c"), func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") },
 		func(r *row) bool { return r.opencl() && ofExample[r.App.Name] == "" }, nil, "", false},
 	{"Halyard, kernels in Go", "Go", func(o *options, r *row) ([]string, []string) {
 		if r.Ranks > 1 {
-			return []string{filepath.Join(o.built, "halyard"), r.App.Name, "go"}, nil
+			return built("halyard", "%s", "go")(o, r)
 		}
-		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name}, nil
+		return built("frontdoor", "%s")(o, r)
 	}, inFrontdoor, func(*row) bool { return true }, nil, "", false},
-	{"Halyard, kernels in Go, recorded", "recorded", func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name + "-recorded"}, nil
-	}, func(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} },
+	{"Halyard, kernels in Go, recorded", "recorded", built("frontdoor", "%s-recorded"), func(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} },
 		func(r *row) bool { return r.App.Ranks && len(r.Devices) == 1 && r.Ranks == 1 }, nil, "", false},
 	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string {
 		if ofExample[app] != "" {
@@ -108,32 +102,39 @@ var variants = []variant{
 			return nil
 		}
 		return []string{"starpu/device.h", "starpu/" + app + ".c", "c/" + app + "_kernels.h"}
-	}, func(r *row) bool { return inStarPU(r.App.Name) && r.Ranks == 1 && r.opencl() }, func(o *options, app string) string {
-		_, err := os.Stat(filepath.Join(o.built, "starpu-"+app))
-		return because(err)
-	}, "", false},
+	}, func(r *row) bool { return inStarPU(r.App.Name) && r.Ranks == 1 && r.opencl() }, notBuilt("starpu-%s"), "", false},
 	{"numba", "numba", inPython("numba"), func(app string) []string { return []string{"numba/" + app + ".py"} },
 		func(r *row) bool { return r.Devices[0] == "host" }, module("numba"), "", false},
 	{"Halyard, kernels in Go as vectors", "vectors", func(o *options, r *row) ([]string, []string) {
 		// Go 1.27 compiles some operations on vectors of 512 bits wrongly, and Halyard uses none.
 		return []string{filepath.Join(o.built, "frontdoor-simd"), r.App.Name}, []string{"GODEBUG=simd=256"}
-	}, inFrontdoor, func(r *row) bool { return r.Devices[0] == "host" }, func(o *options, _ string) string {
-		_, err := os.Stat(filepath.Join(o.built, "frontdoor-simd"))
-		return because(err)
-	}, "", false},
+	}, inFrontdoor, func(r *row) bool { return r.Devices[0] == "host" }, notBuilt("frontdoor-simd"), "", false},
 	// Another way from Go to Vulkan without cgo.
-	{"gogpu/wgpu, kernels in WGSL", "wgpu", func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, "wgpu"), r.App.Name}, nil
-	}, func(app string) []string {
+	{"gogpu/wgpu, kernels in WGSL", "wgpu", built("wgpu", "%s"), func(app string) []string {
 		if !inWGSL(app) {
 			return nil
 		}
 		return []string{"wgpu/device.go", "wgpu/" + app + ".go"}
 	},
-		func(r *row) bool { return r.Devices[0] == lavapipe && inWGSL(r.App.Name) }, func(o *options, _ string) string {
-			_, err := os.Stat(filepath.Join(o.built, "wgpu"))
-			return because(err)
-		}, "", true},
+		func(r *row) bool { return r.Devices[0] == lavapipe && inWGSL(r.App.Name) }, notBuilt("wgpu"), "", true},
+}
+
+// built returns the command of a program that was compiled. %s stands for the app.
+func built(program string, args ...string) func(o *options, r *row) (command, env []string) {
+	return func(o *options, r *row) (command, env []string) {
+		for _, arg := range append([]string{filepath.Join(o.built, program)}, args...) {
+			command = append(command, strings.ReplaceAll(arg, "%s", r.App.Name))
+		}
+		return command, nil
+	}
+}
+
+// notBuilt returns a function that says why a program was not compiled.
+func notBuilt(program string) func(o *options, app string) string {
+	return func(o *options, app string) string {
+		_, err := os.Stat(filepath.Join(o.built, strings.ReplaceAll(program, "%s", app)))
+		return because(err)
+	}
 }
 
 func because(err error) string {

@@ -190,6 +190,11 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	if err != nil && !r.Interrupted {
 		r.Failed = append(r.Failed, missing{What: oneLine(err)})
 	}
+	return o.report(ctx, out, r)
+}
+
+// report prints what was measured, and writes the files that are asked for.
+func (o *options) report(ctx context.Context, out io.Writer, r *report) (err error) {
 	if o.json {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")

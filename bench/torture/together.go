@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
@@ -150,20 +151,20 @@ func (r *run) job(n, victim int) {
 	size, width, steps := n*(4+r.rng.IntN(30))+r.rng.IntN(n), 1+r.rng.IntN(3), 4+r.rng.IntN(6)
 	last := r.rng.IntN(steps)
 	job := commtest.New(n, commtest.Adversary(r.seed), commtest.EagerLimit(uint64(r.rng.IntN(200))))
-	err := job.Run(func(e commdriver.Engine) (err error) {
-		defer func() { // a failed check ends the rank
-			switch p := recover().(type) {
-			case nil:
-			case stopped:
-				err = errors.New("stopped")
-			default:
-				panic(p)
-			}
-		}()
-		return r.rank(comm.New(e), devs, size, width, steps, func(step, rank int) {
-			if step == last && rank == victim {
-				job.Lose(rank)
-			}
+	err := job.Run(func(e commdriver.Engine) error {
+		return frame.Do(func() {
+			defer func() { // a failed check ends the rank
+				p := recover()
+				if _, failed := p.(stopped); failed {
+					frame.Must(errors.New("stopped"))
+				}
+				frame.Then(p, nil)
+			}()
+			r.rank(comm.New(e), devs, size, width, steps, func(step, rank int) {
+				if step == last && rank == victim {
+					job.Lose(rank)
+				}
+			})
 		})
 	})
 	r.explain(err)
@@ -177,43 +178,35 @@ func (r *run) job(n, victim int) {
 }
 
 // rank is what one rank does. All ranks draw the same random numbers, so each knows what the others write.
-func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, begin func(step, rank int)) (err error) {
-	defer func() { err = errors.Join(err, c.Close()) }()
+func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, begin func(step, rank int)) {
+	defer frame.Close(c)
 	rng := rand.New(rand.NewPCG(r.seed, 0x4a7c))
-	d := devs[(c.Rank()+int(r.seed))%len(devs)]
-	s := r.stream(d)
-	defer func() { r.must(s.Close()) }()
-	u, err := part.New[uint32](r.ctx, c, part.Block(size), part.Halo{Lo: []int{width}, Hi: []int{width}, Periodic: []bool{true}})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, u.Close()) }()
+	s := r.stream(devs[(c.Rank()+int(r.seed))%len(devs)])
+	defer frame.Close(s)
+	u := frame.Get(part.New[uint32](r.ctx, c, part.Block(size), part.Halo{Lo: []int{width}, Hi: []int{width}, Periodic: []bool{true}}))
+	defer frame.Close(u)
 	w := &divided{r, c, s, rng, u, make([]uint32, size), width}
 	for step := range steps {
 		begin(step, c.Rank())
 		r.actions.Add(1)
-		v, err := w.writes()
-		if err != nil {
-			return err
-		}
+		v := w.writes()
 		if rng.IntN(4) == 0 { // reading ghosts that are older than this step must be refused
 			err := u.Local().View(r.ctx, func([]uint32) error {
 				r.wrong(4, "step %d on rank %d of %d: stale ghosts were shown", step, c.Rank(), c.Size())
 				return nil
 			})
 			if !errors.Is(err, part.ErrStale) {
-				return err
+				frame.Must(err)
+				return
 			}
 			continue
 		}
-		for _, do := range []func() error{w.exchanges, func() error { return w.compares(step) }, func() error { return w.adds(step) },
-			func() error { return r.around(c, s, 1+rng.IntN(400), v) }, func() error { return r.collective(c, s, v>>8) }} {
-			if err := do(); err != nil {
-				return err
-			}
-		}
+		w.exchanges()
+		w.compares(step)
+		w.adds(step)
+		r.around(c, s, 1+rng.IntN(400), v)
+		r.collective(c, s, v>>8)
 	}
-	return nil
 }
 
 // divided is a rank's part of a buffer, and what all ranks have written.
@@ -234,7 +227,7 @@ func (w *divided) bounds() (lo, hi int) {
 }
 
 // writes writes a value to random elements, of which each rank writes its own.
-func (w *divided) writes() (v uint32, err error) {
+func (w *divided) writes() uint32 {
 	lo, hi := w.bounds()
 	from := w.rng.IntN(len(w.whole))
 	to, v, onHost := from+1+w.rng.IntN(len(w.whole)-from), w.rng.Uint32(), w.rng.IntN(3) == 0
@@ -242,61 +235,52 @@ func (w *divided) writes() (v uint32, err error) {
 	a, b := max(from, lo), min(to, hi)
 	if a >= b {
 		w.u.Expire()
-		return v, nil
+		return v
 	}
-	own, err := w.u.Owned().Slice(a-lo, b-lo)
-	switch {
-	case err != nil:
-		return v, err
-	case onHost:
-		return v, own.Fill(w.ctx, v)
+	own := frame.Get(w.u.Owned().Slice(a-lo, b-lo))
+	if onHost {
+		frame.Must(own.Fill(w.ctx, v))
+	} else {
+		frame.Must(w.fill(own, w.s, v))
 	}
-	return v, w.fill(own, w.s, v)
+	return v
 }
 
-func (w *divided) exchanges() error {
-	exchange := w.u.Exchange
+func (w *divided) exchanges() {
 	if w.rng.IntN(2) == 0 {
-		x, err := w.u.Begin(w.ctx)
-		if err != nil {
-			return err
-		}
-		exchange = x.End
+		frame.Get(frame.Get(w.u.Begin(w.ctx)).End(w.ctx))
+	} else {
+		frame.Get(w.u.Exchange(w.ctx))
 	}
-	_, err := exchange(w.ctx)
-	return err
 }
 
 // compares looks at the rank's elements and its ghosts.
-func (w *divided) compares(step int) error {
+func (w *divided) compares(step int) {
 	lo, _ := w.bounds()
 	size := len(w.whole)
-	return w.compare(w.u.Local(), func(i int) uint32 { return w.whole[((lo-w.width+i)%size+size)%size] },
+	w.compare(w.u.Local(), func(i int) uint32 { return w.whole[((lo-w.width+i)%size+size)%size] },
 		"step %d on rank %d of %d: %d elements, %d ghosts on each side", step, w.c.Rank(), w.c.Size(), size, w.width)
 }
 
 // adds compares a sum over ranks.
-func (w *divided) adds(step int) error {
+func (w *divided) adds(step int) {
 	lo, hi := w.bounds()
 	sum := []uint32{0}
 	for _, x := range w.whole[lo:hi] {
 		sum[0] += x
 	}
-	if err := comm.AllreduceSlice(w.ctx, w.c, sum, comm.Sum); err != nil {
-		return err
-	}
+	frame.Must(comm.AllreduceSlice(w.ctx, w.c, sum, comm.Sum))
 	for _, x := range w.whole {
 		sum[0] -= x
 	}
 	if sum[0] != 0 {
 		w.wrong(4, "a sum over ranks, at step %d", step)
 	}
-	return nil
 }
 
-// compare counts the bytes of elements that are not as wanted. The error is that of reading them.
-func (r *run) compare(b *buffer.Buffer[uint32], want func(i int) uint32, what string, args ...any) error {
-	return b.View(r.ctx, func(got []uint32) error {
+// compare counts the bytes of elements that are not as wanted.
+func (r *run) compare(b *buffer.Buffer[uint32], want func(i int) uint32, what string, args ...any) {
+	frame.Must(b.View(r.ctx, func(got []uint32) error {
 		bad := 0
 		for i, x := range got {
 			if x != want(i) {
@@ -305,79 +289,49 @@ func (r *run) compare(b *buffer.Buffer[uint32], want func(i int) uint32, what st
 		}
 		r.wrong(bad, what, args...)
 		return nil
-	})
+	}))
 }
 
 // around sends three messages that the stream writes to the next rank, and receives three.
-func (r *run) around(c *comm.Comm, s *hal.Stream, n int, v uint32) error {
+func (r *run) around(c *comm.Comm, s *hal.Stream, n int, v uint32) {
 	right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
-	mine, err := buffer.New[uint32](n)
-	r.must(err)
-	got, err := buffer.New[uint32](n)
-	r.must(err)
+	mine, got := frame.Get(buffer.New[uint32](n)), frame.Get(buffer.New[uint32](n))
+	defer frame.Close(mine)
+	defer frame.Close(got)
 	for i := range 3 {
-		if err = r.fill(mine, s, v+uint32(8*c.Rank()+i)); err == nil {
-			_, err = comm.Sendrecv(r.ctx, c, mine, right, 7, got, left, 7)
-		}
-		if err == nil {
-			err = r.compare(got, func(int) uint32 { return v + uint32(8*left+i) }, "message %d of %d elements", i, n)
-		}
-		if err != nil {
-			break
-		}
+		frame.Must(r.fill(mine, s, v+uint32(8*c.Rank()+i)))
+		frame.Get(comm.Sendrecv(r.ctx, c, mine, right, 7, got, left, 7))
+		r.compare(got, func(int) uint32 { return v + uint32(8*left+i) }, "message %d of %d elements", i, n)
 	}
-	return errors.Join(err, mine.Close(), got.Close())
 }
 
 // collective makes each collective operation on buffers once, among all ranks and then among those with odd or even numbers.
-func (r *run) collective(c *comm.Comm, s *hal.Stream, v uint32) error {
-	if err := r.among(c, s, v); err != nil {
-		return err
-	}
-	half, err := c.Split(r.ctx, c.Rank()%2, c.Rank())
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.among(half, s, v), half.Close())
+func (r *run) collective(c *comm.Comm, s *hal.Stream, v uint32) {
+	r.among(c, s, v)
+	half := frame.Get(c.Split(r.ctx, c.Rank()%2, c.Rank()))
+	defer frame.Close(half)
+	r.among(half, s, v)
 }
 
 // among makes each with a value of each rank, which the stream writes: v plus the rank's number.
-func (r *run) among(c *comm.Comm, s *hal.Stream, v uint32) (err error) {
+func (r *run) among(c *comm.Comm, s *hal.Stream, v uint32) {
 	n, me, root := c.Size(), uint32(c.Rank()), int(v)%c.Size()
-	made := func(n int) *buffer.Buffer[uint32] {
-		b, err := buffer.New[uint32](n)
-		r.must(err)
-		return b
-	}
-	one, all, out := made(1), made(n), made(n)
-	defer func() { err = errors.Join(err, one.Close(), all.Close(), out.Close()) }()
-	ranks := func(i int) uint32 { return v + uint32(i) }
-	if err := r.fill(one, s, v+me); err != nil {
-		return err
-	}
-	for _, step := range []struct {
-		op   string
-		do   func() error
-		into *buffer.Buffer[uint32]
-		want func(i int) uint32
-	}{
-		{"Gather", func() error { return comm.Gather(r.ctx, c, one, all, root) }, nil, nil},
-		{"Bcast", func() error { return comm.Bcast(r.ctx, c, all, root) }, all, ranks},
-		{"Allgather", func() error { return comm.Allgather(r.ctx, c, one, out) }, out, ranks},
-		{"Alltoall", func() error { return comm.Alltoall(r.ctx, c, all, out) }, out, func(int) uint32 { return v + me }},
-		{"Scatter", func() error { return comm.Scatter(r.ctx, c, all, one, root) }, one, func(int) uint32 { return v + me }},
-		{"Reduce", func() error { return comm.Reduce(r.ctx, c, all, out, comm.Max, root) }, nil, nil},
-		{"Bcast", func() error { return comm.Bcast(r.ctx, c, out, root) }, out, ranks},
-	} {
-		err := step.do()
-		if err == nil && step.into != nil {
-			err = r.compare(step.into, step.want, "%s among %d ranks", step.op, n)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	one, all, out := frame.Get(buffer.New[uint32](1)), frame.Get(buffer.New[uint32](n)), frame.Get(buffer.New[uint32](n))
+	defer func() { frame.Then(recover(), hal.CloseAll(one, all, out)) }()
+	ranks, mine := func(i int) uint32 { return v + uint32(i) }, func(int) uint32 { return v + me }
+	frame.Must(r.fill(one, s, v+me))
+	frame.Must(comm.Gather(r.ctx, c, one, all, root))
+	frame.Must(comm.Bcast(r.ctx, c, all, root))
+	r.compare(all, ranks, "Bcast among %d ranks", n)
+	frame.Must(comm.Allgather(r.ctx, c, one, out))
+	r.compare(out, ranks, "Allgather among %d ranks", n)
+	frame.Must(comm.Alltoall(r.ctx, c, all, out))
+	r.compare(out, mine, "Alltoall among %d ranks", n)
+	frame.Must(comm.Scatter(r.ctx, c, all, one, root))
+	r.compare(one, mine, "Scatter among %d ranks", n)
+	frame.Must(comm.Reduce(r.ctx, c, all, out, comm.Max, root))
+	frame.Must(comm.Bcast(r.ctx, c, out, root))
+	r.compare(out, ranks, "Bcast of a maximum among %d ranks", n)
 }
 
 // fill writes a value on the stream's device.
