@@ -137,9 +137,13 @@ func Output(ctx context.Context, env []string, args ...string) (string, error) {
 	cmd.Env = append(os.Environ(), env...)
 	var out, why strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &why
-	if err := cmd.Run(); err != nil {
+	err := cmd.Run()
+	if err != nil && why.Len() > 0 {
 		fmt.Fprintln(os.Stderr, strings.TrimSpace(why.String()))
-		return "", fmt.Errorf("%w: %s", err, Last(why.String()))
+		err = fmt.Errorf("%w: %s", err, Last(why.String()))
+	}
+	if err != nil {
+		return "", err
 	}
 	return out.String(), nil
 }
