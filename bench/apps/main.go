@@ -73,7 +73,9 @@ type variant struct {
 }
 
 var variants = []variant{
-	{"OpenCL C by hand", "by hand", built("%s"), func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, (*row).opencl, nil, "", false},
+	{"OpenCL C by hand", "by hand", built("%s"), func(app string) []string {
+		return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"}
+	}, (*row).opencl, nil, "", false},
 	{"Halyard, kernels in C", "C", built("halyard", "%s", "c"), func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") },
 		func(r *row) bool { return r.opencl() && ofExample[r.App.Name] == "" }, nil, "", false},
 	{"Halyard, kernels in Go", "Go", func(o *options, r *row) ([]string, []string) {
@@ -82,7 +84,7 @@ var variants = []variant{
 		}
 		return built("frontdoor", "%s")(o, r)
 	}, inFrontdoor, func(*row) bool { return true }, nil, "", false},
-	{"Halyard, kernels in Go, recorded", "recorded", built("frontdoor", "%s-recorded"), func(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} },
+	{"Halyard, kernels in Go, recorded", "recorded", built("frontdoor", "%s-recorded"), recordedFiles,
 		func(r *row) bool { return r.App.Ranks && len(r.Devices) == 1 && r.Ranks == 1 }, nil, "", false},
 	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string {
 		if ofExample[app] != "" {
@@ -118,6 +120,9 @@ var variants = []variant{
 	},
 		func(r *row) bool { return r.Devices[0] == lavapipe && inWGSL(r.App.Name) }, notBuilt("wgpu"), "", true},
 }
+
+// recordedFiles is the source of a recorded program without its kernels.
+func recordedFiles(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} }
 
 // built returns the command of a program that was compiled. %s stands for the app.
 func built(program string, args ...string) func(o *options, r *row) (command, env []string) {

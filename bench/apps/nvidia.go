@@ -48,7 +48,8 @@ func frontdoorOn(backend, device string) variant {
 
 // recordedOn is frontdoorOn with steps that are recorded once.
 func recordedOn(backend, device string) variant {
-	return variant{Name: "Halyard on " + backend + ", recorded", Short: backend + " recorded", on: device, command: built("frontdoor", "%s-recorded"), files: func(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} }, has: func(r *row) bool { return r.App.Ranks }}
+	return variant{Name: "Halyard on " + backend + ", recorded", Short: backend + " recorded", on: device,
+		command: built("frontdoor", "%s-recorded"), files: recordedFiles, has: func(r *row) bool { return r.App.Ranks }}
 }
 
 const aboutNVIDIA = `# Whole programs on an NVIDIA GPU

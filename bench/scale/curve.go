@@ -43,5 +43,6 @@ var curves = []curve{
 	{"refused", "an Acquire that must fail, because N leased replicas fill the budget; its deadline is 100 ms", 100, 1e5,
 		[]plan{{"call", 1}}, refused},
 	{"exposed", "N memories whose bytes the host uses", 100, 1e5, []plan{{"Bytes", 0}, {"copy in beside them", 0}, {"Close", 0}}, exposed},
-	{"several", "N buffers for one piece of work", 1, 1e5, []plan{{"acquire one by one", 0}, {"release one by one", 0}, {"acquire all", 0}, {"release all", 0}}, several},
+	{"several", "N buffers for one piece of work", 1, 1e5,
+		[]plan{{"acquire one by one", 0}, {"release one by one", 0}, {"acquire all", 0}, {"release all", 0}}, several},
 }

@@ -33,7 +33,8 @@ func main() {
 			halyard(ctx, *spirv)
 			return
 		}
-		frame.Write(*document, "vulkan", compare(ctx, *rounds, []string{*program, os.Getenv("HALYARD_VULKAN_LIBRARY"), *spirv}, []string{frame.Self(), "-spirv", *spirv, "halyard"}))
+		c := []string{*program, os.Getenv("HALYARD_VULKAN_LIBRARY"), *spirv}
+		frame.Write(*document, "vulkan", compare(ctx, *rounds, c, []string{frame.Self(), "-spirv", *spirv, "halyard"}))
 	})
 }
 

@@ -157,8 +157,8 @@ func Last(text string) string {
 // Samples are the times of one thing, in nanoseconds, one of each round.
 type Samples []float64
 
-// Beside returns cells of a Markdown table: the medians of theirs and ours, as [timing.Duration] prints them, the median of the ratios of the rounds, the lowest
-// and the highest.
+// Beside returns cells of a Markdown table: the medians of theirs and ours, as [timing.Duration] prints them, and of the ratios of the rounds the
+// median, the lowest and the highest.
 func (ours Samples) Beside(theirs Samples) string {
 	var ratios []float64
 	for i := range ours {
