@@ -41,7 +41,6 @@ const performance = "docs/performance.md"
 
 // The shortest first.
 var benches = []bench{
-	{name: "cg", target: []string{"bench-cg"}, folders: []string{"bench/cg"}, document: performance, section: "cg"},
 	{name: "ranks", target: []string{"bench-ranks"}, folders: []string{"bench/ranks"}, document: performance, section: "ranks", pictures: []string{"docs/ranks.svg"}},
 	{name: "vulkan", target: []string{"bench-vulkan"}, folders: []string{"bench/vulkan", "bench/apps/frontdoor"}, document: performance, section: "vulkan"},
 	{name: "comm", target: []string{"bench-comm"}, folders: []string{"bench/comm"}, document: performance, section: "comm"},

@@ -12,17 +12,32 @@ import (
 // Replace replaces the text between the markers <!-- name: begin --> and <!-- name: end --> in a file. If the file lacks
 // the markers, it returns an error and leaves the file unchanged.
 func Replace(file, name, text string) error {
-	old, err := os.ReadFile(file)
+	before, after, err := cut(file, name)
 	if err != nil {
 		return err
+	}
+	return os.WriteFile(file, []byte(before+"\n"+text+after), 0o644)
+}
+
+// Marked returns the error of a [Replace] that would find no markers.
+func Marked(file, name string) error {
+	_, _, err := cut(file, name)
+	return err
+}
+
+// cut returns what stands before and after the text between the markers, with the markers.
+func cut(file, name string) (before, after string, err error) {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return "", "", err
 	}
 	begin, end := "<!-- "+name+": begin -->", "<!-- "+name+": end -->"
 	before, rest, ok := strings.Cut(string(old), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		return fmt.Errorf("%s lacks the markers %s and %s", file, begin, end)
+		return "", "", fmt.Errorf("%s lacks the markers %s and %s", file, begin, end)
 	}
-	return os.WriteFile(file, []byte(before+begin+"\n"+text+end+after), 0o644)
+	return before + begin, end + after, nil
 }
 
 // Machine describes the machine: the processor and its vendor, how many processors Go sees, the system, and the version of Go.
