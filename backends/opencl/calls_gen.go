@@ -105,6 +105,16 @@ const (
 	profilingCommandEnd   = 0x1283     // CL_PROFILING_COMMAND_END
 )
 
+// status is what a call returns. Negative codes are errors.
+type status int32
+
+// known is one status that the library or an extension defines.
+type known struct {
+	code status
+	name string
+	kind error
+}
+
 // statuses are the statuses of errors, each with its kind of error.
 var statuses = []known{
 	{-1, "CL_DEVICE_NOT_FOUND", driver.ErrUnavailable},

@@ -505,6 +505,16 @@ type pipelineCreateInfo struct {
 	baseIndex int32
 }
 
+// status is what a call returns. Negative codes are errors.
+type status int32
+
+// known is one status that the library or an extension defines.
+type known struct {
+	code status
+	name string
+	kind error
+}
+
 // statuses are the statuses of errors, each with its kind of error.
 var statuses = []known{
 	{-1, "VK_ERROR_OUT_OF_HOST_MEMORY", driver.ErrOutOfMemory},
@@ -600,7 +610,7 @@ type deviceTable struct {
 	createSemaphore       func(device uintptr, info unsafe.Pointer) (semaphore uintptr, st status)
 	destroySemaphore      func(device, semaphore uintptr)
 	semaphoreValue        func(device, semaphore uintptr) (value uint64, st status)
-	waitSemaphores        func(device uintptr, info unsafe.Pointer, timeout uint64) (st status)
+	waitSemaphores        func(device uintptr, info unsafe.Pointer, nanoseconds uint64) (st status)
 	createSetLayout       func(device uintptr, info unsafe.Pointer) (layout uintptr, st status)
 	destroySetLayout      func(device, layout uintptr)
 	cmdPushSet            func(c *dl.Chain, buffer, layout uintptr, n uint32, writes unsafe.Pointer)
@@ -936,8 +946,8 @@ func loadDevice(find func(name string) dl.Proc) (*deviceTable, error) {
 		w0.Put()
 		return value, st
 	}
-	t.waitSemaphores = func(device uintptr, info unsafe.Pointer, timeout uint64) (st status) {
-		st = status(p.WaitSemaphores.Call3(device, uintptr(info), uintptr(timeout)))
+	t.waitSemaphores = func(device uintptr, info unsafe.Pointer, nanoseconds uint64) (st status) {
+		st = status(p.WaitSemaphores.Call3(device, uintptr(info), uintptr(nanoseconds)))
 		return st
 	}
 	t.createSetLayout = func(device uintptr, info unsafe.Pointer) (layout uintptr, st status) {

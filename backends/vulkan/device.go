@@ -9,15 +9,9 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/siglib"
 )
-
-// found is a device that can be used.
-type found struct {
-	in     *instance
-	handle uintptr
-	plan   *plan
-}
 
 // device is one open handle: a VkDevice of its own.
 type device struct {
@@ -29,7 +23,8 @@ type device struct {
 	t      *deviceTable
 	handle uintptr
 	queues []*queue
-	turn   atomic.Uint32 // counts the streams, which take turns with the queues
+	stages []*stagingPool // of each queue
+	turn   atomic.Uint32  // counts the streams, which take turns with the queues
 
 	eager   sync.Mutex                   // held by the wait that asks without a pause
 	lost    atomic.Pointer[driver.Error] // why the device is lost
@@ -56,9 +51,9 @@ var (
 	_ driver.Loader     = (*device)(nil)
 )
 
-func openDevice(f found) (d *device, err error) {
+func openDevice(in *instance, physical uintptr, p *plan) (d *device, err error) {
 	const op = "open"
-	d = &device{in: f.in, physical: f.handle, plan: f.plan, info: f.plan.info}
+	d = &device{in: in, physical: physical, plan: p, info: p.info}
 	if d.handle, err = d.create(op); err != nil {
 		return nil, err
 	}
@@ -67,7 +62,7 @@ func openDevice(f found) (d *device, err error) {
 			d.release()
 		}
 	}()
-	if d.t, err = f.in.t.device(d.handle); err != nil {
+	if d.t, err = in.t.loadDevice(d.handle); err != nil {
 		return d, &driver.Error{Op: op, Backend: backendName, Device: d.info.Ordinal, Kind: driver.ErrUnavailable, Err: err}
 	}
 	for i := range d.plan.queues {
@@ -75,7 +70,7 @@ func openDevice(f found) (d *device, err error) {
 		if err != nil {
 			return d, err
 		}
-		d.queues = append(d.queues, q)
+		d.queues, d.stages = append(d.queues, q), append(d.stages, &stagingPool{q: q})
 	}
 	return d, d.chooseTypes(op)
 }
@@ -89,7 +84,7 @@ func (d *device) create(op string) (uintptr, error) {
 	priorities := new([mostQueues]float32)
 	queues := &queueCreateInfo{head: head{typeQueueCreateInfo, nil}, family: p.family, n: uint32(p.queues),
 		priorities: unsafe.Pointer(priorities)}
-	var enabled names
+	var enabled nameList
 	for _, e := range p.extensions {
 		enabled.add(e)
 	}
@@ -154,8 +149,8 @@ func (d *device) MemInfo() (free, total uint64, err error) {
 // Trim frees slabs that are empty, and staging memory that is not in use.
 func (d *device) Trim() {
 	d.slabs.trim(d)
-	for _, q := range d.queues {
-		q.stages.trim(q)
+	for _, p := range d.stages {
+		p.trim()
 	}
 }
 
@@ -198,7 +193,7 @@ func (d *device) release() {
 		_ = d.empty.Free()
 	}
 	d.stamps.close(d)
-	d.slabs.trim(d)
+	d.Trim()
 	for _, q := range d.queues {
 		q.close()
 	}
@@ -208,7 +203,7 @@ func (d *device) release() {
 // destroyUnknown destroys a device some of whose calls are missing.
 func (d *device) destroyUnknown() {
 	if p := d.in.t.deviceProc(d.handle, "vkDestroyDevice"); p != 0 {
-		destroyAt(p, d.handle)
+		dl.ProcAt(p).Call2(d.handle, 0)
 	}
 }
 

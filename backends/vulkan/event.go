@@ -11,43 +11,6 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// point is a place in the work of a stream that was held up when the place was marked. When the stream comes to it, it becomes a number of
-// the queue.
-type point struct {
-	q    *queue
-	done chan struct{} // closed when the fields below are set
-
-	mu      sync.Mutex
-	reached bool
-	number  uint64
-	failure *mishap
-	waiters []*stream
-}
-
-// reach sets the number, and lets the streams go on that wait for it.
-func (p *point) reach(number uint64, f *mishap) {
-	p.mu.Lock()
-	p.reached, p.number, p.failure = true, number, f
-	waiters := p.waiters
-	p.waiters = nil
-	close(p.done)
-	p.mu.Unlock()
-	for _, s := range waiters {
-		s.work()
-	}
-}
-
-// holdUp takes over the right to go on if the point is not reached, and reports whether it did.
-func (p *point) holdUp(s *stream) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.reached {
-		return false
-	}
-	p.waiters = append(p.waiters, s)
-	return true
-}
-
 // event stands for the work of a stream up to a number of the queue.
 type event struct {
 	dev    *device
@@ -189,16 +152,88 @@ func (e *event) Close() error {
 	return nil
 }
 
+// Record makes the event stand for the work so far.
+func (s *stream) Record(e driver.Event) error {
+	ev := e.(*event)
+	if ev.timing {
+		if err := s.enqueue(operation{pass: (*stream).submitStamp, name: "record", of: ev, number: ev.again()}); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	number, f, p := s.here()
+	ev.set(s.q, number, f, p)
+	return nil
+}
+
+// Wait makes later work wait for the event. In the same queue the device's work comes later in any case, as it is submitted later; what is
+// needed then is that the host's work does, and that nothing is submitted before the work of a stream that is held up.
+func (s *stream) Wait(e driver.Event) error {
+	q, number, p := e.(*event).target()
+	if p == nil && number == 0 {
+		return nil
+	}
+	return s.enqueue(operation{pass: (*stream).await, name: "wait", queue: q, number: number, point: p})
+}
+
+// await waits for a point, a gate or a number; s.mu is held.
+func (s *stream) await(bool) (held bool, err error) {
+	o := s.ops.first()
+	if o.point != nil {
+		if o.point.holdUp(s) {
+			return true, nil
+		}
+		o.queue, o.number = o.point.q, o.point.number
+	}
+	return false, s.join(o.name, o.queue, o.number)
+}
+
+// join makes later work come after a submission; s.mu is held. For one of another queue that is not known to be done, that takes a
+// submission too, so that one number of the stream's own queue still stands for all before.
+func (s *stream) join(name string, q *queue, number uint64) error {
+	if q != s.q {
+		done, err := q.reached(number)
+		if done || err != nil {
+			return err
+		}
+		if number, err = s.q.followed(name, q, number); err != nil {
+			return err
+		}
+	}
+	s.tail = max(s.tail, number)
+	return nil
+}
+
+// Gate enqueues a gate that is shut.
+func (s *stream) Gate() (driver.Gate, error) {
+	if err := s.dev.lost.Load(); err != nil {
+		return nil, err
+	}
+	g := &gate{point{q: s.q, done: make(chan struct{})}}
+	return g, s.enqueue(operation{pass: (*stream).await, point: &g.point})
+}
+
+// gate holds one stream until it is opened: a point that no work comes to.
+type gate struct{ point }
+
+// Open opens the gate.
+func (g *gate) Open() error {
+	g.reach(0, nil)
+	return nil
+}
+
 // submitStamp has the device write the time, unless the event has been recorded again meanwhile. s.mu is held.
-func (s *stream) submitStamp(o *op) error {
-	e, q := o.event, s.q
+func (s *stream) submitStamp(bool) (held bool, err error) {
+	o := s.ops.first()
+	e, q := o.of.(*event), s.q
 	e.mu.Lock()
 	current := e.recorded == o.number
 	e.mu.Unlock()
 	if !current {
-		return nil
+		return false, nil
 	}
-	return s.submit(o.name, func(cb uintptr) {
+	return false, s.submit(o.name, func(cb uintptr) {
 		s.dev.t.cmdResetQueries(q.calls, cb, e.stamp.pool, e.stamp.index)
 		s.dev.t.cmdTimestamp(q.calls, cb, stageBottomOfPipe, e.stamp.pool, e.stamp.index)
 	})

@@ -34,15 +34,21 @@ type slab struct {
 	at    int      // index in open, if free is not empty
 }
 
+// slot is a part of a slab.
+type slot struct {
+	of *slab
+	at uint32 // its number
+}
+
 func slotSize(class int) uint64 { return smallestSlot << class }
 
 func kindIndex(kind driver.Kind) int { return int(kind - driver.KindDevice) }
 
-// take returns a slot, or nil if the memory is too large for one.
-func (p *slabs) take(op string, d *device, kind driver.Kind, size, align uint64) (*memory, error) {
-	need := max(size, align, smallestSlot)
+// take returns a slot of so many bytes, or one of no slab if they are too many.
+func (p *slabs) take(op string, d *device, kind driver.Kind, need uint64) (slot, error) {
+	need = max(need, smallestSlot)
 	if need > largestSlot || d.plan.limit > 0 && d.plan.limit < 16*slabSize {
-		return nil, nil
+		return slot{}, nil
 	}
 	class := bits.Len64((need - 1) / smallestSlot)
 	p.mu.Lock()
@@ -51,17 +57,17 @@ func (p *slabs) take(op string, d *device, kind driver.Kind, size, align uint64)
 	if len(*list) == 0 {
 		s, err := newSlab(op, d, kind, class)
 		if err != nil {
-			return nil, err
+			return slot{}, err
 		}
 		p.list(list, s)
 	}
 	s := (*list)[len(*list)-1]
-	slot := s.free[len(s.free)-1]
+	at := s.free[len(s.free)-1]
 	s.free = s.free[:len(s.free)-1]
 	if len(s.free) == 0 {
 		*list = (*list)[:len(*list)-1]
 	}
-	return &memory{dev: d, kind: kind, size: size, blk: s.blk, off: s.offset(slot), slab: s, slot: slot}, nil
+	return slot{s, at}, nil
 }
 
 func newSlab(op string, d *device, kind driver.Kind, class int) (*slab, error) {
@@ -77,8 +83,8 @@ func newSlab(op string, d *device, kind driver.Kind, class int) (*slab, error) {
 }
 
 // offset returns where a slot begins in the block. Slots are aligned to their size, up to maxAlign.
-func (s *slab) offset(slot uint32) uint64 {
-	return -uint64(s.blk.addr)&(maxAlign-1) + uint64(slot)*slotSize(s.class)
+func (x slot) offset() uint64 {
+	return -uint64(x.of.blk.addr)&(maxAlign-1) + uint64(x.at)*slotSize(x.of.class)
 }
 
 func (p *slabs) list(list *[]*slab, s *slab) {
@@ -87,14 +93,14 @@ func (p *slabs) list(list *[]*slab, s *slab) {
 }
 
 // put takes a slot back. A slab without used slots is freed if there is another with free ones.
-func (p *slabs) put(d *device, m *memory) {
-	s := m.slab
+func (p *slabs) put(d *device, kind driver.Kind, x slot) {
+	s := x.of
 	p.mu.Lock()
-	list := &p.open[kindIndex(m.kind)][s.class]
+	list := &p.open[kindIndex(kind)][s.class]
 	if len(s.free) == 0 {
 		p.list(list, s)
 	}
-	s.free = append(s.free, m.slot)
+	s.free = append(s.free, x.at)
 	gone := len(s.free) == s.slots && len(*list) > 1
 	if gone {
 		last := (*list)[len(*list)-1]
@@ -104,7 +110,7 @@ func (p *slabs) put(d *device, m *memory) {
 	p.mu.Unlock()
 	if gone {
 		d.freeBlock(s.blk)
-		d.giveBack(m.kind, slabSize)
+		d.giveBack(kind, slabSize)
 	}
 }
 

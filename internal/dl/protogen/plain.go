@@ -142,6 +142,8 @@ func (l *list) plainCalls(w *writer) {
 		w.line("}\n")
 	}
 	if len(l.errors) > 0 {
+		w.line("// status is what a call returns. Negative codes are errors.\ntype status int32\n")
+		w.line("// known is one status that the library or an extension defines.\ntype known struct {\ncode status\nname string\nkind error\n}\n")
 		w.line("// statuses are the statuses of errors, each with its kind of error.\nvar statuses = []known{")
 		for _, e := range l.errors {
 			w.line("{%s, %q, driver.%s},", e.code, e.name, e.kind)
