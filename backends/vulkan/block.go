@@ -20,7 +20,7 @@ type block struct {
 
 // countedBlock returns a block in which size bytes fit as they are aligned, and counts them. It fails if that were more than the limit of a
 // simulated device. Package hal adds the figures to the error.
-func (d *device) countedBlock(op string, kind driver.Kind, size, align uint64) (*block, error) {
+func (d *logical) countedBlock(op string, kind driver.Kind, size, align uint64) (*block, error) {
 	for claimed := kind != driver.KindDevice; !claimed; {
 		used := d.used.Load()
 		if limit := d.plan.limit; limit > 0 && size > limit-min(used, limit) {
@@ -35,14 +35,14 @@ func (d *device) countedBlock(op string, kind driver.Kind, size, align uint64) (
 	return blk, err
 }
 
-func (d *device) giveBack(kind driver.Kind, size uint64) {
+func (d *logical) giveBack(kind driver.Kind, size uint64) {
 	if kind == driver.KindDevice {
 		d.used.Add(-size)
 	}
 }
 
 // newBlock allocates memory and makes its buffer.
-func (d *device) newBlock(op string, kind driver.Kind, size uint64) (*block, error) {
+func (d *logical) newBlock(op string, kind driver.Kind, size uint64) (*block, error) {
 	index, mapped := d.deviceType, d.plan.unified
 	if kind == driver.KindHost {
 		index, mapped = d.hostType, true
@@ -56,7 +56,7 @@ func (d *device) newBlock(op string, kind driver.Kind, size uint64) (*block, err
 
 // newBuffer makes a buffer without memory, and says what memory it needs. Host memory that is imported needs buffers that are made for
 // that.
-func (d *device) newBuffer(op string, size uint64, imported bool) (buffer uintptr, r *requirements, err error) {
+func (d *logical) newBuffer(op string, size uint64, imported bool) (buffer uintptr, r *requirements, err error) {
 	info := &bufferCreateInfo{head: head{typeBufferCreateInfo, nil}, size: size, usage: bufferUsage}
 	if imported {
 		info.next = unsafe.Pointer(&externalBufferInfo{head: head{typeExternalBufferInfo, nil}, kinds: handleHostAllocation})
@@ -74,7 +74,7 @@ func (d *device) newBuffer(op string, size uint64, imported bool) (buffer uintpt
 }
 
 // bind allocates memory as info says, and binds the buffer to it. If it fails, the buffer is destroyed.
-func (d *device) bind(op string, buffer uintptr, size uint64, mapped bool, info *memoryAllocateInfo) (*block, error) {
+func (d *logical) bind(op string, buffer uintptr, size uint64, mapped bool, info *memoryAllocateInfo) (*block, error) {
 	blk := &block{buffer: buffer, size: size}
 	if err := d.supply(op, blk, mapped, info); err != nil {
 		d.freeBlock(blk)
@@ -84,7 +84,7 @@ func (d *device) bind(op string, buffer uintptr, size uint64, mapped bool, info 
 }
 
 // supply gives the buffer of a block its memory. If it fails, the block may have some of what it needs.
-func (d *device) supply(op string, blk *block, mapped bool, info *memoryAllocateInfo) error {
+func (d *logical) supply(op string, blk *block, mapped bool, info *memoryAllocateInfo) error {
 	t := d.t
 	info.sType = typeMemoryAllocateInfo
 	info.next = unsafe.Pointer(&allocateFlagsInfo{head: head{typeAllocateFlagsInfo, info.next}, flags: allocateDeviceAddress})
@@ -113,16 +113,43 @@ func (d *device) supply(op string, blk *block, mapped bool, info *memoryAllocate
 }
 
 // freeBlock frees a block, or what there is of it. Freeing memory also ends its mapping.
-func (d *device) freeBlock(blk *block) {
+func (d *logical) freeBlock(blk *block) {
 	d.t.destroyBuffer(d.handle, blk.buffer)
 	if blk.memory != 0 {
 		d.t.freeMemory(d.handle, blk.memory)
 	}
 }
 
+// chooseTypes takes the best type of memory for each kind that buffers can use. All buffers of one usage can use the same types, so one is
+// made to ask.
+func (d *logical) chooseTypes(op string) error {
+	buffer, r, err := d.newBuffer(op, maxAlign, false)
+	if err != nil {
+		return err
+	}
+	d.t.destroyBuffer(d.handle, buffer)
+	for i, types := range [][]uint32{d.plan.deviceTypes, d.plan.hostTypes} {
+		to := []*uint32{&d.deviceType, &d.hostType}[i]
+		chosen := false
+		for _, index := range types {
+			if r.typeBits&(1<<index) != 0 {
+				*to, chosen = index, true
+				break
+			}
+		}
+		if !chosen {
+			return d.refuse(op, driver.ErrUnsupported, "buffers can use none of the memory types %v", types)
+		}
+	}
+	for _, index := range d.plan.hostTypes {
+		d.coherentTypes |= 1 << index
+	}
+	return nil
+}
+
 // importHost makes a block of whole pages of host memory. The address is a number, because the first page may begin before the program's
 // memory, where no Go pointer may point.
-func (d *device) importHost(op string, host uintptr, size uint64) (*block, error) {
+func (d *logical) importHost(op string, host uintptr, size uint64) (*block, error) {
 	properties := &hostPointerProperties{head: head{typeHostPointerProperties, nil}}
 	st := d.t.hostPointerProperties(d.handle, handleHostAllocation, host, unsafe.Pointer(properties))
 	if st < success {

@@ -3,10 +3,8 @@
 package vulkan
 
 import (
-	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
@@ -35,7 +33,7 @@ func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	e := &event{dev: d}
 	if o.Timing && d.info.Caps.Has(driver.CapTiming) {
 		var err error
-		if e.stamp, err = d.stamps.take("new event", d); err != nil {
+		if e.stamp, err = d.stamps.take("new event", &d.logical); err != nil {
 			return nil, err
 		}
 		e.timing = true
@@ -237,53 +235,4 @@ func (s *stream) submitStamp(bool) (held bool, err error) {
 		s.dev.t.cmdResetQueries(q.calls, cb, e.stamp.pool, e.stamp.index)
 		s.dev.t.cmdTimestamp(q.calls, cb, stageBottomOfPipe, e.stamp.pool, e.stamp.index)
 	})
-}
-
-// stamp is a place where the device writes a time.
-type stamp struct {
-	pool  uintptr
-	index uint32
-}
-
-// stampsPerPool is the number of stamps that are made at once.
-const stampsPerPool = 64
-
-// stamps are the stamps of a device. An event with timing has one for its life.
-type stamps struct {
-	mu    sync.Mutex
-	pools []uintptr
-	spare []stamp
-}
-
-func (p *stamps) take(op string, d *device) (stamp, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.spare) == 0 {
-		info := &queryPoolInfo{head: head{typeQueryPoolCreateInfo, nil}, kind: queryTimestamp, n: stampsPerPool}
-		pool, st := d.t.createQueryPool(d.handle, unsafe.Pointer(info))
-		if st < success {
-			return stamp{}, d.fail(op, "vkCreateQueryPool", st)
-		}
-		p.pools = append(p.pools, pool)
-		for i := range uint32(stampsPerPool) {
-			p.spare = append(p.spare, stamp{pool, stampsPerPool - 1 - i})
-		}
-	}
-	last := len(p.spare) - 1
-	s := p.spare[last]
-	p.spare = slices.Delete(p.spare, last, last+1)
-	return s, nil
-}
-
-func (p *stamps) put(s stamp) {
-	p.mu.Lock()
-	p.spare = append(p.spare, s)
-	p.mu.Unlock()
-}
-
-func (p *stamps) close(d *device) {
-	for _, pool := range p.pools {
-		d.t.destroyQueryPool(d.handle, pool)
-	}
-	p.pools, p.spare = nil, nil
 }

@@ -33,8 +33,8 @@ type memory struct {
 
 	slot slot // of is nil if the block is this memory's own
 
-	registered bool
-	node       *span.Node[*memory] // in hosts, if the host sees the memory
+	foreign bool                // host memory that was registered
+	node    *span.Node[*memory] // in hosts, if the host sees the memory
 }
 
 var _ driver.Memory = (*memory)(nil)
@@ -55,7 +55,7 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 }
 
 func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory, error) {
-	s, err := d.slabs.take(op, d, kind, max(size, align))
+	s, err := d.slabs.take(op, &d.logical, kind, max(size, align))
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	start := uint64(dl.Address(ptr))
 	first := start &^ (page - 1)
 	n := (start + size - first + page - 1) &^ (page - 1)
-	m := &memory{dev: d, kind: driver.KindHost, size: size, off: start - first, host: ptr, registered: true}
+	m := &memory{dev: d, kind: driver.KindHost, size: size, off: start - first, host: ptr, foreign: true}
 	if !d.hosts.add(m) {
 		return nil, d.refuse(op, driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, start)
 	}
@@ -129,11 +129,11 @@ func (m *memory) Free() error {
 		d.hosts.remove(m)
 	}
 	if m.slot.of != nil {
-		d.slabs.put(d, m.kind, m.slot)
+		d.slabs.put(&d.logical, m.kind, m.slot)
 		return nil
 	}
 	d.freeBlock(m.blk)
-	if !m.registered {
+	if !m.foreign {
 		d.giveBack(m.kind, m.size)
 	}
 	return nil

@@ -24,7 +24,7 @@ import (
 // A submission never waits for anything but earlier ones: work behind a gate, or behind a copy that the host makes, stays with its
 // stream until its turn has come (stream.go). So no stream holds up another for ever.
 type queue struct {
-	dev       *device
+	dev       *logical
 	index     int // among the device's queues
 	handle    uintptr
 	semaphore uintptr
@@ -88,7 +88,7 @@ type submitArgs struct {
 	until      uint64
 }
 
-func newQueue(op string, d *device, index int) (*queue, error) {
+func newQueue(op string, d *logical, index int) (*queue, error) {
 	q := &queue{dev: d, index: index, args: new(submitArgs), calls: new(dl.Chain)}
 	q.wakes = q.wake
 	q.handle = d.t.getQueue(d.handle, d.plan.family, uint32(index))

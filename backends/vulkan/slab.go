@@ -45,7 +45,7 @@ func slotSize(class int) uint64 { return smallestSlot << class }
 func kindIndex(kind driver.Kind) int { return int(kind - driver.KindDevice) }
 
 // take returns a slot of so many bytes, or one of no slab if they are too many.
-func (p *slabs) take(op string, d *device, kind driver.Kind, need uint64) (slot, error) {
+func (p *slabs) take(op string, d *logical, kind driver.Kind, need uint64) (slot, error) {
 	need = max(need, smallestSlot)
 	if need > largestSlot || d.plan.limit > 0 && d.plan.limit < 16*slabSize {
 		return slot{}, nil
@@ -70,7 +70,7 @@ func (p *slabs) take(op string, d *device, kind driver.Kind, need uint64) (slot,
 	return slot{s, at}, nil
 }
 
-func newSlab(op string, d *device, kind driver.Kind, class int) (*slab, error) {
+func newSlab(op string, d *logical, kind driver.Kind, class int) (*slab, error) {
 	blk, err := d.countedBlock(op, kind, slabSize, maxAlign)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (p *slabs) list(list *[]*slab, s *slab) {
 }
 
 // put takes a slot back. A slab without used slots is freed if there is another with free ones.
-func (p *slabs) put(d *device, kind driver.Kind, x slot) {
+func (p *slabs) put(d *logical, kind driver.Kind, x slot) {
 	s := x.of
 	p.mu.Lock()
 	list := &p.open[kindIndex(kind)][s.class]
@@ -115,7 +115,7 @@ func (p *slabs) put(d *device, kind driver.Kind, x slot) {
 }
 
 // trim frees the slabs without used slots. A device that is closed has no others.
-func (p *slabs) trim(d *device) {
+func (p *slabs) trim(d *logical) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for kind := range p.open {
