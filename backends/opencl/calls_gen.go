@@ -5,6 +5,7 @@
 package opencl
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -214,6 +215,15 @@ var statuses = []known{
 	{-1141, "CL_INVALID_MUTABLE_COMMAND_KHR", driver.ErrInvalidArgument},
 	{-1142, "CL_INVALID_SEMAPHORE_KHR", driver.ErrInvalidArgument},
 	{-9999, "CL_NV_ILLEGAL_BUFFER_READ_OR_WRITE", driver.ErrDeviceLost},
+}
+
+func (st status) known() known {
+	for _, k := range statuses {
+		if k.code == st {
+			return k
+		}
+	}
+	return known{st, fmt.Sprintf("status %d", st), driver.ErrDriver}
 }
 
 // table holds the calls of a library. A function that the library lacks is nil.

@@ -21,15 +21,6 @@ const (
 	invalidArgSize  status = -51
 )
 
-func (st status) known() known {
-	for _, k := range statuses {
-		if k.code == st {
-			return k
-		}
-	}
-	return known{st, fmt.Sprintf("status %d", st), driver.ErrDriver}
-}
-
 // failure returns the error for a status. ordinal is the device's, or -1.
 func failure(op string, ordinal int, api string, st status) *driver.Error {
 	k := st.known()

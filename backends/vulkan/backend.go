@@ -20,10 +20,7 @@ const memoryEnv = "HALYARD_VULKAN_MEMORY"
 // lacks them.
 const withoutEnv = "HALYARD_VULKAN_WITHOUT"
 
-// registered is the backend without options, which package hal finds.
-var registered = newBackend(loadTable)
-
-func init() { driver.Register(registered) }
+func init() { driver.Register(newBackend(loadTable)) }
 
 // backend is the Vulkan backend, which programs use through package hal. It is safe for concurrent use.
 type backend struct {

@@ -5,6 +5,7 @@
 package vulkan
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -542,6 +543,15 @@ var statuses = []known{
 	{-1000174001, "VK_ERROR_NOT_PERMITTED_KHR", driver.ErrUnsupported},
 	{-1000257000, "VK_ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS", driver.ErrInvalidArgument},
 	{-1000338000, "VK_ERROR_COMPRESSION_EXHAUSTED_EXT", driver.ErrOutOfMemory},
+}
+
+func (st status) known() known {
+	for _, k := range statuses {
+		if k.code == st {
+			return k
+		}
+	}
+	return known{st, fmt.Sprintf("status %d", st), driver.ErrDriver}
 }
 
 // table holds the calls of a library. A function that the library lacks is nil.

@@ -12,20 +12,14 @@ import (
 // Copy copies between two memories of the device.
 func (s *stream) Copy(dst, src driver.Region) error {
 	to, from := dst.Mem.(*memory), src.Mem.(*memory)
-	o := operation{pass: (*stream).copyNext, name: "copy", n: dst.Len, dst: to.at(dst.Off), src: from.at(src.Off)}
-	if to.host != nil && from.host != nil {
-		o.to, o.from = to.hostAt(dst.Off), from.hostAt(src.Off)
-	}
-	return s.enqueue(o)
+	return s.enqueue(operation{pass: (*stream).copyNext, name: "copy", n: dst.Len, dst: to.at(dst.Off), src: from.at(src.Off),
+		to: to.hostAt(dst.Off), from: from.hostAt(src.Off)})
 }
 
 // CopyIn copies from host memory. What the device sees itself it copies; other memory the host copies, to where the device sees it.
 func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 	m := dst.Mem.(*memory)
-	o := operation{pass: (*stream).copyNext, name: "copy in", n: dst.Len, dst: m.at(dst.Off), from: src}
-	if m.host != nil {
-		o.to = m.hostAt(dst.Off)
-	}
+	o := operation{pass: (*stream).copyNext, name: "copy in", n: dst.Len, dst: m.at(dst.Off), to: m.hostAt(dst.Off), from: src}
 	from, off, touches := s.dev.hosts.find(src, dst.Len)
 	switch {
 	case from != nil && !o.dst.overlaps(place{from.blk.buffer, off}, o.n):
@@ -44,10 +38,7 @@ func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 // CopyOut copies to host memory, as CopyIn.
 func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	m := src.Mem.(*memory)
-	o := operation{pass: (*stream).copyNext, name: "copy out", n: src.Len, src: m.at(src.Off), to: dst}
-	if m.host != nil {
-		o.from = m.hostAt(src.Off)
-	}
+	o := operation{pass: (*stream).copyNext, name: "copy out", n: src.Len, src: m.at(src.Off), to: dst, from: m.hostAt(src.Off)}
 	to, off, _ := s.dev.hosts.find(dst, src.Len)
 	switch {
 	case to != nil && !o.src.overlaps(place{to.blk.buffer, off}, o.n):
@@ -216,11 +207,7 @@ func (s *stream) copyOutside(enqueuing bool, dst, src unsafe.Pointer, n uint64) 
 // Fill fills memory with a repeated pattern.
 func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
 	m := dst.Mem.(*memory)
-	o := operation{pass: (*stream).fillNext, name: "fill", n: dst.Len, dst: m.at(dst.Off), pattern: p}
-	if m.host != nil {
-		o.to = m.hostAt(dst.Off)
-	}
-	return s.enqueue(o)
+	return s.enqueue(operation{pass: (*stream).fillNext, name: "fill", n: dst.Len, dst: m.at(dst.Off), to: m.hostAt(dst.Off), pattern: p})
 }
 
 // fill says how to fill a range. vkCmdFillBuffer repeats one word of 4 bytes, at offsets that are multiples of 4. Single bytes before and
@@ -269,7 +256,7 @@ func (s *stream) fillNext(enqueuing bool) (held bool, err error) {
 	f := planFill(o.dst.off, o.n, o.pattern)
 	var table place
 	if f.n > 0 {
-		m, err := s.dev.bytes.get(o.name, s.dev)
+		m, err := s.dev.byteTable(o.name)
 		if err != nil {
 			return false, err
 		}

@@ -4,7 +4,6 @@ package vulkan
 
 import (
 	"errors"
-	"sync"
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -12,20 +11,10 @@ import (
 
 // device is one open handle: a VkDevice of its own, with its queues and its memory.
 type device struct {
-	logical
-	queues []*queue
+	memories
 	stages []*stagingPool // of each queue
 	turn   atomic.Uint32  // counts the streams, which take turns with the queues
-
-	settled sync.Once
-
-	hosts  hostRanges
-	slabs  slabs
 	stamps stamps
-	bytes  byteTable
-
-	emptyMu sync.Mutex
-	empty   *memory // nil until readable makes it
 }
 
 var (
@@ -38,7 +27,8 @@ var (
 
 func openDevice(in *instance, physical uintptr, p *plan) (d *device, err error) {
 	const op = "open"
-	d = &device{logical: logical{in: in, physical: physical, plan: p, info: p.info}}
+	d = new(device)
+	d.in, d.physical, d.plan, d.info = in, physical, p, p.info
 	if err := d.create(op); err != nil {
 		return nil, err
 	}
@@ -80,21 +70,6 @@ func (d *device) Trim() {
 	}
 }
 
-// settle waits for what a lost device may still be doing, before memory that it may use is freed. The driver promises that such a wait ends
-// (Vulkan 1.2, section 5.2.3).
-func (d *device) settle() {
-	if d.lost.Load() == nil {
-		return
-	}
-	d.settled.Do(func() {
-		for _, q := range d.queues { // vkDeviceWaitIdle needs them for itself
-			q.mu.Lock()
-			defer q.mu.Unlock()
-		}
-		d.t.deviceWaitIdle(d.handle)
-	})
-}
-
 // Close releases the handle. Everything that was made of it has been released, and its work is done.
 func (d *device) Close() error {
 	for _, q := range d.queues {
@@ -111,9 +86,7 @@ func (d *device) Close() error {
 // release releases what the device itself has made.
 func (d *device) release() {
 	d.bytes.close()
-	if d.empty != nil {
-		_ = d.empty.Free()
-	}
+	d.empty.close()
 	d.stamps.close(&d.logical)
 	d.Trim()
 	for _, q := range d.queues {

@@ -7,12 +7,11 @@
 //
 // # Where to begin reading
 //
-// plan.go decides what is used of a device, as a function from data to data. logical.go opens it, device.go holds what
-// is made of it. block.go allocates, slab.go divides blocks
-// among small memories, memory.go knows where each is. queue.go submits work, gathers launches and waits; staging.go lends it memory that
-// the host and the device see. stream.go keeps the order of operations, which are those of event.go, copy.go, launch.go and sequence.go.
-// spirv.go reads modules, shader.go and module.go load them, pipeline.go compiles kernels. calls.txt has the calls and the structures of C,
-// from which calls_gen.go is generated.
+// plan.go decides what is used of a device, as a function from data to data. logical.go opens it, block.go allocates, queue.go submits work,
+// gathers launches and waits, memory.go knows where each memory is, staging.go lends memory that the host and the device see. device.go has
+// it all. stream.go keeps the order of operations, which are those of event.go, copy.go, launch.go and sequence.go. spirv.go reads modules,
+// shader.go and module.go load them, pipeline.go compiles kernels. calls.txt has the calls and the structures of C, from which calls_gen.go
+// is generated.
 //
 // # Models of memory
 //

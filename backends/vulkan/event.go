@@ -175,32 +175,28 @@ func (s *stream) Wait(e driver.Event) error {
 	return s.enqueue(operation{pass: (*stream).await, name: "wait", queue: q, number: number, point: p})
 }
 
-// await waits for a point, a gate or a number; s.mu is held.
+// await makes later work come after a number, that of a point or a gate if there is one; s.mu is held. For a submission of another queue that
+// is not known to be done, that takes a submission too, so that one number of the stream's own queue still stands for all before.
 func (s *stream) await(bool) (held bool, err error) {
 	o := s.ops.first()
-	if o.point != nil {
-		if o.point.holdUp(s) {
+	q, number := o.queue, o.number
+	if p := o.point; p != nil {
+		if p.holdUp(s) {
 			return true, nil
 		}
-		o.queue, o.number = o.point.q, o.point.number
+		q, number = p.q, p.number
 	}
-	return false, s.join(o.name, o.queue, o.number)
-}
-
-// join makes later work come after a submission; s.mu is held. For one of another queue that is not known to be done, that takes a
-// submission too, so that one number of the stream's own queue still stands for all before.
-func (s *stream) join(name string, q *queue, number uint64) error {
 	if q != s.q {
 		done, err := q.reached(number)
 		if done || err != nil {
-			return err
+			return false, err
 		}
-		if number, err = s.q.followed(name, q, number); err != nil {
-			return err
+		if number, err = s.q.followed(o.name, q, number); err != nil {
+			return false, err
 		}
 	}
 	s.tail = max(s.tail, number)
-	return nil
+	return false, nil
 }
 
 // Gate enqueues a gate that is shut.

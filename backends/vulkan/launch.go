@@ -136,7 +136,7 @@ func (x *launch) record(q *queue, cb uintptr) {
 
 // submitted implements dispatch.
 func (x *launch) submitted(q *queue, number uint64) {
-	x.p.used(q, number)
+	raise(&x.p.last[q.index], number)
 	x.give()
 }
 

@@ -24,7 +24,7 @@ func (a place) overlaps(b place, n uint64) bool {
 
 // memory is one allocation: all of a block, a slot of a slab, or host memory that was registered.
 type memory struct {
-	dev  *device
+	dev  *memories
 	kind driver.Kind
 	size uint64
 	blk  *block
@@ -39,9 +39,20 @@ type memory struct {
 
 var _ driver.Memory = (*memory)(nil)
 
+// memories are all memory of a device, and the queues whose work uses it.
+type memories struct {
+	logical
+	queues  []*queue
+	settled sync.Once
+
+	hosts        hostRanges
+	slabs        slabs
+	bytes, empty lazyMemory
+}
+
 // Alloc returns memory of KindDevice or KindHost. Small memory comes from slabs, because a driver may allow no more than 4096 allocations
 // (maxMemoryAllocationCount).
-func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
+func (d *memories) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
 	const op = "alloc"
 	m, err := d.alloc(op, kind, size, max(align, alignment))
 	if err != nil {
@@ -54,7 +65,7 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	return m, nil
 }
 
-func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory, error) {
+func (d *memories) alloc(op string, kind driver.Kind, size, align uint64) (*memory, error) {
 	s, err := d.slabs.take(op, &d.logical, kind, max(size, align))
 	if err != nil {
 		return nil, err
@@ -70,24 +81,52 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 	return &memory{dev: d, kind: kind, size: size, blk: blk, off: -uint64(blk.addr) & (align - 1)}, nil
 }
 
+// lazyMemory is memory that is allocated when it is needed.
+type lazyMemory struct {
+	mu  sync.Mutex
+	mem *memory
+}
+
+func (l *lazyMemory) get(op string, d *memories, kind driver.Kind, size uint64, write func(*memory)) (*memory, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mem == nil {
+		m, err := d.alloc(op, kind, size, alignment)
+		if err != nil {
+			return nil, err
+		}
+		write(m)
+		l.mem = m
+	}
+	return l.mem, nil
+}
+
+func (l *lazyMemory) close() {
+	if l.mem != nil {
+		_ = l.mem.Free()
+	}
+}
+
 // emptySize is how many bytes can be read at the address of an empty slice.
 const emptySize = 64 << 10
 
 // readable returns memory whose address a kernel gets for an empty slice. Mesa 26 reads x[i] of "if len(x) > 0 { v = x[i] }" also where the
 // condition is false, if condition and index are the same for all threads; the value is not used.
-func (d *device) readable(op string) (m *memory, err error) {
-	d.emptyMu.Lock()
-	defer d.emptyMu.Unlock()
-	if d.empty == nil {
-		if d.empty, err = d.alloc(op, driver.KindDevice, emptySize, alignment); err != nil {
-			return nil, err
+func (d *memories) readable(op string) (*memory, error) {
+	return d.empty.get(op, d, driver.KindDevice, emptySize, func(*memory) {})
+}
+
+// byteTable returns memory with each byte once, in order.
+func (d *memories) byteTable(op string) (*memory, error) {
+	return d.bytes.get(op, d, driver.KindHost, 256, func(m *memory) {
+		for i := range 256 {
+			*(*byte)(unsafe.Add(m.blk.host, m.off+uint64(i))) = byte(i)
 		}
-	}
-	return d.empty, nil
+	})
 }
 
 // Register makes existing host memory usable in place, by VK_EXT_external_memory_host, which takes whole pages.
-func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
+func (d *memories) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
 	page := max(d.plan.importAlign, 1)
 	start := uint64(dl.Address(ptr))
@@ -115,8 +154,13 @@ func (m *memory) Handle() uintptr { return m.blk.addr + uintptr(m.off) }
 // HostPointer returns the host's address, or nil.
 func (m *memory) HostPointer() unsafe.Pointer { return m.host }
 
-// hostAt returns the host's address of a byte.
-func (m *memory) hostAt(off uint64) unsafe.Pointer { return unsafe.Add(m.host, off) }
+// hostAt returns the host's address of a byte, or nil.
+func (m *memory) hostAt(off uint64) unsafe.Pointer {
+	if m.host == nil {
+		return nil
+	}
+	return unsafe.Add(m.host, off)
+}
 
 // at returns the place of a byte.
 func (m *memory) at(off uint64) place { return place{m.blk.buffer, m.off + off} }
@@ -137,6 +181,21 @@ func (m *memory) Free() error {
 		d.giveBack(m.kind, m.size)
 	}
 	return nil
+}
+
+// settle waits for what a lost device may still be doing, before memory that it may use is freed. The driver promises that such a wait ends
+// (Vulkan 1.2, section 5.2.3).
+func (d *memories) settle() {
+	if d.lost.Load() == nil {
+		return
+	}
+	d.settled.Do(func() {
+		for _, q := range d.queues { // vkDeviceWaitIdle needs them for itself
+			q.mu.Lock()
+			defer q.mu.Unlock()
+		}
+		d.t.deviceWaitIdle(d.handle)
+	})
 }
 
 // hostRanges are the memories of a device that the host sees, by the host's address. A copy from or to host memory looks here whether the
@@ -187,33 +246,4 @@ func (h *hostRanges) find(p unsafe.Pointer, n uint64) (m *memory, off uint64, to
 		return nil, 0, true
 	}
 	return node.Value, node.Value.off + lo - node.Lo, true
-}
-
-// byteTable is memory with each byte once, in order.
-type byteTable struct {
-	mu  sync.Mutex
-	mem *memory
-}
-
-func (b *byteTable) get(op string, d *device) (*memory, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.mem == nil {
-		m, err := d.alloc(op, driver.KindHost, 256, alignment)
-		if err != nil {
-			return nil, err
-		}
-		for i, at := 0, unsafe.Add(m.blk.host, m.off); i < 256; i++ {
-			*(*byte)(unsafe.Add(at, i)) = byte(i)
-		}
-		b.mem = m
-	}
-	return b.mem, nil
-}
-
-func (b *byteTable) close() {
-	if b.mem != nil {
-		_ = b.mem.Free()
-		b.mem = nil
-	}
 }

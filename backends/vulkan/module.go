@@ -18,14 +18,10 @@ const (
 	suggested  = 256
 )
 
-// module is a VkShaderModule.
+// module is a VkShaderModule, or two of one code.
 type module struct {
-	dev    *device
-	code   *spirv
-	sum    [sha256.Size]byte // of the code
-	shader uintptr
-
-	slotted *slotted // the shader with slots, or nil
+	shaders
+	code *spirv
 
 	mu      sync.Mutex
 	kernels []*kernel
@@ -47,14 +43,14 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	if lacking := code.lacking(&d.plan.features); lacking != "" {
 		return nil, d.refuse(op, driver.ErrUnsupported, "%s", lacking)
 	}
-	m := &module{dev: d, code: code, sum: sha256.Sum256(image.Data)}
+	m := &module{shaders: shaders{dev: d, sum: sha256.Sum256(image.Data)}, code: code}
 	var err error
 	if m.shader, err = d.newShader(op, code); err != nil {
 		return nil, err
 	}
 	if d.plan.slots.n > 0 {
 		if m.slotted, err = d.newSlotted(op, image.Data, code.entries[0].params); err != nil {
-			d.t.destroyShader(d.handle, m.shader)
+			m.destroy()
 			return nil, err
 		}
 	}
@@ -79,7 +75,7 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 	if at < 0 {
 		return nil, d.refuse(op, driver.ErrNotFound, "no kernel %q", name)
 	}
-	k := &kernel{dev: d, sum: m.sum, shader: m.shader, slotted: m.slotted, entry: m.code.entries[at]}
+	k := &kernel{shaders: m.shaders, entry: m.code.entries[at]}
 	if n := k.entry.pushed; n > min(d.plan.pushed, mostPushed) {
 		return nil, d.refuse(op, driver.ErrUnsupported,
 			"the parameters of kernel %q take %d bytes; %d is the most for push constants, and "+
@@ -119,14 +115,10 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 
 // Close implements driver.Module.
 func (m *module) Close() error {
-	d := m.dev
-	d.settle()
+	m.dev.settle()
 	for _, k := range m.kernels {
 		k.close()
 	}
-	d.t.destroyShader(d.handle, m.shader)
-	if m.slotted != nil {
-		d.t.destroyShader(d.handle, m.slotted.shader)
-	}
+	m.destroy()
 	return nil
 }

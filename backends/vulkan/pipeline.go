@@ -3,7 +3,6 @@
 package vulkan
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"runtime"
 	"slices"
@@ -21,14 +20,11 @@ import (
 
 // kernel is an entry point, and the pipelines that were made of it: a pipeline has the size of a block built in.
 type kernel struct {
-	dev     *device
-	sum     [sha256.Size]byte // of the module's code
-	shader  uintptr           // the module's
-	slotted *slotted          // nil if the module has none
-	entry   *entry
-	info    driver.KernelInfo
-	layout  uintptr
-	set     uintptr // the layout of the slots, or 0
+	shaders
+	entry  *entry
+	info   driver.KernelInfo
+	layout uintptr
+	set    uintptr // the layout of the slots, or 0
 
 	mu        sync.Mutex
 	pipelines []*pipeline // the latest used last
@@ -51,9 +47,6 @@ type pipeline struct {
 	brief   atomic.Uint64             // so many blocks are known to take little time (briefTime)
 	timed   atomic.Bool               // a launch is being measured for that
 }
-
-// used notes a submission.
-func (p *pipeline) used(q *queue, number uint64) { raise(&p.last[q.index], number) }
 
 // done reports whether the device has run all its launches; the kernel's mu is held.
 func (p *pipeline) done(d *device) bool {

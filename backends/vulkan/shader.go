@@ -3,12 +3,28 @@
 package vulkan
 
 import (
+	"crypto/sha256"
 	"slices"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	ops "github.com/go-halyard/halyard/internal/spirv"
 )
+
+// shaders are what the kernels of a module have in common.
+type shaders struct {
+	dev     *device
+	sum     [sha256.Size]byte // of the code
+	shader  uintptr
+	slotted *slotted // nil if there is none
+}
+
+func (s *shaders) destroy() {
+	s.dev.t.destroyShader(s.dev.handle, s.shader)
+	if s.slotted != nil {
+		s.dev.t.destroyShader(s.dev.handle, s.slotted.shader)
+	}
+}
 
 // newShader makes a VkShaderModule.
 func (d *device) newShader(op string, code *spirv) (uintptr, error) {
