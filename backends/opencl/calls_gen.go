@@ -5,6 +5,7 @@
 package opencl
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -105,6 +106,16 @@ const (
 	profilingCommandEnd   = 0x1283     // CL_PROFILING_COMMAND_END
 )
 
+// status is what a call returns. Negative codes are errors.
+type status int32
+
+// known is one status that the library or an extension defines.
+type known struct {
+	code status
+	name string
+	kind error
+}
+
 // statuses are the statuses of errors, each with its kind of error.
 var statuses = []known{
 	{-1, "CL_DEVICE_NOT_FOUND", driver.ErrUnavailable},
@@ -204,6 +215,15 @@ var statuses = []known{
 	{-1141, "CL_INVALID_MUTABLE_COMMAND_KHR", driver.ErrInvalidArgument},
 	{-1142, "CL_INVALID_SEMAPHORE_KHR", driver.ErrInvalidArgument},
 	{-9999, "CL_NV_ILLEGAL_BUFFER_READ_OR_WRITE", driver.ErrDeviceLost},
+}
+
+func (st status) known() known {
+	for _, k := range statuses {
+		if k.code == st {
+			return k
+		}
+	}
+	return known{st, fmt.Sprintf("status %d", st), driver.ErrDriver}
 }
 
 // table holds the calls of a library. A function that the library lacks is nil.

@@ -5,6 +5,7 @@
 package vulkan
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -505,6 +506,16 @@ type pipelineCreateInfo struct {
 	baseIndex int32
 }
 
+// status is what a call returns. Negative codes are errors.
+type status int32
+
+// known is one status that the library or an extension defines.
+type known struct {
+	code status
+	name string
+	kind error
+}
+
 // statuses are the statuses of errors, each with its kind of error.
 var statuses = []known{
 	{-1, "VK_ERROR_OUT_OF_HOST_MEMORY", driver.ErrOutOfMemory},
@@ -532,6 +543,15 @@ var statuses = []known{
 	{-1000174001, "VK_ERROR_NOT_PERMITTED_KHR", driver.ErrUnsupported},
 	{-1000257000, "VK_ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS", driver.ErrInvalidArgument},
 	{-1000338000, "VK_ERROR_COMPRESSION_EXHAUSTED_EXT", driver.ErrOutOfMemory},
+}
+
+func (st status) known() known {
+	for _, k := range statuses {
+		if k.code == st {
+			return k
+		}
+	}
+	return known{st, fmt.Sprintf("status %d", st), driver.ErrDriver}
 }
 
 // table holds the calls of a library. A function that the library lacks is nil.
@@ -600,7 +620,7 @@ type deviceTable struct {
 	createSemaphore       func(device uintptr, info unsafe.Pointer) (semaphore uintptr, st status)
 	destroySemaphore      func(device, semaphore uintptr)
 	semaphoreValue        func(device, semaphore uintptr) (value uint64, st status)
-	waitSemaphores        func(device uintptr, info unsafe.Pointer, timeout uint64) (st status)
+	waitSemaphores        func(device uintptr, info unsafe.Pointer, nanoseconds uint64) (st status)
 	createSetLayout       func(device uintptr, info unsafe.Pointer) (layout uintptr, st status)
 	destroySetLayout      func(device, layout uintptr)
 	cmdPushSet            func(c *dl.Chain, buffer, layout uintptr, n uint32, writes unsafe.Pointer)
@@ -936,8 +956,8 @@ func loadDevice(find func(name string) dl.Proc) (*deviceTable, error) {
 		w0.Put()
 		return value, st
 	}
-	t.waitSemaphores = func(device uintptr, info unsafe.Pointer, timeout uint64) (st status) {
-		st = status(p.WaitSemaphores.Call3(device, uintptr(info), uintptr(timeout)))
+	t.waitSemaphores = func(device uintptr, info unsafe.Pointer, nanoseconds uint64) (st status) {
+		st = status(p.WaitSemaphores.Call3(device, uintptr(info), uintptr(nanoseconds)))
 		return st
 	}
 	t.createSetLayout = func(device uintptr, info unsafe.Pointer) (layout uintptr, st status) {
