@@ -1048,7 +1048,8 @@ func (g *generator) move(of string, threads int) (op, more string) {
 	if of == "Group" {
 		return pick(g, []string{"Shuffle", "ShuffleXor"}), pick(g, []string{", 0", ", 5", ", 16", ", int(u&63)", ", l", ", 31", ", -1 - l"})
 	}
-	return "Broadcast", ", " + pick(g, []string{"0", fmt.Sprint(threads - 1), fmt.Sprintf("int(uint32(p.N)%%%d)", threads), fmt.Sprintf("(l+%d)%%%d", g.IntN(9), threads)})
+	return "Broadcast", ", " + pick(g, []string{"0", fmt.Sprint(threads - 1), fmt.Sprintf("int(uint32(p.N)%%%d)", threads),
+		fmt.Sprintf("(l+%d)%%%d", g.IntN(9), threads)})
 }
 
 // room reports whether the kernel may combine values of a type of so many bytes. Drivers have 32 KiB of shared memory, of which each type takes that of
