@@ -66,4 +66,4 @@
 // kind ErrDeviceLost; freeing memory then first waits for what the device may still be doing, which the driver promises to end.
 package vulkan
 
-//go:generate go run ../../internal/dl/protogen calls.txt
+//go:generate go run ../../internal/testing/protogen calls.txt

@@ -25,7 +25,7 @@ import (
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
-//go:generate go run ../../dl/protogen calls.txt
+//go:generate go run ../../testing/protogen calls.txt
 
 // Vendor selects a vendor's compiler.
 type Vendor uint8
