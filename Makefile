@@ -15,7 +15,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run api usage path sass test test-all race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-vulkan bench-kernels bench-programs bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
+.PHONY: help run api usage path sass test test-all race moving lint vet cross bench bench-all bench-status bench-docs bench-peers bench-apps bench-vulkan bench-kernels bench-programs bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,26 +34,17 @@ test: ## run the tests of what programs import, and of the translator, in minute
 test-all: ## run all tests
 	@$(REPORT) $(or $(PACKAGES),$(ALL))
 
-# Left out is what does one thing at a time or belongs to measurements and checks, what runs the suite as the backends do, HIP, which is CUDA's code with
-# other names, and the simulated drivers, which are C. Each package more is a program to compile and link anew.
-RACE_SKIP := coherence|internal/translate|internal/translate/(build|cprint|ir)|internal/spirv/build|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|backends/hip|scripts/.*|$\
-bench/(apps|apps/.*|comm|devices|internal/.*|kernels|peers|programs|scale|vectors)|buffer/encode|kernel/algo/internal/.*|kernel/grid/rand|kernel/half|$\
-internal/(callsite|cudahip/image|dl/protogen|layout|npy|siglib|svg|syntax)|internal/testing/(apilist|archtest|doccheck|emulator|path|simgpu|small|testreport|tracecheck)
-# Planted bugs show that checks fail, which they do without it. Each call failing in turn is one goroutine. Stale kernels are found by programs that
-# the test builds, without the detector.
-race: ## run the tests of all backends under the race detector
-	@$(REPORT) -race -shuffle=on -skip '^(TestPlantedBugs|TestStaleKernels)$$|/Errors/EveryNthCallFails$$' -tags "$(TAGS)" $$($(GO) list -tags "$(TAGS)" $(ALL) | grep -vE '/($(RACE_SKIP))$$')
+# Each call failing in turn is one goroutine.
+race: ## run the tests of all backends under the race detector; what is left out is listed with the reason
+	@$(REPORT) -without internal/testing/testreport/race.txt -race -shuffle=on -skip '/Errors/EveryNthCallFails$$' -tags "$(TAGS)" $(ALL)
 
-# An address that is a number goes stale when a stack moves or the memory is collected, which then hardly ever shows.
-# Here every call moves the stack, and what is free faults. It costs so much that long tests are left out, and buffer, which keeps no address.
+# A uintptr is not updated when a stack moves or memory is freed; such bugs show rarely.
+# Here every call moves the stack, and what is free faults. It costs so much that long tests and checks are left out, and buffer, which keeps no address.
 MOVING := hal buffer/dlpack backends/cuda backends/host backends/opencl internal/dl internal/cudahip internal/cudahip/rtc
-MOVING_SKIP := HoweverMany|SlowEachOtherDown|TestMany|TestStreamsThatCame|TestStepsThatAreOver|TestRandomUse|TestTenThousand|TestStripes|TestOppositeOrders|$\
-TestPlacesAreUsedAgain|TestWaitsThatAreGivenUp|TestWaitsTakeFewThreads|TestSpareMarks|TestUsersForget|TestMemoryForgets|TestGroupsDoNotAllocate|TestCopiesToAndFro|TestNoFailureGoesUnnoticed|TestModel|TestRangesFrom|TestManyGoroutines|TestPlantedBugs|SurvivesStackGrowth|$\
-SurviveStackGrowth|TestFloodDoesNotDrownSync|TestWorkRunsInOrder|TestOnlyOneFreeSucceeds|TestGoroutinesOnOneStream|TestAcrossDrivers|TestRuntimeWith|$\
-/Coherence/(LegalTransitions|SeededModel)|/Errors/EveryNthCallFails|TestConformance/(Concurrency|loaded|linked)|TestAcrossEveryCallFails|TestSeenMemoriesAreFound
 moving: ## run tests with stacks that move at every call and freed memory that faults, to find addresses gone stale
-	@$(REPORT) -tags "$(TAGS)" -gcflags 'github.com/go-halyard/halyard/...=-d=maymorestack=runtime.mayMoreStackMove' \
-		-exec 'env GODEBUG=efence=1' -skip '$(MOVING_SKIP)' $(addprefix ./,$(MOVING))
+	@$(REPORT) -without internal/testing/testreport/moving.txt -tags "$(TAGS)" \
+		-gcflags 'github.com/go-halyard/halyard/...=-d=maymorestack=runtime.mayMoreStackMove' -exec 'env GODEBUG=efence=1' \
+		-skip '/Coherence/(LegalTransitions|SeededModel)|/Errors/EveryNthCallFails|TestConformance/(Concurrency|loaded|linked)' $(addprefix ./,$(MOVING))
 
 check: lint test-all cross ## everything that needs nothing but Go
 
@@ -94,6 +85,13 @@ BENCHTIME ?= 1s
 bench: ## run the benchmarks (BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -tags "$(TAGS)" $(ALL)
 
+# Each leaves its result in the folder bench/results: what has one of the same code is not measured again.
+bench-all: ## run all benchmarks that write documents, torture for an hour among them; it can be stopped, and goes on where it was (BENCHES="cg vulkan")
+	@$(GO) run ./bench/all $(BENCHES)
+
+bench-status: ## say which tables of the documents are of this code, and which are older
+	@$(GO) run ./bench/all -status $(BENCHES)
+
 bench-docs: ## measure the devices of this machine; write docs/performance.md and docs/bench.svg
 	@mkdir -p bin
 	@CGO_ENABLED=0 $(GO) build -tags "$(TAGS)" -o bin/devices ./bench/devices
@@ -113,10 +111,7 @@ bench-apps: ## install what whole programs are compared with, measure them, and 
 	@mkdir -p bench/results
 	./bench/apps/run -document docs/apps.md -svg docs/apps.svg -json bench/results/apps.json
 
-bench-cg: ## measure conjugate gradients beside the same loop in OpenCL C, on Intel's and PoCL's devices, and write the table of docs/performance.md
-	./bench/cg/run -document docs/performance.md
-
-bench-vulkan: ## measure operations and two programs beside the same in C on Mesa's Vulkan driver, and write the table of docs/performance.md
+bench-vulkan: ## measure operations beside the same calls in C on Mesa's Vulkan driver, and write the table of docs/performance.md
 	./bench/vulkan/run -document docs/performance.md
 
 bench-kernels: ## measure kernels in Go beside OpenCL C and loops in Go by hand, and write the table of docs/performance.md

@@ -32,13 +32,13 @@ var add = kernel.New(kernel.Source{
 			}
 		}
 	})},
-	Kernels: map[string]gridgen.Written{"add": {Params: []string{"x", "len(x)"}, Footprint: gridgen.Footprint{
+	Source: gridgen.Source{Kernels: map[string]gridgen.Written{"add": {Params: []string{"x", "len(x)"}, Footprint: gridgen.Footprint{
 		Cut: [3]bool{true},
 		Of: func(box gridgen.Box, values []int64, touch []gridgen.Touch) {
 			s := buffer.Range{Lo: min(box.Lo[0], int(values[1])), Hi: min(box.Hi[0], int(values[1]))}
 			touch[0] = gridgen.Touch{Read: s, Write: s}
 		},
-	}}},
+	}}}},
 }).Kernel("add")
 
 func addTo(q *halyard.Queue, x *halyard.Buffer[float32]) {

@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -109,29 +110,18 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 			var pending []*order.Work
 			err := s.evict(r, x.cause)
 			switch e := err.(type) {
-			case nil:
 			case *unready:
 				pending, err = e.works, nil
 			case *ConflictError:
 				busy, err = e.holder, nil
 			}
 			if len(pending) > 0 {
-				if err = s.await(ctx, x.cause, nil, 0, s.size, pending); err == nil {
-					if failed := s.learn(nil, nil, 0, s.size); failed != nil {
-						err = s.failedError(nil, op, 0, s.size, failed)
-					}
-				}
-				if err == nil {
+				if err = s.awaitCopies(ctx, x.cause, pending); err == nil {
 					continue
 				}
 			}
 			if busy == nil {
-				if failed := s.host.Unlock(dev); err == nil {
-					err = failed
-				}
-			}
-			if err != nil || busy == nil {
-				return err
+				return cmp.Or(err, s.host.Unlock(dev))
 			}
 		}
 		if err := ctx.Err(); err != nil {
@@ -141,6 +131,17 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 			return interrupted(op, ctx, s.conflictError(op, x.Part, deviceName(dev), busy))
 		}
 	}
+}
+
+// awaitCopies waits for the work that an eviction lacks, and returns its error.
+func (s *storage) awaitCopies(ctx context.Context, c cause, pending []*order.Work) error {
+	if err := s.await(ctx, c, nil, 0, s.size, pending); err != nil {
+		return err
+	}
+	if failed := s.learn(nil, nil, 0, s.size); failed != nil {
+		return s.failedError(nil, c.op, 0, s.size, failed)
+	}
+	return nil
 }
 
 // standBehind waits until other has ended, with the storage unlocked. x describes the call that waits.
@@ -214,11 +215,8 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	if r == nil {
 		return x.staleError(dev.Name() + " has no replica")
 	}
-	if failed := s.learn(x, r, b.lo, b.hi); failed != nil {
-		return s.failedError(x, op, b.lo, b.hi, failed)
-	}
-	if _, err := s.m.Plan(protocol.MarkModified, r.place, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
-		return x.notCurrent(err)
+	if err := x.markable(r); err != nil {
+		return err
 	}
 	mem := r.Mem
 	if r.place == protocol.Host {
@@ -265,11 +263,8 @@ func (b *Buffer[T]) MarkHostModified() error {
 	if other := s.queue.Excluding(&x.Entry); other != nil {
 		return x.conflictWith(other)
 	}
-	if failed := s.learn(x, r, b.lo, b.hi); failed != nil {
-		return s.failedError(x, op, b.lo, b.hi, failed)
-	}
-	if _, err := s.m.Plan(protocol.MarkModified, protocol.Host, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
-		return x.notCurrent(err)
+	if err := x.markable(r); err != nil {
+		return err
 	}
 	if w, _ := r.order.Unsure(b.lo, b.hi); w != nil {
 		return hal.Errorf(op, hal.ErrNotReady, "earlier work still writes the elements on the host")
@@ -279,9 +274,13 @@ func (b *Buffer[T]) MarkHostModified() error {
 	return nil
 }
 
-// notCurrent returns the error of a MarkModified that the protocol has refused with err.
-func (x *access) notCurrent(err error) error {
+// markable returns an error unless the elements are current at the replica, so that they can be marked as modified there.
+func (x *access) markable(r *replica) error {
 	s := x.storage
+	if failed := s.learn(x, r, x.Lo, x.Hi); failed != nil {
+		return s.failedError(x, x.op, x.Lo, x.Hi, failed)
+	}
+	_, err := s.m.Plan(protocol.MarkModified, r.place, x.Lo, x.Hi, s.cost, s.scratch.plan[:0])
 	refusal, ok := err.(*protocol.RefusalError)
 	if !ok {
 		return err

@@ -45,7 +45,7 @@ func newCollective[T buffer.Number](c *Comm, op string, call driver.Call, root i
 
 func (p *collective[T]) refuse(format string, args ...any) {
 	if p.err == nil {
-		p.err = driver.Errorf(p.op, ErrInvalidArgument, format, args...)
+		p.err = driver.Errorf(p.op, driver.ErrInvalidArgument, format, args...)
 	}
 }
 

@@ -196,7 +196,7 @@ func TestCollectiveArgumentsAreRefused(t *testing.T) {
 		"slice":               comm.AllreduceSlice(ctx, c, []float32{1}, comm.Xor),
 		"slice's root":        comm.BcastSlice(ctx, c, []float32{1}, -1),
 	} {
-		require.ErrorIs(t, err, comm.ErrInvalidArgument, name)
+		require.ErrorIs(t, err, hal.ErrInvalidArgument, name)
 	}
 	require.NoError(t, c.Err())
 	require.NoError(t, c.Close())

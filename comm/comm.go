@@ -64,7 +64,7 @@ func (c *Comm) Err() error {
 // enter begins an operation, unless the communicator refuses it.
 func (c *Comm) enter(ctx context.Context, op string) error {
 	if c == nil {
-		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
+		return driver.Errorf(op, driver.ErrInvalidArgument, "nil communicator")
 	}
 	if ctx.Err() != nil {
 		return driver.Interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, 0)
@@ -73,7 +73,7 @@ func (c *Comm) enter(ctx context.Context, op string) error {
 	defer c.mu.Unlock()
 	switch {
 	case c.closed:
-		return driver.Errorf(op, ErrClosed, "the communicator was closed")
+		return driver.Errorf(op, driver.ErrClosed, "the communicator was closed")
 	case c.err != nil:
 		return c.refusal(op)
 	}
@@ -123,7 +123,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	const most = 1<<31 - 1
 	if color > most || key > most || key < -most {
-		return nil, driver.Errorf("Split", ErrInvalidArgument, "color %d or key %d does not fit into 32 bits", color, key)
+		return nil, driver.Errorf("Split", driver.ErrInvalidArgument, "color %d or key %d does not fit into 32 bits", color, key)
 	}
 	return c.derive(ctx, "Split", func() (driver.Comm, error) { return c.d.Split(max(color, driver.NoColor), key) })
 }
@@ -177,20 +177,20 @@ func (c *Comm) barrier(ctx context.Context, op string) error {
 func (c *Comm) Close() error {
 	const op = "Close"
 	if c == nil {
-		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
+		return driver.Errorf(op, driver.ErrInvalidArgument, "nil communicator")
 	}
 	c.mu.Lock()
 	switch {
 	case c.closed:
 		c.mu.Unlock()
-		return driver.Errorf(op, ErrClosed, "the communicator was closed before")
+		return driver.Errorf(op, driver.ErrClosed, "the communicator was closed before")
 	case c.active > 0:
 		n := c.active
 		c.mu.Unlock()
-		return driver.Errorf(op, ErrInvalidArgument, "%d operations are under way", n)
+		return driver.Errorf(op, driver.ErrInvalidArgument, "%d operations are under way", n)
 	case c.engine.lent.open() > 0 && c.engine.pool.last():
 		c.mu.Unlock()
-		return driver.Errorf(op, ErrInvalidArgument, "%d buffers with memory of the engine are open", c.engine.lent.open())
+		return driver.Errorf(op, driver.ErrInvalidArgument, "%d buffers with memory of the engine are open", c.engine.lent.open())
 	}
 	c.closed = true
 	failed := c.err != nil

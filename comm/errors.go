@@ -6,16 +6,12 @@ import "github.com/go-halyard/halyard/internal/comm/driver"
 // operation, such as conflicts, are those of package buffer.
 type Error = driver.Error
 
-// The kinds of error.
+// The kinds of error, beside those of package hal: hal.ErrUnavailable, ErrInvalidArgument, ErrUnsupported, ErrOutOfMemory (for memory of the
+// engine, too) and ErrClosed.
 var (
-	ErrUnavailable     = driver.ErrUnavailable     // there is no library to communicate with
-	ErrInvalidArgument = driver.ErrInvalidArgument // an argument that no engine accepts
-	ErrUnsupported     = driver.ErrUnsupported     // the engine does not support the operation
-	ErrOutOfMemory     = driver.ErrOutOfMemory     // no memory for the engine to send from
-	ErrClosed          = driver.ErrClosed          // the communicator was closed
-	ErrTruncated       = driver.ErrTruncated       // a message was longer than the memory for it
-	ErrTimeout         = driver.ErrTimeout         // the context ended first
-	ErrRankLost        = driver.ErrRankLost        // another process ended, or aborted the job
-	ErrMismatch        = driver.ErrMismatch        // ranks made different calls
-	ErrEngine          = driver.ErrEngine          // the engine reported something unforeseen
+	ErrTruncated = driver.ErrTruncated // a message was longer than the memory for it
+	ErrTimeout   = driver.ErrTimeout   // the context ended first
+	ErrRankLost  = driver.ErrRankLost  // another process ended, or aborted the job
+	ErrMismatch  = driver.ErrMismatch  // ranks made different calls
+	ErrEngine    = driver.ErrEngine    // the engine reported something unforeseen
 )

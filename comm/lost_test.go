@@ -60,7 +60,7 @@ func TestAFailedReceiveLosesItsElements(t *testing.T) {
 			j.Lose(1)
 			return comm.Allreduce(t.Context(), c, part, part, comm.Sum)
 		}},
-		"refused by the engine": {comm.ErrUnsupported, "Irecv", func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
+		"refused by the engine": {hal.ErrUnsupported, "Irecv", func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
 			r, err := comm.Irecv(t.Context(), comm.New(refusing{j.Engine(0)}), part, 1, 3)
 			require.Nil(t, r)
 			return err
@@ -107,7 +107,7 @@ func TestARefusedReductionInPlaceKeepsItsElements(t *testing.T) {
 	defer j.Close()
 	c := comm.New(refusing{j.Engine(0)})
 	b := buffered(numbers(8, 0))
-	require.ErrorIs(t, comm.Allreduce(t.Context(), c, b, b, comm.Sum), comm.ErrUnsupported)
+	require.ErrorIs(t, comm.Allreduce(t.Context(), c, b, b, comm.Sum), hal.ErrUnsupported)
 	require.NoError(t, c.Err())
 	require.Equal(t, numbers(8, 0), contents(b))
 	require.NoError(t, b.Close())

@@ -18,24 +18,24 @@ import (
 //
 // Close the buffer before the last communicator. If an operation on it is given up because a context ended, the engine may still use the
 // memory: the buffer then stays leased, and cannot be closed. [buffer.WithPinnedHost] is refused with an error of kind
-// [ErrInvalidArgument], and so is a negative n; too little memory is an error of kind [ErrOutOfMemory].
+// hal.ErrInvalidArgument, and so is a negative n; too little memory is an error of kind hal.ErrOutOfMemory.
 func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer.Buffer[T], error) {
 	const op = "NewBuffer"
 	var zero T
 	elem := int(unsafe.Sizeof(zero))
 	switch {
 	case c == nil:
-		return nil, driver.Errorf(op, ErrInvalidArgument, "nil communicator")
+		return nil, driver.Errorf(op, driver.ErrInvalidArgument, "nil communicator")
 	case n < 0:
-		return nil, driver.Errorf(op, ErrInvalidArgument, "%d elements", n)
+		return nil, driver.Errorf(op, driver.ErrInvalidArgument, "%d elements", n)
 	case elem > 0 && n > math.MaxInt/elem:
-		return nil, driver.Errorf(op, ErrOutOfMemory, "%d elements of %d bytes", n, elem)
+		return nil, driver.Errorf(op, driver.ErrOutOfMemory, "%d elements of %d bytes", n, elem)
 	}
 	c.mu.Lock()
 	closed := c.closed
 	c.mu.Unlock()
 	if closed {
-		return nil, driver.Errorf(op, ErrClosed, "the communicator was closed")
+		return nil, driver.Errorf(op, driver.ErrClosed, "the communicator was closed")
 	}
 	e, size := c.engine, max(uint64(n)*uint64(elem), 1) // an engine allocates at least a byte
 	p, err := e.d.Alloc(size)
@@ -50,7 +50,7 @@ func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer
 	b, err := buffer.AdoptSlice(unsafe.Slice((*T)(p), n), free, opts...)
 	if err != nil {
 		free()
-		failure := driver.Errorf(op, ErrInvalidArgument, "")
+		failure := driver.Errorf(op, driver.ErrInvalidArgument, "")
 		failure.Err = err
 		return nil, failure
 	}

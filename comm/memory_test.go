@@ -16,6 +16,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/conformance/commtest"
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
@@ -161,14 +162,14 @@ func TestBuffersOfTheEngineAreClosedFirst(t *testing.T) {
 	defer j.Close()
 	c := comm.New(j.Engine(0))
 	_, err := comm.NewBuffer[int64](c, -1)
-	require.ErrorIs(t, err, comm.ErrInvalidArgument)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	_, err = comm.NewBuffer[int64](nil, 1)
-	require.ErrorIs(t, err, comm.ErrInvalidArgument)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	_, err = comm.NewBuffer[int64](c, math.MaxInt)
-	require.ErrorIs(t, err, comm.ErrOutOfMemory)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	d := fixture.Device(t, host.New(host.Options{Name: "pinned"}), 0)
 	_, err = comm.NewBuffer[int64](c, 1, buffer.WithPinnedHost(d))
-	require.ErrorIs(t, err, comm.ErrInvalidArgument)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 
 	var all []*buffer.Buffer[int64]
 	for range 5 {
@@ -186,7 +187,7 @@ func TestBuffersOfTheEngineAreClosedFirst(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.Empty(t, j.Leftovers())
 	_, err = comm.NewBuffer[int64](c, 1)
-	require.ErrorIs(t, err, comm.ErrClosed)
+	require.ErrorIs(t, err, hal.ErrClosed)
 }
 
 // The engine may go on to read what it was given, so a buffer is not free again when a send is given up.

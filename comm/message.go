@@ -35,20 +35,20 @@ func size[T buffer.Element]() uint64 {
 // checkDest and checkSource refuse ranks and tags that are out of range.
 func (c *Comm) checkDest(op string, dest, tag int) error {
 	if c == nil {
-		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
+		return driver.Errorf(op, driver.ErrInvalidArgument, "nil communicator")
 	}
 	if dest != ProcNull && (dest < 0 || dest >= c.size) {
-		return driver.Errorf(op, ErrInvalidArgument, "rank %d is not between 0 and %d", dest, c.size-1)
+		return driver.Errorf(op, driver.ErrInvalidArgument, "rank %d is not between 0 and %d", dest, c.size-1)
 	}
 	return c.checkTag(op, tag)
 }
 
 func (c *Comm) checkSource(op string, source, tag int) error {
 	if c == nil {
-		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
+		return driver.Errorf(op, driver.ErrInvalidArgument, "nil communicator")
 	}
 	if source != AnySource && source != ProcNull && (source < 0 || source >= c.size) {
-		return driver.Errorf(op, ErrInvalidArgument, "rank %d is not between 0 and %d", source, c.size-1)
+		return driver.Errorf(op, driver.ErrInvalidArgument, "rank %d is not between 0 and %d", source, c.size-1)
 	}
 	if tag == AnyTag {
 		return nil
@@ -58,13 +58,13 @@ func (c *Comm) checkSource(op string, source, tag int) error {
 
 func (c *Comm) checkTag(op string, tag int) error {
 	if tag < 0 || tag > c.engine.maxTag {
-		return driver.Errorf(op, ErrInvalidArgument, "tag %d is not between 0 and %d", tag, c.engine.maxTag)
+		return driver.Errorf(op, driver.ErrInvalidArgument, "tag %d is not between 0 and %d", tag, c.engine.maxTag)
 	}
 	return nil
 }
 
 func noBuffer(op, what string) error {
-	return driver.Errorf(op, ErrInvalidArgument, "nil buffer to %s", what)
+	return driver.Errorf(op, driver.ErrInvalidArgument, "nil buffer to %s", what)
 }
 
 // Isend begins to send the elements of b to another rank. The program has to wait for the result; until then b is leased for reading.

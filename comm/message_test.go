@@ -15,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/conformance/commtest"
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
@@ -157,7 +158,7 @@ func TestADeadlineEndsAReceiveAndTheCommunicator(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r, err := comm.Irecv(ctx, c, b, 1, 3)
 	require.NoError(t, err)
-	require.ErrorIs(t, c.Close(), comm.ErrInvalidArgument, "an operation is under way")
+	require.ErrorIs(t, c.Close(), hal.ErrInvalidArgument, "an operation is under way")
 	_, done, err := r.Test()
 	require.False(t, done)
 	require.NoError(t, err)
@@ -238,13 +239,13 @@ func TestArgumentsAreRefusedAndChangeNothing(t *testing.T) {
 		kind error
 		call func(ctx context.Context) error
 	}{
-		"rank too high":       {comm.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, c, b, 2, 0) }},
-		"any rank to send to": {comm.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, c, b, comm.AnySource, 0) }},
-		"negative tag":        {comm.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, c, b, 1, -1) }},
-		"tag too high":        {comm.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, c, b, 1, 1<<40) }},
-		"source":              {comm.ErrInvalidArgument, func(ctx context.Context) error { _, err := comm.Recv(ctx, c, b, -3, 0); return err }},
-		"nil buffer":          {comm.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send[int8](ctx, c, nil, 1, 0) }},
-		"nil communicator":    {comm.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, nil, b, 1, 0) }},
+		"rank too high":       {hal.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, c, b, 2, 0) }},
+		"any rank to send to": {hal.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, c, b, comm.AnySource, 0) }},
+		"negative tag":        {hal.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, c, b, 1, -1) }},
+		"tag too high":        {hal.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, c, b, 1, 1<<40) }},
+		"source":              {hal.ErrInvalidArgument, func(ctx context.Context) error { _, err := comm.Recv(ctx, c, b, -3, 0); return err }},
+		"nil buffer":          {hal.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send[int8](ctx, c, nil, 1, 0) }},
+		"nil communicator":    {hal.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, nil, b, 1, 0) }},
 		"ended context":       {comm.ErrTimeout, func(context.Context) error { return comm.Send(ended, c, b, 1, 0) }},
 	} {
 		require.ErrorIs(t, row.call(t.Context()), row.kind, name)
@@ -257,8 +258,8 @@ func TestArgumentsAreRefusedAndChangeNothing(t *testing.T) {
 	require.Error(t, comm.Send(t.Context(), c, closed, 1, 0))
 	require.NoError(t, c.Err(), "the buffer is to blame")
 	require.NoError(t, c.Close())
-	require.ErrorIs(t, c.Close(), comm.ErrClosed)
-	require.ErrorIs(t, comm.Send(t.Context(), c, b, 1, 0), comm.ErrClosed)
+	require.ErrorIs(t, c.Close(), hal.ErrClosed)
+	require.ErrorIs(t, comm.Send(t.Context(), c, b, 1, 0), hal.ErrClosed)
 	require.Empty(t, j.Leftovers())
 }
 
@@ -364,7 +365,7 @@ func TestProbesInVain(t *testing.T) {
 	_, err = comm.Probe[float64](ctx, c, 1, 0)
 	require.ErrorIs(t, err, comm.ErrMismatch)
 	_, err = comm.Probe[float64](ctx, c, 2, 0)
-	require.ErrorIs(t, err, comm.ErrInvalidArgument)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	s, err := comm.Probe[int32](ctx, c, comm.ProcNull, 0)
 	require.NoError(t, err)
 	require.Equal(t, comm.Status{Source: comm.ProcNull, Tag: comm.AnyTag}, s)
@@ -409,5 +410,5 @@ func TestWaitany(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, -1, i)
 	_, _, err = comm.Waitany(ctx, []*comm.Request{nil, {}})
-	require.ErrorIs(t, err, comm.ErrInvalidArgument)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 }

@@ -33,7 +33,7 @@ type Status struct {
 
 // Request is an operation under way. The program has to call Wait, or to call Test until it reports the end; the operation holds its leases
 // until then. Wait and Test may be called again after the end, and return the same. A Request may be copied while no call on it is under
-// way. Once one copy has reported the end, calls on the other copies fail with an error of kind [ErrClosed].
+// way. Once one copy has reported the end, calls on the other copies fail with an error of kind hal.ErrClosed.
 //
 // A Request that does not escape from the function that began the operation is not allocated on the heap.
 type Request struct {
@@ -210,7 +210,7 @@ func (s *side) fill() {
 func (r *operation) refuse(err error, engine bool) error {
 	var failure *Error
 	if engine {
-		if e := broken(r.op, err); e.Kind != ErrInvalidArgument && e.Kind != ErrUnsupported && e.Kind != ErrOutOfMemory {
+		if e := broken(r.op, err); e.Kind != driver.ErrInvalidArgument && e.Kind != driver.ErrUnsupported && e.Kind != driver.ErrOutOfMemory {
 			failure = e
 		}
 	}
@@ -431,7 +431,7 @@ func (q *Request) reported() bool {
 // operation returns the operation of the request, locked. If that is over, it returns nil and the outcome's error.
 func (q *Request) operation(op string) (*operation, error) {
 	if q == nil || q.o == nil {
-		return nil, driver.Errorf(op, ErrInvalidArgument, "nil or zero request")
+		return nil, driver.Errorf(op, driver.ErrInvalidArgument, "nil or zero request")
 	}
 	r := q.o
 	if r.generation.Load() == q.generation {
@@ -442,7 +442,7 @@ func (q *Request) operation(op string) (*operation, error) {
 		r.mu.Unlock()
 	}
 	if !q.ended {
-		return nil, driver.Errorf(op, ErrClosed, "a copy of the request has been waited for")
+		return nil, driver.Errorf(op, driver.ErrClosed, "a copy of the request has been waited for")
 	}
 	return nil, q.err
 }

@@ -38,7 +38,7 @@ func AllreduceSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, op 
 	const name = "AllreduceSlice"
 	a := driver.Collective{Call: driver.Allreduce, Type: driver.TypeFor[T](), Op: op, Count: uint64(len(data))}
 	if !op.Takes(a.Type) {
-		return driver.Errorf(name, ErrInvalidArgument, "%v is not defined for %v", op, a.Type)
+		return driver.Errorf(name, driver.ErrInvalidArgument, "%v is not defined for %v", op, a.Type)
 	}
 	return collectiveSlice(ctx, c, name, data, a, coherence.ReadWrite)
 }
@@ -47,7 +47,7 @@ func AllreduceSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, op 
 func BcastSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, root int) error {
 	const name = "BcastSlice"
 	if c != nil && (root < 0 || root >= c.size) {
-		return driver.Errorf(name, ErrInvalidArgument, "root %d is not between 0 and %d", root, c.size-1)
+		return driver.Errorf(name, driver.ErrInvalidArgument, "root %d is not between 0 and %d", root, c.size-1)
 	}
 	a := driver.Collective{Call: driver.Bcast, Root: root, Count: uint64(len(data)) * size[T]()}
 	return collectiveSlice(ctx, c, name, data, a, coherence.ReadWrite)

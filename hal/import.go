@@ -156,29 +156,28 @@ type IPCHandle struct {
 	process uint64 // random number of the process, since a PID can be reused; 0 if not known
 }
 
-// A handle in bytes, little-endian:
-//
-//	0   "HYIP"
-//	4   version, 2
-//	5   kind of memory
-//	6   length of the handle, 2 bytes
-//	8   backend's name, 16 bytes, padded with zeros
-//	24  UUID of the device
-//	40  ID of the process, 4 bytes
-//	44  zeros, 4 bytes
-//	48  random number of the process
-//	56  offset
-//	64  size
-//	72  handle
-//	    CRC-32 (IEEE) of all bytes before it, 4 bytes
 const (
 	ipcMagic   = "HYIP"
 	ipcVersion = 2
-	ipcHandle  = 72
-	ipcSum     = 4
+	ipcSum     = 4 // bytes of the checksum
 	ipcName    = 16
 	ipcLongest = 256
 )
+
+// ipcHeader is how a handle begins in bytes, little-endian. The vendor's handle follows, and a CRC-32 (IEEE) of all bytes before it.
+type ipcHeader struct {
+	Magic    [len(ipcMagic)]byte
+	Version  uint8
+	Kind     Kind
+	Length   uint16        // of the vendor's handle
+	Backend  [ipcName]byte // padded with zeros
+	Device   UUID
+	PID      uint32
+	Reserved uint32 // zero
+	Process  uint64
+	Offset   uint64
+	Size     uint64
+}
 
 // thisProcess returns a random number that identifies this process.
 var thisProcess = sync.OnceValue(func() uint64 {
@@ -211,20 +210,12 @@ func (t IPCHandle) MarshalBinary() ([]byte, error) {
 	if err := t.validate("write a handle"); err != nil {
 		return nil, err
 	}
-	le := binary.LittleEndian
-	b := append([]byte(nil), ipcMagic...)
-	b = append(b, ipcVersion, byte(t.Kind))
-	b = le.AppendUint16(b, uint16(len(t.Handle)))
-	b = append(b, t.Backend...)
-	b = append(b, make([]byte, ipcName-len(t.Backend))...)
-	b = append(b, t.Device[:]...)
-	b = le.AppendUint32(b, t.PID)
-	b = le.AppendUint32(b, 0)
-	b = le.AppendUint64(b, t.process)
-	b = le.AppendUint64(b, t.Offset)
-	b = le.AppendUint64(b, t.Size)
+	h := ipcHeader{Magic: [len(ipcMagic)]byte([]byte(ipcMagic)), Version: ipcVersion, Kind: t.Kind, Length: uint16(len(t.Handle)),
+		Device: t.Device, PID: t.PID, Process: t.process, Offset: t.Offset, Size: t.Size}
+	copy(h.Backend[:], t.Backend)
+	b, err := binary.Append(nil, binary.LittleEndian, &h)
 	b = append(b, t.Handle...)
-	return le.AppendUint32(b, crc32.ChecksumIEEE(b)), nil
+	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b)), err
 }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. If b is not exactly one valid handle, the error is of
@@ -234,29 +225,24 @@ func (t *IPCHandle) UnmarshalBinary(b []byte) error {
 	bad := func(format string, args ...any) error {
 		return Errorf(op, ErrInvalidArgument, "not an IPC handle: "+format, args...)
 	}
-	le := binary.LittleEndian
-	if len(b) < ipcHandle+ipcSum || string(b[:4]) != ipcMagic {
+	var h ipcHeader
+	n, err := binary.Decode(b, binary.LittleEndian, &h)
+	end := n + int(h.Length)
+	name, padding, _ := bytes.Cut(h.Backend[:], []byte{0})
+	switch {
+	case err != nil || string(h.Magic[:]) != ipcMagic:
 		return bad("%d bytes without an IPC handle's header", len(b))
-	}
-	if b[4] != ipcVersion {
-		return bad("version %d, expected %d", b[4], ipcVersion)
-	}
-	end := ipcHandle + int(le.Uint16(b[6:]))
-	if len(b) != end+ipcSum {
+	case h.Version != ipcVersion:
+		return bad("version %d, expected %d", h.Version, ipcVersion)
+	case len(b) != end+ipcSum:
 		return bad("%d bytes, expected %d", len(b), end+ipcSum)
-	}
-	if crc32.ChecksumIEEE(b[:end]) != le.Uint32(b[end:]) {
+	case crc32.ChecksumIEEE(b[:end]) != binary.LittleEndian.Uint32(b[end:]):
 		return bad("the checksum is wrong")
-	}
-	name, padding, _ := bytes.Cut(b[8:8+ipcName], []byte{0})
-	if len(bytes.Trim(padding, "\x00")) > 0 || le.Uint32(b[44:]) != 0 {
+	case len(bytes.Trim(padding, "\x00")) > 0 || h.Reserved != 0:
 		return bad("reserved bytes are not zero")
 	}
-	fresh := IPCHandle{
-		Backend: string(name), Device: UUID(b[24:40]), Kind: Kind(b[5]), PID: le.Uint32(b[40:]),
-		process: le.Uint64(b[48:]), Offset: le.Uint64(b[56:]), Size: le.Uint64(b[64:]),
-		Handle: bytes.Clone(b[ipcHandle:end]),
-	}
+	fresh := IPCHandle{Backend: string(name), Device: h.Device, Kind: h.Kind, PID: h.PID, process: h.Process, Offset: h.Offset, Size: h.Size,
+		Handle: bytes.Clone(b[n:end])}
 	if err := fresh.validate(op); err != nil {
 		return err
 	}

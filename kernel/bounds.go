@@ -80,9 +80,8 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 		return nil, nil
 	}
 	if order.Uint32(b) == 3 {
-		ended := f.d.refuse("launch", "%s: the device's driver (%s) ended the loops of a thread, because they took too many rounds together, "+
-			"as Mesa before 26.1 does after 65,535; take fewer in each launch, or use another driver", f.d.in.RoundsAt, f.d.dev.Info().Driver).(*hal.Error)
-		ended.Kind = hal.ErrUnsupported
+		ended := f.d.fail(hal.ErrUnsupported, "launch", "%s: the device's driver (%s) ended the loops of a thread, because they took too many rounds together, "+
+			"as Mesa before 26.1 does after 65,535; take fewer in each launch, or use another driver", f.d.in.RoundsAt, f.d.dev.Info().Driver)
 		return ended, ended
 	}
 	at := ""
@@ -101,7 +100,6 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 	case 6:
 		found, of = fmt.Sprintf("negative shift amount %d", wide(8)), hal.ErrKernel
 	}
-	failed := f.d.refuse("launch", "%s%s", at, found).(*hal.Error)
-	failed.Kind = of
+	failed := f.d.fail(of, "launch", "%s%s", at, found)
 	return failed, failed // as on the host, what a failed kernel wrote is lost
 }

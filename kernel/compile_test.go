@@ -200,7 +200,7 @@ func TestBuildErrorsAreNotKept(t *testing.T) {
 // A translated text leaves out the kernels that need float64 on a device that lacks it. They are refused by name; the others run.
 func TestKernelThatNeedsFloat64(t *testing.T) {
 	_, _, s := openCompiling(t)
-	p := kernel.New(kernel.Source{Indexes: []string{}, Portable: "KERNEL void add() {}\n#ifdef HALYARD_FLOAT64\nKERNEL void wide() {}\n#endif\n"})
+	p := kernel.New(kernel.Source{Source: gridgen.Source{Indexes: []string{}}, Portable: "KERNEL void add() {}\n#ifdef HALYARD_FLOAT64\nKERNEL void wide() {}\n#endif\n"})
 	defer p.Close()
 	err := p.Kernel("wide").Launch(ctx, s, hal.Over(1))
 	require.ErrorIs(t, err, hal.ErrUnsupported)
@@ -212,8 +212,7 @@ func TestKernelThatNeedsFloat64(t *testing.T) {
 // The same for atomic operations of 64 bits.
 func TestKernelThatNeedsWhatTheDeviceLacks(t *testing.T) {
 	_, _, s := openCompiling(t)
-	p := kernel.New(kernel.Source{Indexes: []string{}, Portable: "KERNEL void add() {}\n#ifdef GO_ATOMIC64\nKERNEL void k_count() {}\n#endif\n",
-		Kernels: map[string]gridgen.Written{"count": {Code: "k_count", Needs: "atomic operations of 64 bits (count.go:12)"}}})
+	p := kernel.New(kernel.Source{Source: gridgen.Source{Indexes: []string{}, Kernels: map[string]gridgen.Written{"count": {Code: "k_count", Needs: "atomic operations of 64 bits (count.go:12)"}}}, Portable: "KERNEL void add() {}\n#ifdef GO_ATOMIC64\nKERNEL void k_count() {}\n#endif\n"})
 	defer p.Close()
 	err := p.Kernel("count").Launch(ctx, s, hal.Over(1))
 	require.ErrorIs(t, err, hal.ErrUnsupported)
@@ -273,9 +272,9 @@ func TestCloseWhileCompiling(t *testing.T) {
 // A generic kernel is compiled with those for the same types, when it is launched. Load compiles all.
 func TestGenericKernelsAreCompiledApart(t *testing.T) {
 	b, dev, s := openCompiling(t)
-	p := kernel.New(kernel.Source{Portable: "add", Kernels: map[string]gridgen.Written{
+	p := kernel.New(kernel.Source{Portable: "add", Source: gridgen.Source{Kernels: map[string]gridgen.Written{
 		"add": {Code: "add"}, "add[float32]": {Code: "add", Types: 1}, "add[int32]": {Code: "add", Types: 2}, "sub[int32]": {Code: "sub", Types: 2},
-	}})
+	}}})
 	for i, name := range []string{"add[int32]", "add[float32]", "add"} {
 		x, y := made[uint32](t, 1), made[uint32](t, 0)
 		for range 2 {

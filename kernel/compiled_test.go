@@ -49,7 +49,7 @@ func onVulkan(t *testing.T) *hal.Stream {
 
 // compiledProgram returns a program of kernels with these modules, or reasons why there is none.
 func compiledProgram(codes map[string]gridgen.Code) *kernel.Program {
-	src := kernel.Source{Name: "p", Portable: "the text", Kernels: map[string]gridgen.Written{}}
+	src := kernel.Source{Name: "p", Portable: "the text", Source: gridgen.Source{Kernels: map[string]gridgen.Written{}}}
 	for name := range codes {
 		src.Kernels[name] = gridgen.Written{Code: "k_" + name}
 	}
@@ -113,7 +113,7 @@ func TestKernelThatADeviceLacksIsNotDivided(t *testing.T) {
 			for i, end := kernel.Threads(b, 0, n); i < end; i++ {
 				x[i]++
 			}
-		})}, Kernels: map[string]gridgen.Written{"f": {Code: "k_f", Params: []string{"x", "len(x)"}, Footprint: own(false, 1)}}}
+		})}, Source: gridgen.Source{Kernels: map[string]gridgen.Written{"f": {Code: "k_f", Params: []string{"x", "len(x)"}, Footprint: own(false, 1)}}}}
 		p := kernel.New(src)
 		sum := sha256.Sum256([]byte(src.Portable))
 		p.Compiled(hex.EncodeToString(sum[:8]), map[string]gridgen.Code{"f": code})
@@ -127,10 +127,10 @@ func TestKernelThatADeviceLacksIsNotDivided(t *testing.T) {
 // A device of Vulkan has no wide code. A launch that is too large for its code is refused, with the argument and the limit.
 func TestLaunchesThatAreTooLargeForVulkan(t *testing.T) {
 	s := onVulkan(t)
-	src := kernel.Source{Name: "p", Portable: "the text", Kernels: map[string]gridgen.Written{
+	src := kernel.Source{Name: "p", Portable: "the text", Source: gridgen.Source{Kernels: map[string]gridgen.Written{
 		"grid": {Code: "k_grid", Most: 1 << 10},
 		"heat": {Code: "k_heat", Params: []string{"n", "p.Rows()", "p.Cols()"}, Most: 1 << 20, Sizes: [][]int{{0}, {1, 2}}},
-	}}
+	}}}
 	p := kernel.New(src)
 	sum := sha256.Sum256([]byte(src.Portable))
 	p.Compiled(hex.EncodeToString(sum[:8]), map[string]gridgen.Code{"grid": {Words: idle("k_grid", build.Shader)}, "heat": {Words: idle("k_heat", build.Shader)}})

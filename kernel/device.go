@@ -119,24 +119,9 @@ func (k *Kernel) load(ctx context.Context, dev *hal.Device, round uint64) (*onDe
 		return nil, k.lacking(dev, name, err)
 	}
 	if written {
-		names := slices.Clone(in.Params)
-		if in.SharedElem > 0 && dev.Info().Compute.SharedByParam {
-			names = append(names, strings.TrimSuffix(strings.TrimPrefix(names[len(names)-1], "len("), ")"))
+		if err := k.describe(found, dev, &in); err != nil {
+			return nil, err
 		}
-		if k.p.src.reports(dev) {
-			names = append(names, "what the kernel reports")
-		}
-		most := uint64(0)
-		if stack := dev.Info().Compute.BlockStack; in.Private > 0 && stack > 0 && !k.p.src.runsGo(dev) {
-			if most = stack / uint64(in.Private); most == 0 {
-				return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s has variables of %d bytes in each thread, and the device "+
-					"takes %d in all threads of a block; keep them in a buffer", k.name, in.Private, stack)
-			}
-		}
-		if in.Threads > 0 && (most == 0 || most > uint64(in.Threads)) {
-			most = uint64(in.Threads)
-		}
-		layer.Describe(found, k.name, append(names, "the part of the grid"), uint32(min(most, math.MaxUint32)))
 	}
 	calls := make([]string, len(in.Params))
 	for i, param := range in.Params {
@@ -154,7 +139,7 @@ func (k *Kernel) load(ctx context.Context, dev *hal.Device, round uint64) (*onDe
 	switch {
 	case k.p.src.runsGo(dev):
 	case c.Nesting > 0 && in.Nests > c.Nesting:
-		return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s nests %d conditions (%s), and the device's driver drops those beyond %d; "+
+		return nil, failure("launch", dev, hal.ErrUnsupported, "kernel %s nests %d conditions (%s), and the device's driver drops those beyond %d; "+
 			"write some one after the other, as the cases of a switch, or use another driver", k.name, in.Nests, in.NestsAt, c.Nesting)
 	case k.p.src.reports(dev):
 		d.sites = k.p.src.Indexes
@@ -166,6 +151,29 @@ func (k *Kernel) load(ctx context.Context, dev *hal.Device, round uint64) (*onDe
 	return d, nil
 }
 
+// describe gives hal the names of the parameters of a kernel that was translated, and how many threads a block can have.
+func (k *Kernel) describe(found *hal.Kernel, dev *hal.Device, in *gridgen.Written) error {
+	names := slices.Clone(in.Params)
+	if in.SharedElem > 0 && dev.Info().Compute.SharedByParam {
+		names = append(names, strings.TrimSuffix(strings.TrimPrefix(names[len(names)-1], "len("), ")"))
+	}
+	if k.p.src.reports(dev) {
+		names = append(names, "what the kernel reports")
+	}
+	most := uint64(0)
+	if stack := dev.Info().Compute.BlockStack; in.Private > 0 && stack > 0 && !k.p.src.runsGo(dev) {
+		if most = stack / uint64(in.Private); most == 0 {
+			return failure("launch", dev, hal.ErrUnsupported, "kernel %s has variables of %d bytes in each thread, and the device "+
+				"takes %d in all threads of a block; keep them in a buffer", k.name, in.Private, stack)
+		}
+	}
+	if in.Threads > 0 && (most == 0 || most > uint64(in.Threads)) {
+		most = uint64(in.Threads)
+	}
+	layer.Describe(found, k.name, append(names, "the part of the grid"), uint32(min(most, math.MaxUint32)))
+	return nil
+}
+
 // lacking returns the error for a kernel that the program does not have on a device.
 func (k *Kernel) lacking(dev *hal.Device, name string, err error) error {
 	src := &k.p.src
@@ -174,9 +182,9 @@ func (k *Kernel) lacking(dev *hal.Device, name string, err error) error {
 	case !errors.Is(err, hal.ErrNotFound) || src.Indexes == nil || !strings.Contains(src.Portable, "KERNEL void "+name+"("):
 		return err
 	case needs != "":
-		return k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s needs %s, and the device does not have that", k.name, needs)
+		return failure("launch", dev, hal.ErrUnsupported, "kernel %s needs %s, and the device does not have that", k.name, needs)
 	}
-	return k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s computes with float64, which the device does not have", k.name)
+	return failure("launch", dev, hal.ErrUnsupported, "kernel %s computes with float64, which the device does not have", k.name)
 }
 
 // covers returns an error if the grid has fewer dimensions than the kernel uses.
@@ -248,18 +256,20 @@ func (d *onDevice) wants(list []buffer.Want, args []Arg) ([]buffer.Want, error) 
 	return list, nil
 }
 
-// refuse returns the error of a launch that is refused.
+// refuse returns the error of a launch that is refused, and fail one of another kind.
 func (d *onDevice) refuse(op, format string, args ...any) error {
-	info := d.dev.Info()
-	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrInvalidArgument,
-		Detail: fmt.Sprintf("kernel %s: ", d.info.Name) + fmt.Sprintf(format, args...)}
+	return d.fail(hal.ErrInvalidArgument, op, format, args...)
+}
+
+func (d *onDevice) fail(kind error, op, format string, args ...any) *hal.Error {
+	return failure(op, d.dev, kind, "kernel %s: %s", d.info.Name, fmt.Sprintf(format, args...))
 }
 
 // unleased returns the error of a launch whose leases were refused. If that is due to an argument, the error names it.
 func (d *onDevice) unleased(op string, err error, args []Arg, wants []buffer.Want) error {
 	for n, i := range buffersOf(args) {
 		if why := wants[n].Err(); why != nil {
-			e := d.refuse(op, "%s", d.argument(i)).(*hal.Error)
+			e := d.fail(hal.ErrInvalidArgument, op, "%s", d.argument(i))
 			if inner, ok := why.(*hal.Error); ok {
 				e.Kind, e.Detail, why = inner.Kind, e.Detail+": "+inner.Detail, inner.Err
 			}
@@ -287,12 +297,11 @@ func (d *onDevice) await(ctx context.Context, stream *hal.Stream, behind *hal.Ev
 
 // failed returns an error that says that the kernel failed, because of an error of its stream.
 func (d *onDevice) failed(op string, err error) error {
-	info := d.dev.Info()
-	e := &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrDriver, Detail: "kernel " + d.info.Name + " failed",
-		Err: err}
+	e := failure(op, d.dev, hal.ErrDriver, "kernel %s failed", d.info.Name)
 	if inner, ok := err.(*hal.Error); ok {
 		e.Kind = inner.Kind
 	}
+	e.Err = err
 	return e
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // A launch whose indexes are checked and that is given up returns without its kernel, and has enqueued nothing behind it: on OpenCL the leases' event would tell how that ended, and not the kernel.
@@ -29,7 +30,7 @@ func TestAGivenUpLaunchWithCheckedIndexes(t *testing.T) {
 		return nil
 	}
 	s := fixture.Stream(t, fixture.Device(t, &compiling{Backend: hooks, id: "compiler 1"}, 1))
-	p := kernel.New(kernel.Source{Portable: "text", Indexes: []string{"kernels.go:7"}})
+	p := kernel.New(kernel.Source{Portable: "text", Source: gridgen.Source{Indexes: []string{"kernels.go:7"}}})
 	x, y := made[uint32](t, 1), made[uint32](t, 0)
 	launch := func(ctx context.Context) error {
 		return p.Kernel("add").Launch(ctx, s, hal.Over(1), kernel.In(x), kernel.Out(y))

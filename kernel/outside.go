@@ -89,9 +89,7 @@ func (d *launch) rehearse(ctx context.Context, k *Kernel, args []Arg) (err error
 				r.compare()
 			}
 			if r.found != "" {
-				e := d.on[0].refuse("launch", "%s; the footprint is wrong, so the launch cannot be divided", r.found).(*hal.Error)
-				e.Kind = hal.ErrOutOfRange
-				return e
+				return d.on[0].fail(hal.ErrOutOfRange, "launch", "%s; the footprint is wrong, so the launch cannot be divided", r.found)
 			}
 		}
 	}

@@ -107,11 +107,11 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 					for t := range grid.Threads(b) {
 						c.f(x, y, t.Global(0))
 					}
-				})}, Kernels: map[string]gridgen.Written{"f": {Params: []string{"x", "len(x)", "y", "len(y)"}, Footprint: gridgen.Footprint{Cut: [3]bool{true},
+				})}, Source: gridgen.Source{Kernels: map[string]gridgen.Written{"f": {Params: []string{"x", "len(x)", "y", "len(y)"}, Footprint: gridgen.Footprint{Cut: [3]bool{true},
 					Of: func(box gridgen.Box, _ []int64, touch []gridgen.Touch) {
 						both := c.touch(box.Lo[0], box.Hi[0])
 						copy(touch, both[:])
-					}}}}})
+					}}}}}})
 				defer func() { assert.NoError(t, p.Close()) }()
 				split := newSplit(t, streams[1:]...)
 				x, y := made(t, ramp(3*n)...), made(t, ramp(3*n)...)

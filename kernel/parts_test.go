@@ -130,7 +130,7 @@ func compare[T buffer.Element](t *testing.T, rng *rand.Rand, s *hal.Stream, name
 func TestFootprintsGetIntegers(t *testing.T) {
 	p := kernel.New(kernel.Source{
 		Portable: "KERNEL void k_f(i8 h_a, u8 h_b, i32 h_c, u32 h_d, const GLOBAL f32 *h_e, i64 h_e_n, u64 h_f, f32 h_g, u16 h_h, i16 h_i GO_FAULTS) {}",
-		Kernels:  map[string]gridgen.Written{"f": {Code: "k_f", Params: make([]string, 10)}, "g": {Code: "k_g", Params: make([]string, 1)}},
+		Source:   gridgen.Source{Kernels: map[string]gridgen.Written{"f": {Code: "k_f", Params: make([]string, 10)}, "g": {Code: "k_g", Params: make([]string, 1)}}},
 	})
 	defer p.Close()
 	m1, v := int64(-1), kernel.Value[int64]

@@ -38,7 +38,7 @@ var preludeBounds string
 //	ALIGNED(n)                  after the closing brace of a structure
 //	HALYARD_OPENCL _CUDA _HIP   one of them is defined
 //	HALYARD_FLOAT64             is defined if there is double (f64)
-//	GO_AT(i, n, site)           and other names with GO_ are for translations of Go kernels: see [Source.Indexes]
+//	GO_AT(i, n, site)           and other names with GO_ are for translations of Go kernels: see [gridgen.Source]
 //
 // The types are i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, f32x2 and f32x4. Multiplications and additions are not fused. What differs
 // between the languages and has no macro is not portable: vectors of three elements, operators on vectors, atomics on floats and 64 bits,

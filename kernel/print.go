@@ -109,8 +109,8 @@ func (l *lines) begin(ctx context.Context, d *onDevice) error {
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
-		e := d.refuse("launch", "another launch prints").(*hal.Error)
-		e.Kind, e.Err = hal.ErrNotReady, context.Cause(ctx)
+		e := d.fail(hal.ErrNotReady, "launch", "another launch prints")
+		e.Err = context.Cause(ctx)
 		return e
 	}
 	l.adding.Lock()

@@ -285,14 +285,14 @@ func (p *Program) buildAll(dev *hal.Device) (*hal.Module, error) {
 		if takes(hal.FormatVulkan) {
 			lacks += vulkanTakes
 		}
-		return nil, p.failure("load", dev, hal.ErrUnsupported, "%s has no body for the device: %s", src.Name, lacks)
+		return nil, failure("load", dev, hal.ErrUnsupported, "%s has no body for the device: %s", src.Name, lacks)
 	case dev.Caps().Has(hal.CapCompile):
 		return p.compile(dev, hal.Source{Name: src.Name, Text: text, Headers: src.Headers, Options: options})
 	case takes(hal.FormatOpenCLC):
 		return dev.Load(hal.Image{Format: hal.FormatOpenCLC, Data: []byte(text), Options: strings.Join(options, " ")})
 	}
 	compiler := map[hal.Language]string{hal.LanguageCUDA: ", NVRTC,", hal.LanguageHIP: ", hipRTC,"}[language]
-	return nil, p.failure("load", dev, hal.ErrUnavailable, "%s has to be compiled for the device, and the compiler of %v%s is not installed",
+	return nil, failure("load", dev, hal.ErrUnavailable, "%s has to be compiled for the device, and the compiler of %v%s is not installed",
 		src.Name, language, compiler)
 }
 
@@ -300,11 +300,11 @@ func (p *Program) buildAll(dev *hal.Device) (*hal.Module, error) {
 // device can run none, loadEach returns the error of the first.
 func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 	if sum := sha256.Sum256([]byte(p.src.Portable)); hex.EncodeToString(sum[:8]) != p.vulkan.of {
-		return nil, p.failure("load", dev, hal.ErrInvalidArgument,
+		return nil, failure("load", dev, hal.ErrInvalidArgument,
 			"the generated files of %s were not written together; run go generate, or go tool halyard kernels", p.src.Name)
 	}
 	if p.src.prints() {
-		return nil, p.failure("load", dev, hal.ErrUnsupported, "grid.Println prints nothing on Vulkan; launch %s on another device, or without %s=print", p.src.Name, debug.Variable)
+		return nil, failure("load", dev, hal.ErrUnsupported, "grid.Println prints nothing on Vulkan; launch %s on another device, or without %s=print", p.src.Name, debug.Variable)
 	}
 	l := &loaded{each: map[string]*hal.Module{}, lacks: map[string]error{}}
 	var first error
@@ -313,36 +313,22 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 		code, c := p.src.Kernels[name].Code, p.vulkan.kernels[name]
 		why := c.Lacks
 		if why == "" {
-			var modules [3][]byte
-			for i, packed := range []string{c.Words, c.Checked, c.Watched} {
-				var err error
-				if modules[i], err = unpacker.Unpack(packed); packed != "" && err != nil {
-					return nil, errors.Join(p.failure("load", dev, hal.ErrInvalidArgument, "kernel %s: %v", name, err), l.Close())
-				}
-			}
-			data := modules[0]
+			data, needed, err := p.words(dev, name, &c, &unpacker)
 			switch {
-			case p.src.Kernels[name].Types != p.src.list:
+			case err != nil:
+				return nil, errors.Join(failure("load", dev, hal.ErrInvalidArgument, "kernel %s: %v", name, err), l.Close())
+			case !needed:
 				continue
-			case !p.src.reports(dev):
-			case checkingBounds.Load():
-				data = modules[1]
-			case c.Watched == "":
-				continue // no launch needs it
-			default:
-				data = modules[2]
 			}
-			var m *hal.Module
-			var err error
 			if p.src.parts {
 				if data, err = spirv.Parts(data); err != nil {
-					l.lacks[code] = p.failure("launch", dev, hal.ErrUnsupported, "kernel %s runs no parts of grids on the device: %v", name,
+					l.lacks[code] = failure("launch", dev, hal.ErrUnsupported, "kernel %s runs no parts of grids on the device: %v", name,
 						err)
 					first = cmp.Or(first, l.lacks[code])
 					continue
 				}
 			}
-			m, err = dev.Load(hal.Image{Format: hal.FormatVulkan, Data: data})
+			m, err := dev.Load(hal.Image{Format: hal.FormatVulkan, Data: data})
 			if err == nil {
 				l.each[code] = m
 				continue
@@ -358,7 +344,7 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 				}
 			}
 		}
-		l.lacks[code] = p.failure("launch", dev, hal.ErrUnsupported, "kernel %s cannot run on the device: %s", name, why)
+		l.lacks[code] = failure("launch", dev, hal.ErrUnsupported, "kernel %s cannot run on the device: %s", name, why)
 		first = cmp.Or(first, l.lacks[code])
 	}
 	if len(l.each) == 0 {
@@ -367,7 +353,29 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 	return l, nil
 }
 
-func (p *Program) failure(op string, dev *hal.Device, kind error, format string, args ...any) error {
+// words returns the module of a kernel that the program loads on a device, if it needs one. The modules of all kernels have to be unpacked,
+// because each is packed as what differs from those before it.
+func (p *Program) words(dev *hal.Device, name string, c *gridgen.Code, unpacker *spirv.Unpacker) (data []byte, needed bool, err error) {
+	var modules [3][]byte
+	for i, packed := range []string{c.Words, c.Checked, c.Watched} {
+		var err error
+		if modules[i], err = unpacker.Unpack(packed); packed != "" && err != nil {
+			return nil, false, err
+		}
+	}
+	switch {
+	case p.src.Kernels[name].Types != p.src.list:
+		return nil, false, nil
+	case !p.src.reports(dev):
+		return modules[0], true, nil
+	case checkingBounds.Load():
+		return modules[1], true, nil
+	}
+	return modules[2], c.Watched != "", nil // without it no launch needs it
+}
+
+// failure returns an error of a kind about a device.
+func failure(op string, dev *hal.Device, kind error, format string, args ...any) *hal.Error {
 	info := dev.Info()
 	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }

@@ -27,25 +27,8 @@ type Source struct {
 	// with an error of kind hal.ErrUnsupported.
 	Go Functions
 
-	// Indexes is written by the command "halyard kernels", together with Portable. Leave it nil in a source written by hand. It has the
-	// places in Go code, as file:line, whose indexes, divisors and counts of shifts the text checks if the macro HALYARD_BOUNDS is
-	// defined, as it is with HALYARD_CHECK=bounds. The kernels then have one more parameter. [Kernel.Launch] passes it; launches by [Kernel.Of]
-	// and package hal do not, and fail.
-	Indexes []string
-
-	// Prints is written by the command "halyard kernels" as well: the calls of grid.Println in Portable, which it makes if the macro HALYARD_PRINT is defined.
-	// Each has the line, as file:line, and after tabs the arguments: constants, and for others a letter for the type after a %.
-	Prints []string
-
-	// Kernels is written by the command "halyard kernels" as well: what it knows about the kernels, by their names in Go.
-	Kernels map[string]gridgen.Written
-
-	// Sources is written by the command "halyard kernels" too: what it translated, and which names it did not find declared, for
-	// [Program.Stale].
-	Sources []string
-
-	// Format is written by the command "halyard kernels" too: the version of what it writes. Launches fail if it is not the one that this package takes.
-	Format int
+	// Source is written by the command "halyard kernels", together with Portable. Leave it out of a source written by hand.
+	gridgen.Source
 
 	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or from a folder that
 	// Options name. But compiled code is kept, and the source is not compiled again when such a file changes.

@@ -340,10 +340,10 @@ func TestReadsOfOtherPartsKeepALaunchTogether(t *testing.T) {
 		for i, end := kernel.Threads(b, 0, n); i < end; i++ {
 			x[i]++
 		}
-	})}, Kernels: map[string]gridgen.Written{"f": {Params: []string{"x", "len(x)"}, Footprint: gridgen.Footprint{Cut: [3]bool{true},
+	})}, Source: gridgen.Source{Kernels: map[string]gridgen.Written{"f": {Params: []string{"x", "len(x)"}, Footprint: gridgen.Footprint{Cut: [3]bool{true},
 		Of: func(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 			touch[0] = gridgen.Touch{Read: buffer.Range{Hi: n}, Write: span(box.Lo[0], box.Hi[0], n)}
-		}}}}})
+		}}}}}})
 	defer func() { assert.NoError(t, p.Close()) }()
 	x := made(t, make([]int32, n)...)
 	require.NoError(t, p.Kernel("f").Launch(ctx, newSplit(t, own[1:3]...), hal.Over(n).Of(16), kernel.InOut(x), kernel.Value(int64(n))))

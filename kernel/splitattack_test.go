@@ -40,7 +40,7 @@ func TestKernelFailsInOnePart(t *testing.T) {
 						}
 						y[i] = x[i] + 1
 					}
-				})}, Kernels: map[string]gridgen.Written{"f": {Params: []string{"x", "len(x)", "y", "len(y)", "bad"}, Footprint: own(true, 1, 3)}}})
+				})}, Source: gridgen.Source{Kernels: map[string]gridgen.Written{"f": {Params: []string{"x", "len(x)", "y", "len(y)", "bad"}, Footprint: own(true, 1, 3)}}}})
 				defer func() { assert.NoError(t, p.Close()) }()
 				_, streams := devices(t, devs)
 				split, grid := newSplit(t, streams[1:]...), hal.Over(n).Of(16)

@@ -170,8 +170,7 @@ func TestBoundsOfParts(t *testing.T) {
 	p := kernel.New(kernel.Source{
 		Name:     "outside",
 		Portable: "KERNEL void k_f(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) { h_x[GO_AT(INDEX(0) + (INDEX(0) == 700 ? 1000 : 0), h_x_n, 0)] = 1; }",
-		Indexes:  []string{"outside.go:7"},
-		Kernels:  map[string]gridgen.Written{"f": {Code: "k_f", Params: []string{"x", "len(x)"}, Footprint: own(false, 1)}},
+		Source:   gridgen.Source{Indexes: []string{"outside.go:7"}, Kernels: map[string]gridgen.Written{"f": {Code: "k_f", Params: []string{"x", "len(x)"}, Footprint: own(false, 1)}}},
 	})
 	defer func() { assert.NoError(t, p.Close()) }()
 	x := made(t, make([]int32, 800)...)
@@ -207,11 +206,11 @@ func TestDevicesThatCannotRunAKernelAreLeftOut(t *testing.T) {
 				for t := range grid.Threads(b) {
 					y[t.Global(0)] += 1
 				}
-			})}, Kernels: map[string]gridgen.Written{"f": {Params: []string{"y", "len(y)"}, Footprint: gridgen.Footprint{Cut: [3]bool{true},
+			})}, Source: gridgen.Source{Kernels: map[string]gridgen.Written{"f": {Params: []string{"y", "len(y)"}, Footprint: gridgen.Footprint{Cut: [3]bool{true},
 				Of: func(box gridgen.Box, _ []int64, touch []gridgen.Touch) {
 					r := buffer.Range{Lo: box.Lo[0], Hi: box.Hi[0]}
 					touch[0] = gridgen.Touch{Read: r, Write: r}
-				}}}}})
+				}}}}}})
 			y := made(t, ramp(n)...)
 			for range 3 {
 				err := p.Kernel("f").Launch(ctx, split, hal.Over(n).Of(16), kernel.InOut(y), kernel.Value(int64(n)))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/syntax"
+	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
 // Only programs that the go command has just compiled, or knows to be up to date, are taken for new: not those that have its name in theirs.
@@ -94,7 +95,7 @@ func TestFileOfAnotherVersion(t *testing.T) {
 	dev, err := hal.Open(t.Context(), "host:0")
 	require.NoError(t, err)
 	defer dev.Close()
-	p := New(Source{Name: "p", Go: Functions{"f": Go(func(*Block) {})}, Sources: []string{"p.go f 0"}, Format: syntax.Format - 1})
+	p := New(Source{Name: "p", Go: Functions{"f": Go(func(*Block) {})}, Source: gridgen.Source{Sources: []string{"p.go f 0"}, Format: syntax.Format - 1}})
 	err = p.Load(t.Context(), dev)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	require.ErrorContains(t, err, fmt.Sprintf("stale_test.go is of format %d of halyard kernels, and this version of Halyard takes format %d; run go generate", syntax.Format-1, syntax.Format))

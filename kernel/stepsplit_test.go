@@ -323,12 +323,12 @@ func TestStepsOnSeveralDevicesLoadAgain(t *testing.T) {
 		}
 	}
 	nothing := func(*kernel.Block) { runs.Add(1) }
-	p := kernel.New(kernel.Source{Go: kernel.Functions{"add": kernel.Go(add), "nothing": kernel.Go(nothing)}, Kernels: map[string]gridgen.Written{
+	p := kernel.New(kernel.Source{Go: kernel.Functions{"add": kernel.Go(add), "nothing": kernel.Go(nothing)}, Source: gridgen.Source{Kernels: map[string]gridgen.Written{
 		"add": {Params: []string{"y", "len(y)"}, Footprint: gridgen.Footprint{Cut: [3]bool{true},
 			Of: func(box gridgen.Box, _ []int64, touch []gridgen.Touch) {
 				r := buffer.Range{Lo: box.Lo[0], Hi: box.Hi[0]}
 				touch[0] = gridgen.Touch{Read: r, Write: r}
-			}}}, "nothing": {}}})
+			}}}, "nothing": {}}}})
 	split := newSplit(t, b.streams(t)...)
 	y := made(t, make([]float32, n)...)
 	step, err := kernel.Record(ctx, split, func(s *kernel.Step) error {

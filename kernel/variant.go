@@ -38,10 +38,8 @@ func (k *Kernel) within(ctx context.Context, dev *hal.Device, grid hal.Grid, arg
 		return d, nil
 	}
 	if d.alone {
-		e := d.refuse("launch", "%s; its code for Vulkan, with integers of 32 bits, takes %d at most. Launch it on parts of the buffers, or on a "+
-			"device of another backend", d.exceeds(grid, args), d.most).(*hal.Error)
-		e.Kind = hal.ErrUnsupported
-		return nil, e
+		return nil, d.fail(hal.ErrUnsupported, "launch", "%s; its code for Vulkan, with integers of 32 bits, takes %d at most. Launch it on parts of the buffers, or on a "+
+			"device of another backend", d.exceeds(grid, args), d.most)
 	}
 	return k.variant(&k.wide, &k.p.wide, func(src *Source) { src.wide = true }).within(ctx, dev, grid, args)
 }

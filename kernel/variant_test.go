@@ -19,8 +19,8 @@ func TestLargeLaunchesRunTheWideText(t *testing.T) {
 	t.Setenv("HALYARD_KERNEL_CACHE", t.TempDir())
 	b := &compiling{Backend: host.New(host.Options{Name: "compiling", Discrete: 1}), id: "compiler 1", language: driver.LanguageCUDA}
 	s := fixture.Stream(t, fixture.Device(t, b, 1))
-	p := kernel.New(kernel.Source{Portable: "text", Indexes: []string{}, Kernels: map[string]gridgen.Written{
-		"add": {Code: "add", Params: []string{"x", "y", "n", "m"}, Most: 1 << 20, Sizes: [][]int{{2}, {2, 3}}}}})
+	p := kernel.New(kernel.Source{Portable: "text", Source: gridgen.Source{Indexes: []string{}, Kernels: map[string]gridgen.Written{
+		"add": {Code: "add", Params: []string{"x", "y", "n", "m"}, Most: 1 << 20, Sizes: [][]int{{2}, {2, 3}}}}}})
 	x, y := made[uint32](t, 1), made[uint32](t, 0)
 	launch := func(grid hal.Grid, n, m int64, compiled int32, what string) {
 		t.Helper()
@@ -41,7 +41,7 @@ func TestLargeLaunchesRunTheWideText(t *testing.T) {
 	launch(hal.Over(1), 7, 7, 2, "a small launch again")
 	nothing := made[uint32](t) // blocks that differ in their second dimension would write the same element
 	for grid, most := range map[hal.Grid]int64{hal.Over(1<<20 + 1): 1 << 20, hal.Blocks(1, 1<<14+1).Of(1, 1): 1 << 14, hal.Over(1 << 16).Of(1 << 16): 1 << 20} {
-		q := kernel.New(kernel.Source{Portable: "text", Indexes: []string{}, Kernels: map[string]gridgen.Written{"add": {Code: "add", Most: most}}})
+		q := kernel.New(kernel.Source{Portable: "text", Source: gridgen.Source{Indexes: []string{}, Kernels: map[string]gridgen.Written{"add": {Code: "add", Most: most}}}})
 		b.compiled.Store(0)
 		t.Setenv("HALYARD_KERNEL_CACHE", t.TempDir())
 		require.NoError(t, q.Kernel("add").Launch(ctx, s, grid, kernel.In(nothing), kernel.Out(nothing)))

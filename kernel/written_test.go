@@ -16,10 +16,10 @@ import (
 // that the kernel uses is refused.
 func TestErrorsHaveTheNamesOfGo(t *testing.T) {
 	_, streams := devices(t, 1)
-	p := kernel.New(kernel.Source{Go: functions, Kernels: map[string]gridgen.Written{
+	p := kernel.New(kernel.Source{Go: functions, Source: gridgen.Source{Kernels: map[string]gridgen.Written{
 		"saxpy": {Code: "k_saxpy", Params: []string{"a", "left", "right", "n"}},
 		"add":   {Code: "k_add", Params: []string{"from", "to"}, Dims: 2, DimsAt: "add.go:7"},
-	}})
+	}}})
 	defer func() { assert.NoError(t, p.Close()) }()
 	x, y, gone := made(t, ramp(16)...), made(t, ramp(16)...), made[float32](t, 1)
 	require.NoError(t, gone.Close())

@@ -53,4 +53,4 @@
 // device.
 package cuda
 
-//go:generate go run ../../internal/dl/protogen calls.txt
+//go:generate go run ../../internal/testing/protogen calls.txt

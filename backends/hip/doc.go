@@ -20,4 +20,4 @@
 // function cannot serve as a gate, because it would block the thread on which the runtime learns that work has finished.
 package hip
 
-//go:generate go run ../../internal/dl/protogen calls.txt
+//go:generate go run ../../internal/testing/protogen calls.txt

@@ -35,7 +35,6 @@ type device struct {
 	backend  *backend
 	info     driver.Info
 	hardware *hardware
-	held     atomic.Uint64 // bytes allocated through this handle
 }
 
 var (

@@ -12,13 +12,9 @@ func (d *device) failure(op string, kind error, format string, args ...any) erro
 }
 
 // shortage returns an error of kind ErrOutOfMemory; cause is the system's error or nil.
-func (d *device) shortage(op string, kind driver.Kind, size uint64, cause error, format string, args ...any) error {
-	s := &driver.Shortage{Request: size, Kind: kind, Held: d.held.Load()}
-	if free, total, err := d.MemInfo(); err == nil {
-		s.Free, s.Total, s.FreeKnown = free, total, true
-	}
+func (d *device) shortage(op string, cause error, format string, args ...any) error {
 	e := &driver.Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: driver.ErrOutOfMemory,
-		Detail: fmt.Sprintf(format, args...), Shortage: s, Err: cause}
+		Detail: fmt.Sprintf(format, args...), Err: cause}
 	if cause != nil {
 		e.Vendor = vendorOf(cause)
 	}

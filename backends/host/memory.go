@@ -54,7 +54,7 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 	}
 	m := &memory{dev: d, kind: kind, size: size, visible: d.info.SharesHostMemory || kind != driver.KindDevice}
 	if m.counted() && !d.hardware.take(size) {
-		return nil, d.shortage(op, kind, size, nil, "the device's memory limit is reached")
+		return nil, d.shortage(op, nil, "the device's memory limit is reached")
 	}
 	if err := m.obtain(op, align); err != nil {
 		if m.counted() {
@@ -62,7 +62,6 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 		}
 		return nil, err
 	}
-	d.held.Add(size)
 	if !m.visible {
 		d.hardware.blocks.add(uintptr(m.base), uintptr(m.base)+uintptr(size))
 	}
@@ -84,7 +83,7 @@ func (m *memory) obtain(op string, align uint64) error {
 	if m.size >= checkFrom {
 		// A sixteenth is left for the rest of the program.
 		if free, _, ok := memoryNow(); ok && m.size > free-free/16 {
-			return m.dev.shortage(op, m.kind, m.size, nil, "the system has %d bytes available", free)
+			return m.dev.shortage(op, nil, "the system has %d bytes available", free)
 		}
 	}
 	if m.size >= hugeFrom {
@@ -96,7 +95,7 @@ func (m *memory) obtain(op string, align uint64) error {
 	}
 	mapping, err := pages.Map(length)
 	if err != nil {
-		return m.dev.shortage(op, m.kind, m.size, err, "the system failed to map pages")
+		return m.dev.shortage(op, err, "the system failed to map pages")
 	}
 	m.mapping = mapping
 	at := padding(unsafe.Pointer(&mapping[0]), align)
@@ -163,7 +162,6 @@ func (m *memory) Free() error {
 	if m.counted() {
 		m.dev.hardware.giveBack(m.size)
 	}
-	m.dev.held.Add(-m.size)
 	if mapping == nil {
 		return nil
 	}

@@ -62,9 +62,6 @@ func TestHugeAllocationIsRefused(t *testing.T) {
 			if e.Vendor.API != "" {
 				t.Errorf("the system was asked for all its memory: %v", e)
 			}
-			if s := e.Shortage; s == nil || s.Request != d.Info().MaxAlloc || s.Kind != kind || !s.FreeKnown || s.Total == 0 {
-				t.Errorf("%s: shortage %+v", kind, e.Shortage)
-			}
 		}
 		alloc(t, d, driver.KindDevice, 1)
 	}
@@ -91,14 +88,9 @@ func TestMemoryLimit(t *testing.T) {
 	want(t, "free", free(devices[1]), limit-700<<10)
 
 	_, err = devices[1].Alloc(driver.KindShared, 400<<10, 0)
-	s := wantKind(t, err, driver.ErrOutOfMemory).Shortage
-	if s == nil {
-		t.Fatalf("%v tells no shortage", err)
-	}
-	want(t, "shortage", *s, driver.Shortage{Request: 400 << 10, Kind: driver.KindShared,
-		Free: limit - 700<<10, Total: limit, Held: 0, FreeKnown: true})
+	wantKind(t, err, driver.ErrOutOfMemory)
 	_, err = devices[0].Alloc(driver.KindDevice, 400<<10, 0)
-	want(t, "held", wantKind(t, err, driver.ErrOutOfMemory).Shortage.Held, 700<<10)
+	wantKind(t, err, driver.ErrOutOfMemory)
 
 	pinned, err := devices[1].Alloc(driver.KindHost, 900<<10, 0)
 	check(t, err)
@@ -109,7 +101,7 @@ func TestMemoryLimit(t *testing.T) {
 
 	check(t, first.Free())
 	_, err = devices[0].Alloc(driver.KindDevice, limit+1, 0)
-	want(t, "held after Free", wantKind(t, err, driver.ErrOutOfMemory).Shortage.Held, 0)
+	wantKind(t, err, driver.ErrOutOfMemory)
 	want(t, "free at the end", free(devices[0]), limit)
 	whole, err := devices[1].Alloc(driver.KindDevice, limit, 0)
 	check(t, err)

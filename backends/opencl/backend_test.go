@@ -545,17 +545,15 @@ func TestMemoryInformation(t *testing.T) {
 	_, err = d.Alloc(driver.KindDevice, 1<<20, 0)
 	wantKind(t, err, driver.ErrOutOfMemory)
 	e := err.(*driver.Error)
-	if s := e.Shortage; s == nil || *s != (driver.Shortage{Request: 1 << 20, Kind: driver.KindDevice, Free: 5 << 30, Total: 8 << 30, FreeKnown: true}) {
-		t.Errorf("shortage %+v", s)
-	}
 	if e.Vendor.Name != "CL_MEM_OBJECT_ALLOCATION_FAILURE" || e.Vendor.Code != -4 || e.Vendor.API != "clCreateBuffer" {
 		t.Errorf("vendor %+v", e.Vendor)
 	}
 	ok(t, d.Close())
 	d, err = b.Open(t.Context(), 1)
 	ok(t, err)
-	_, _, err = d.MemInfo()
-	wantKind(t, err, driver.ErrUnsupported)
+	if d.Info().Caps.Has(driver.CapMemInfo) {
+		t.Error("a device without the extension reports free memory")
+	}
 	ok(t, d.Close())
 }
 

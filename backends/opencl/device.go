@@ -5,12 +5,12 @@ package opencl
 import (
 	"cmp"
 	"encoding/binary"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/siglib"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // device is one open handle on a device.
@@ -39,13 +39,11 @@ type sharedContext struct {
 	held atomic.Uint64 // bytes that count against the device's memory
 	late *lateFrees    // nil unless the driver needs it
 
-	mu         sync.Mutex
-	registered []span               // sorted
-	disguised  map[uintptr]struct{} // starts of KindDevice memory that the vendor calls host memory
-}
+	registered span.Set // host memory
 
-// span is a range of host memory.
-type span struct{ start, end uintptr }
+	mu        sync.Mutex
+	disguised map[uintptr]struct{} // starts of KindDevice memory that the vendor calls host memory
+}
 
 // charge counts size bytes, and reports false if that would exceed total.
 func (c *sharedContext) charge(size, total uint64) bool {
@@ -55,28 +53,6 @@ func (c *sharedContext) charge(size, total uint64) bool {
 	c.held.Add(-size)
 	return false
 }
-
-// register adds a range to those that are registered. It reports false and adds nothing if the range overlaps one of them.
-func (c *sharedContext) register(s span) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(c.registered, s, compareSpans)
-	if i > 0 && c.registered[i-1].end > s.start || i < len(c.registered) && c.registered[i].start < s.end {
-		return false
-	}
-	c.registered = slices.Insert(c.registered, i, s)
-	return true
-}
-
-func (c *sharedContext) unregister(s span) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if i, ok := slices.BinarySearchFunc(c.registered, s, compareSpans); ok {
-		c.registered = slices.Delete(c.registered, i, i+1)
-	}
-}
-
-func compareSpans(a, b span) int { return cmp.Compare(a.start, b.start) }
 
 func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*device, error) {
 	const op = "open"
@@ -109,9 +85,6 @@ func (d *device) Info() driver.Info { return d.info }
 // MemInfo returns the figures of cl_amd_device_attribute_query; other platforms do not report free memory.
 func (d *device) MemInfo() (free, total uint64, err error) {
 	const op = "memory information"
-	if !d.hw.freeMemory {
-		return 0, 0, d.refuse(op, driver.ErrUnsupported, "free memory is not reported by the platform")
-	}
 	// The total free memory and the largest free block, in KiB.
 	var value [16]byte
 	if _, st := d.t.getDeviceInfo(d.hw.id, deviceFreeMemoryAMD, value[:]); st != success {

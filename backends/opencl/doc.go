@@ -92,4 +92,4 @@
 // backend cannot restore handlers. There it sets the variable to 0 in the C environment, unless the variable is set already.
 package opencl
 
-//go:generate go run ../../internal/dl/protogen calls.txt
+//go:generate go run ../../internal/testing/protogen calls.txt

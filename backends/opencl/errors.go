@@ -10,9 +10,6 @@ import (
 
 const backendName = "opencl"
 
-// status is an OpenCL status code. Negative codes are errors.
-type status int32
-
 const (
 	success         status = 0
 	deviceNotFound  status = -1
@@ -24,31 +21,15 @@ const (
 	invalidArgSize  status = -51
 )
 
-// known is one status that OpenCL or an extension defines.
-type known struct {
-	code status
-	name string
-	kind error
-}
-
-func (st status) known() known {
-	for _, k := range statuses {
-		if k.code == st {
-			return k
-		}
-	}
-	return known{st, fmt.Sprintf("status %d", st), driver.ErrDriver}
-}
-
-// failure returns the error for a status. device is an ordinal or -1.
-func failure(op string, device int, api string, st status) *driver.Error {
+// failure returns the error for a status. ordinal is the device's, or -1.
+func failure(op string, ordinal int, api string, st status) *driver.Error {
 	k := st.known()
-	return &driver.Error{Op: op, Backend: backendName, Device: device, Kind: k.kind,
+	return &driver.Error{Op: op, Backend: backendName, Device: ordinal, Kind: k.kind,
 		Vendor: driver.Vendor{API: api, Name: k.name, Code: int64(st)}}
 }
 
 // refusal returns an error that the backend itself detected.
-func refusal(op string, device int, kind error, format string, args ...any) *driver.Error {
-	return &driver.Error{Op: op, Backend: backendName, Device: device, Kind: kind,
+func refusal(op string, ordinal int, kind error, format string, args ...any) *driver.Error {
+	return &driver.Error{Op: op, Backend: backendName, Device: ordinal, Kind: kind,
 		Detail: fmt.Sprintf(format, args...)}
 }

@@ -14,8 +14,8 @@ import (
 func (s *stream) Launch(k driver.Kernel, l *driver.Launch) error {
 	const op = "launch"
 	d := s.dev
-	own, err := s.own(op, k, l)
-	if err != nil {
+	own := k.(*kernel)
+	if err := own.fits(op, l); err != nil {
 		return err
 	}
 	s.pace()
@@ -37,25 +37,17 @@ func (s *stream) Launch(k driver.Kernel, l *driver.Launch) error {
 		own.give(o)
 		return own.failed(op, "clEnqueueNDRangeKernel", st, l)
 	}
-	err = s.enqueued(op, "clEnqueueNDRangeKernel", ev, st)
+	err := s.enqueued(op, "clEnqueueNDRangeKernel", ev, st)
 	own.give(o)
 	return err
 }
 
-// own returns k as a kernel of this backend. It refuses a kernel of another device, and a launch that does not fit the
-// kernel.
-func (s *stream) own(op string, k driver.Kernel, l *driver.Launch) (*kernel, error) {
-	d := s.dev
-	own, ok := k.(*kernel)
-	switch {
-	case !ok || own.of.dev.ctx != d.ctx:
-		return nil, d.refuse(op, driver.ErrWrongDevice, "the kernel belongs to another device")
-	case len(l.Args) != own.count:
-		return nil, d.refuse(op, driver.ErrInvalidArgument, "kernel %s: %d arguments, it takes %d", own.info.Name, len(l.Args), own.count)
-	case l.Shared != 0:
-		return nil, d.refuse(op, driver.ErrInvalidArgument, "kernel %s: shared memory is an argument in OpenCL", own.info.Name)
+// fits returns an error if the launch has another number of arguments than the kernel, which package hal may not know.
+func (k *kernel) fits(op string, l *driver.Launch) error {
+	if len(l.Args) != k.count {
+		return k.of.dev.refuse(op, driver.ErrInvalidArgument, "kernel %s: %d arguments, it takes %d", k.info.Name, len(l.Args), k.count)
 	}
-	return own, nil
+	return nil
 }
 
 // sizes returns the numbers of threads of a launch and of a block, and how many dimensions the launch needs.
@@ -82,10 +74,7 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 	case driver.ParamShared:
 		now.bits = [2]uint64{}
 	case driver.ParamPointer:
-		m, ok := a.Region.Mem.(*memory)
-		if a.Region.Mem != nil && (!ok || m.dev.ctx != d.ctx) {
-			return d.refuse(op, driver.ErrWrongDevice, "kernel %s: the memory of argument %d belongs to another device", k.info.Name, index)
-		}
+		m, _ := a.Region.Mem.(*memory)
 		now = setting{kind: a.Kind, mem: m, off: a.Region.Off}
 		if m == nil || now.off >= m.size { // an empty region with no byte behind its address
 			var err error

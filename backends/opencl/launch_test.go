@@ -385,9 +385,6 @@ func TestRefusedLaunchesChangeNothing(t *testing.T) {
 			{"a value of the wrong size", add, over(1, 1, at, value(uint64(1))), driver.ErrInvalidArgument, false, true},
 			{"a block beyond the limit", add, over(1, add.info.MaxThreads*2, at, one), driver.ErrInvalidArgument, true, true},
 			{"a block of another shape", find(t, m, "shaped"), over(1, 8, at, at), driver.ErrInvalidArgument, true, true},
-			{"shared memory beside the arguments", add, &driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Shared: 16, Args: []driver.Arg{at, one}}, driver.ErrInvalidArgument, false, false},
-			{"a kernel of another kind", struct{ driver.Kernel }{}, over(1, 1, at, one), driver.ErrWrongDevice, false, false},
-			{"memory of another kind", add, over(1, 1, pointer(driver.Region{Mem: struct{ driver.Memory }{}}), one), driver.ErrWrongDevice, false, false},
 		} {
 			if c.rusticl && p.hw.cutsStructs || c.vendor && reported() {
 				continue
@@ -563,8 +560,6 @@ func TestBuildErrors(t *testing.T) {
 		}
 		_, err = p.Load(&driver.Image{Format: driver.FormatOpenCLC, Data: []byte("kernel void one() {}"), Options: "-DX\x00Y"})
 		wantKind(t, err, driver.ErrInvalidArgument)
-		_, err = p.Load(&driver.Image{Format: driver.FormatPTX, Data: []byte(".version 7.0")})
-		wantKind(t, err, driver.ErrUnsupported)
 		if !p.hw.diesOfBinaries() {
 			_, err = p.Load(&driver.Image{Format: driver.FormatOpenCLBinary, Data: []byte("not a binary at all, and longer than any magic number of a driver's")})
 			wantKind(t, err, driver.ErrInvalidArgument)
@@ -654,8 +649,9 @@ func TestSPIRV(t *testing.T) {
 		code := raw(sevenSPIRV)
 		image := &driver.Image{Format: driver.FormatSPIRV, Data: code}
 		if p.hw.createIL == nil {
-			_, err := p.Load(image)
-			wantKind(t, err, driver.ErrUnsupported)
+			if slices.Contains(p.Formats(), driver.FormatSPIRV) {
+				t.Error("the device has no call for SPIR-V, and lists the format")
+			}
 			return
 		}
 		for _, bad := range [][]byte{code[:4], code[:len(code)-1], ramp(64, 1)} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // memory is one allocation: a cl_mem in the buffer tier, an address in the SVM and USM tiers.
@@ -36,15 +37,11 @@ const vendorAlign = 128
 // Alloc allocates memory.
 func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
 	const op = "alloc"
-	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
-	}
-	// CPU runtimes allocate lazily: they would exceed the memory that exists, and the system would then kill the program. So the backend
-	// counts the bytes itself. Counting before m is made is faster, because an atomic operation waits for the stores before it.
+	// CPU runtimes allocate lazily: they would exceed the memory that exists, and the system would then kill the program. So this counts.
+	// Counting before m is made is faster, because an atomic operation waits for the stores before it.
 	counts := d.counts(kind)
 	if counts && !d.ctx.charge(size, d.info.TotalMemory) {
-		m := &memory{dev: d, kind: kind, size: size}
-		return nil, m.shortOf(op, "the device has %d bytes in total", d.info.TotalMemory)
+		return nil, d.refuse(op, driver.ErrOutOfMemory, "the device has %d bytes in total", d.info.TotalMemory)
 	}
 	m := &memory{dev: d, kind: kind, size: size, charged: counts}
 	var err error
@@ -57,7 +54,9 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 		err = m.allocSVM(op, max(align, d.info.Alignment))
 	}
 	if err != nil {
-		d.ctx.held.Add(-m.counted())
+		if counts {
+			d.ctx.held.Add(-size)
+		}
 		return nil, err
 	}
 	return m, nil
@@ -66,14 +65,14 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 // Register makes host memory usable in place. The memory must be aligned to 8 bytes, the width of the widest fill pattern.
 func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
-	s := span{uintptr(ptr), uintptr(ptr) + uintptr(size)}
-	if s.start%8 != 0 {
-		return nil, d.refuse(op, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", s.start)
+	start := uintptr(ptr)
+	if start%8 != 0 {
+		return nil, d.refuse(op, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", start)
 	}
-	if !d.ctx.register(s) {
-		return nil, d.refuse(op, driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, s.start)
+	if !d.ctx.registered.Add(span.Range{Lo: uint64(start), Hi: uint64(start) + size}) {
+		return nil, d.refuse(op, driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, start)
 	}
-	m := &memory{dev: d, kind: driver.KindHost, size: size, addr: s.start, registered: true}
+	m := &memory{dev: d, kind: driver.KindHost, size: size, addr: start, registered: true}
 	m.host.Store((*byte)(ptr))
 	return m, nil
 }
@@ -99,38 +98,6 @@ func (d *device) readable() (*memory, error) {
 // counts reports whether memory of a kind counts against the device's total memory.
 func (d *device) counts(kind driver.Kind) bool {
 	return (kind != driver.KindHost || d.hw.unified) && d.info.TotalMemory != 0
-}
-
-// counted returns how many bytes of m count against the device's memory.
-func (m *memory) counted() uint64 {
-	if m.charged {
-		return m.size
-	}
-	return 0
-}
-
-func (d *device) shortage(m *memory) *driver.Shortage {
-	s := &driver.Shortage{Request: m.size, Kind: m.kind, Held: d.ctx.held.Load() - m.counted(), Total: d.info.TotalMemory}
-	if free, total, err := d.MemInfo(); err == nil {
-		s.Free, s.Total, s.FreeKnown = free, total, true
-	}
-	return s
-}
-
-// allocationFailure returns the error for the status of a failed allocation.
-func (m *memory) allocationFailure(op, api string, st status) error {
-	err := m.dev.fail(op, api, st)
-	if err.Kind == driver.ErrOutOfMemory {
-		err.Shortage = m.dev.shortage(m)
-	}
-	return err
-}
-
-// shortOf returns an error of kind ErrOutOfMemory without a vendor's status.
-func (m *memory) shortOf(op, detail string, args ...any) *driver.Error {
-	err := m.dev.refuse(op, driver.ErrOutOfMemory, detail, args...)
-	err.Shortage = m.dev.shortage(m)
-	return err
 }
 
 // wanted returns the size and alignment to request from the driver, so that the allocation has room for size bytes at an
@@ -162,7 +129,7 @@ func (m *memory) allocSVM(op string, align uint64) error {
 		return base != 0
 	})
 	if base == 0 {
-		return m.shortOf(op, "clSVMAlloc returned no memory")
+		return d.refuse(op, driver.ErrOutOfMemory, "clSVMAlloc returned no memory")
 	}
 	m.place(base, align)
 	return nil
@@ -189,7 +156,7 @@ func (m *memory) allocUSM(op string, align uint64) error {
 		return st == success
 	})
 	if st != success {
-		return m.allocationFailure(op, api, st)
+		return d.fail(op, api, st)
 	}
 	m.place(base, align)
 	if m.disguised() {
@@ -233,7 +200,7 @@ func (m *memory) allocBuffer(op string) error {
 	}
 	mem, st := d.t.createBuffer(d.ctx.cl, flags, m.size, 0)
 	if st != success {
-		return m.allocationFailure(op, "clCreateBuffer", st)
+		return d.fail(op, "clCreateBuffer", st)
 	}
 	m.mem = mem
 	return nil
@@ -278,8 +245,7 @@ func (m *memory) Free() error {
 		d.t.svmFree(d.ctx.cl, m.mem)
 	}
 	if m.registered {
-		start := uintptr(m.HostPointer())
-		d.ctx.unregister(span{start, start + uintptr(m.size)})
+		d.ctx.registered.Remove(uint64(m.addr))
 	}
 	if m.charged {
 		d.ctx.held.Add(-m.size)

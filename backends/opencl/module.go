@@ -52,9 +52,6 @@ func (d *device) Formats() []driver.Format {
 // Load implements driver.Loader.
 func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	const op = "load"
-	if !slices.Contains(d.Formats(), image.Format) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "the device does not load %v", image.Format)
-	}
 	b := builder{dev: d, op: op, options: strings.Fields(image.Options)}
 	var program uintptr
 	var err error

@@ -26,9 +26,8 @@ func (s *stream) Prepare(kernels []driver.Kernel, launches []driver.Launch) (dri
 	const op = "launch"
 	q := &sequence{s: s}
 	for i := range launches {
-		l := &launches[i]
-		k, err := s.own(op, kernels[i], l)
-		if err != nil {
+		k, l := kernels[i].(*kernel), &launches[i]
+		if err := k.fits(op, l); err != nil {
 			return nil, q.fail(err)
 		}
 		cl, st := s.dev.t.createKernel(k.of.program, k.info.Name)

@@ -20,10 +20,7 @@ const memoryEnv = "HALYARD_VULKAN_MEMORY"
 // on a device that lacks them.
 const withoutEnv = "HALYARD_VULKAN_WITHOUT"
 
-// registered is the backend without options, which package hal finds.
-var registered = newBackend(loadTable)
-
-func init() { driver.Register(registered) }
+func init() { driver.Register(newBackend(loadTable)) }
 
 // backend is the Vulkan backend, which programs use through package hal. It is safe for concurrent use.
 type backend struct {
@@ -81,8 +78,15 @@ func (b *backend) instance(op string) (*instance, error) {
 	return in, nil
 }
 
+// usable is a device that can be used.
+type usable struct {
+	in     *instance
+	handle uintptr
+	plan   *plan
+}
+
 // enumerate returns the devices that can be used, by ordinal, and why others cannot.
-func (b *backend) enumerate(ctx context.Context, op string) (list []found, problems []string, err error) {
+func (b *backend) enumerate(ctx context.Context, op string) (list []usable, problems []string, err error) {
 	if ctx.Err() != nil {
 		return nil, nil, &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: driver.ErrNotReady, Err: context.Cause(ctx)}
 	}
@@ -109,7 +113,7 @@ func (b *backend) enumerate(ctx context.Context, op string) (list []found, probl
 			pl.info.UUID = driver.UUID{}
 		}
 		seen[pl.info.UUID] = true
-		list = append(list, found{in, p.handle, pl})
+		list = append(list, usable{in, p.handle, pl})
 	}
 	if len(list) == 0 && len(problems) > 0 {
 		return nil, nil, refusal(op, -1, driver.ErrUnavailable, "no device can be used: %s", strings.Join(problems, "; "))
@@ -154,7 +158,8 @@ func (b *backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 		return nil, refusal(op, ordinal, driver.ErrOutOfRange, "%s", strings.Join(
 			append([]string{fmt.Sprintf("the number of devices is %d, and they are numbered from 0", len(list))}, problems...), "; "))
 	}
-	d, err := openDevice(list[ordinal])
+	f := list[ordinal]
+	d, err := openDevice(f.in, f.handle, f.plan)
 	if err != nil {
 		return nil, err
 	}

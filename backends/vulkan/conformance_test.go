@@ -50,7 +50,7 @@ func TestSuite(t *testing.T) {
 		t.Skip("TestConformance checks more")
 	}
 	everyModel(t, func(t *testing.T, p at) {
-		b := registered.with(p.opts)
+		b := newBackend(loadTable).with(p.opts)
 		open := func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, b, p.ordinal) }
 		conformance.Run(t, conformance.Harness{Open: open, Backend: b, Short: true})
 	})

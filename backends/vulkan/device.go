@@ -4,48 +4,17 @@ package vulkan
 
 import (
 	"errors"
-	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/siglib"
 )
 
-// found is a device that can be used.
-type found struct {
-	in     *instance
-	handle uintptr
-	plan   *plan
-}
-
-// device is one open handle: a VkDevice of its own.
+// device is one open handle: a VkDevice of its own, with its queues and its memory.
 type device struct {
-	in       *instance
-	physical uintptr
-	plan     *plan
-	info     driver.Info
-
-	t      *deviceTable
-	handle uintptr
-	queues []*queue
-	turn   atomic.Uint32 // counts streams: each new stream gets the next queue in turn
-
-	eager   sync.Mutex                   // held by a wait while it polls without a pause
-	lost    atomic.Pointer[driver.Error] // why the device is lost
-	settled sync.Once
-
-	deviceType, hostType uint32 // of memory
-	coherentTypes        uint32 // a bit for each memory type that the host sees without flushing
-
-	used   atomic.Uint64 // bytes of KindDevice memory
-	hosts  hostRanges
-	slabs  slabs
+	memories
+	stages []*stagingPool // of each queue
+	turn   atomic.Uint32  // counts the streams, which take turns with the queues
 	stamps stamps
-	bytes  byteTable
-
-	emptyMu sync.Mutex
-	empty   *memory // nil until readable makes it
 }
 
 var (
@@ -56,10 +25,11 @@ var (
 	_ driver.Loader     = (*device)(nil)
 )
 
-func openDevice(f found) (d *device, err error) {
+func openDevice(in *instance, physical uintptr, p *plan) (d *device, err error) {
 	const op = "open"
-	d = &device{in: f.in, physical: f.handle, plan: f.plan, info: f.plan.info}
-	if d.handle, err = d.create(op); err != nil {
+	d = new(device)
+	d.in, d.physical, d.plan, d.info = in, physical, p, p.info
+	if err := d.create(op); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -67,73 +37,14 @@ func openDevice(f found) (d *device, err error) {
 			d.release()
 		}
 	}()
-	if d.t, err = f.in.t.device(d.handle); err != nil {
-		return d, &driver.Error{Op: op, Backend: backendName, Device: d.info.Ordinal, Kind: driver.ErrUnavailable, Err: err}
-	}
 	for i := range d.plan.queues {
-		q, err := newQueue(op, d, i)
+		q, err := newQueue(op, &d.logical, i)
 		if err != nil {
 			return d, err
 		}
-		d.queues = append(d.queues, q)
+		d.queues, d.stages = append(d.queues, q), append(d.stages, &stagingPool{q: q})
 	}
 	return d, d.chooseTypes(op)
-}
-
-// create makes the VkDevice.
-func (d *device) create(op string) (uintptr, error) {
-	p := d.plan
-	v12 := &features12{head: head{typeFeatures12, nil}, on: p.features.v12}
-	v11 := &features11{head: head{typeFeatures11, unsafe.Pointer(v12)}, on: p.features.v11}
-	core := &features2{head: head{typeFeatures2, unsafe.Pointer(v11)}, on: p.features.core}
-	priorities := new([mostQueues]float32)
-	queues := &queueCreateInfo{head: head{typeQueueCreateInfo, nil}, family: p.family, n: uint32(p.queues),
-		priorities: unsafe.Pointer(priorities)}
-	var enabled names
-	for _, e := range p.extensions {
-		enabled.add(e)
-	}
-	info := &deviceCreateInfo{head: head{typeDeviceCreateInfo, unsafe.Pointer(core)}, queues: 1, queueInfos: unsafe.Pointer(queues),
-		extensions: enabled.len(), extensionNames: enabled.address()}
-	siglib.Enter()
-	defer siglib.Leave()
-	handle, st := d.in.t.createDevice(d.physical, unsafe.Pointer(info))
-	return handle, d.check(op, "vkCreateDevice", st)
-}
-
-// chooseTypes takes the best type of memory for each kind that buffers can use. All buffers of one usage can use the same types, so one is
-// made to ask.
-func (d *device) chooseTypes(op string) error {
-	buffer, r, err := d.newBuffer(op, maxAlign, false)
-	if err != nil {
-		return err
-	}
-	d.t.destroyBuffer(d.handle, buffer)
-	for i, types := range [][]uint32{d.plan.deviceTypes, d.plan.hostTypes} {
-		to := []*uint32{&d.deviceType, &d.hostType}[i]
-		chosen := false
-		for _, index := range types {
-			if r.typeBits&(1<<index) != 0 {
-				*to, chosen = index, true
-				break
-			}
-		}
-		if !chosen {
-			return d.refuse(op, driver.ErrUnsupported, "buffers can use none of the memory types %v", types)
-		}
-	}
-	for _, index := range d.plan.hostTypes {
-		d.coherentTypes |= 1 << index
-	}
-	return nil
-}
-
-// Info describes the device.
-func (d *device) Info() driver.Info { return d.info }
-
-// Handles returns the VkInstance, the VkPhysicalDevice and the VkDevice.
-func (d *device) Handles() driver.Handles {
-	return driver.Handles{Platform: d.in.handle, Device: d.physical, Context: d.handle}
 }
 
 // MemInfo returns what VK_EXT_memory_budget says, which counts other programs too, or what is left of the limit.
@@ -153,25 +64,10 @@ func (d *device) MemInfo() (free, total uint64, err error) {
 
 // Trim frees slabs that are empty, and staging memory that is not in use.
 func (d *device) Trim() {
-	d.slabs.trim(d)
-	for _, q := range d.queues {
-		q.stages.trim(q)
+	d.slabs.trim(&d.logical)
+	for _, p := range d.stages {
+		p.trim()
 	}
-}
-
-// settle waits for what a lost device may still be doing, before memory that it may use is freed. The driver promises that such a wait ends
-// (Vulkan 1.2, section 5.2.3).
-func (d *device) settle() {
-	if d.lost.Load() == nil {
-		return
-	}
-	d.settled.Do(func() {
-		for _, q := range d.queues { // vkDeviceWaitIdle needs them for itself
-			q.mu.Lock()
-			defer q.mu.Unlock()
-		}
-		d.t.deviceWaitIdle(d.handle)
-	})
 }
 
 // Close releases the handle. Everything that was made of it has been released, and its work is done.
@@ -189,47 +85,12 @@ func (d *device) Close() error {
 
 // release releases what the device itself has made.
 func (d *device) release() {
-	if d.t == nil {
-		d.destroyUnknown()
-		return
-	}
 	d.bytes.close()
-	if d.empty != nil {
-		_ = d.empty.Free()
-	}
-	d.stamps.close(d)
-	d.slabs.trim(d)
+	d.empty.close()
+	d.stamps.close(&d.logical)
+	d.Trim()
 	for _, q := range d.queues {
 		q.close()
 	}
 	d.t.destroyDevice(d.handle)
-}
-
-// destroyUnknown destroys a device some of whose calls are missing.
-func (d *device) destroyUnknown() {
-	if p := d.in.t.deviceProc(d.handle, "vkDestroyDevice"); p != 0 {
-		destroyAt(p, d.handle)
-	}
-}
-
-// fail is failure for a call of the device, and notes the loss of the device. check is fail for a call that may have succeeded. refuse is
-// refusal for the device.
-
-func (d *device) fail(op, api string, st status) *driver.Error {
-	err := failure(op, d.info.Ordinal, api, st)
-	if st == deviceLost {
-		d.lost.CompareAndSwap(nil, err)
-	}
-	return err
-}
-
-func (d *device) check(op, api string, st status) error {
-	if st >= success {
-		return nil
-	}
-	return d.fail(op, api, st)
-}
-
-func (d *device) refuse(op string, kind error, format string, args ...any) *driver.Error {
-	return refusal(op, d.info.Ordinal, kind, format, args...)
 }

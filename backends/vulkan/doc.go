@@ -7,10 +7,11 @@
 //
 // # Where to begin reading
 //
-// plan.go decides what is used of a device, as a function from data to data. device.go opens it, memory.go and slab.go allocate,
-// stream.go, copy.go and staging.go enqueue work, queue.go submits it and waits, gather.go lets launches share a submission, event.go
-// marks points in the work. spirv.go reads modules, module.go loads and launches kernels, pipeline.go compiles them, sequence.go repeats
-// launches. calls.txt has the calls and the structures of C, from which calls_gen.go is generated.
+// plan.go decides what is used of a device, as a function from data to data. logical.go opens it, block.go allocates, queue.go submits work,
+// gathers launches and waits, memory.go knows where each memory is, staging.go lends memory that the host and the device see. device.go has
+// it all. stream.go keeps the order of operations, which are those of event.go, copy.go, launch.go and sequence.go. spirv.go reads modules,
+// shader.go and module.go load them, pipeline.go compiles kernels. calls.txt has the calls and the structures of C, from which calls_gen.go
+// is generated.
 //
 // # Models of memory
 //
@@ -31,7 +32,7 @@
 // of another queue by a submission without commands, which waits for that semaphore on the device. Work is submitted by the call that
 // enqueues it, unless its stream is held up: by a gate, by an event of a stream that is held up itself, or by a copy that the host makes in
 // stream order. Work that is held up is submitted when its turn has come, so it never holds up other streams. While a queue has four
-// submissions to do, up to 16 short launches gather before they are submitted as one: gather.go says why none of them waits for ever.
+// submissions to do, up to 16 short launches gather before they are submitted as one: queue.go says why none of them waits for ever.
 //
 // The device copies between its own memories, and from and to host memory that was allocated or registered with it. Other host
 // memory it does not see. On a unified device the host copies it; on others it goes through page-locked blocks of 1 MiB, at most 16
@@ -52,7 +53,7 @@
 // GLSL. A module that needs a feature which the device lacks is refused (ErrUnsupported), one that is damaged too
 // (ErrInvalidArgument): drivers crash on some. A launch with a new size of block or of shared memory compiles a pipeline, which
 // takes milliseconds; the latest 64 of each kernel are kept. Launches of other pipelines do not wait for that.
-// On Mesa's driver for processors, slots.go loads some modules a second time, with storage buffers in place of addresses.
+// On Mesa's driver for processors, shader.go loads some modules a second time, with storage buffers in place of addresses.
 // What the driver keeps of a pipeline is in the cache of kernels, for this device and this version of its driver.
 //
 // Launches that are prepared to be repeated are recorded in one command buffer, with barriers between them. A run is one submission of
@@ -65,4 +66,4 @@
 // kind ErrDeviceLost; freeing memory then first waits for what the device may still be doing, which the driver promises to end.
 package vulkan
 
-//go:generate go run ../../internal/dl/protogen calls.txt
+//go:generate go run ../../internal/testing/protogen calls.txt

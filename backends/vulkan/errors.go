@@ -10,9 +10,7 @@ import (
 
 const backendName = "vulkan"
 
-// status is a VkResult. Negative codes are errors; positive ones say how a call succeeded.
-type status int32
-
+// Positive codes of a VkResult say how a call succeeded.
 const (
 	success    status = 0
 	notReady   status = 1
@@ -21,26 +19,10 @@ const (
 	deviceLost status = -4
 )
 
-// known is one status that Vulkan or an extension defines.
-type known struct {
-	code status
-	name string
-	kind error
-}
-
-func (st status) known() known {
-	for _, k := range statuses {
-		if k.code == st {
-			return k
-		}
-	}
-	return known{st, fmt.Sprintf("status %d", st), driver.ErrDriver}
-}
-
-// failure returns the error for a status. device is an ordinal or -1.
-func failure(op string, device int, api string, st status) *driver.Error {
+// failure returns the error for a status. ordinal is the device's, or -1.
+func failure(op string, ordinal int, api string, st status) *driver.Error {
 	k := st.known()
-	return &driver.Error{Op: op, Backend: backendName, Device: device, Kind: k.kind, Detail: missing[st],
+	return &driver.Error{Op: op, Backend: backendName, Device: ordinal, Kind: k.kind, Detail: missing[st],
 		Vendor: driver.Vendor{API: api, Name: k.name, Code: int64(st)}}
 }
 
@@ -52,6 +34,6 @@ var missing = map[status]string{
 }
 
 // refusal returns an error that the backend itself detected.
-func refusal(op string, device int, kind error, format string, args ...any) *driver.Error {
-	return &driver.Error{Op: op, Backend: backendName, Device: device, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+func refusal(op string, ordinal int, kind error, format string, args ...any) *driver.Error {
+	return &driver.Error{Op: op, Backend: backendName, Device: ordinal, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }

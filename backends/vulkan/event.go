@@ -3,50 +3,11 @@
 package vulkan
 
 import (
-	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
-
-// point is a place in the work of a stream that was held up when the place was marked. When the stream comes to it, it becomes a number of
-// the queue.
-type point struct {
-	q    *queue
-	done chan struct{} // closed when the fields below are set
-
-	mu      sync.Mutex
-	reached bool
-	number  uint64
-	failure *mishap
-	waiters []*stream
-}
-
-// reach sets the number, and lets the streams go on that wait for it.
-func (p *point) reach(number uint64, f *mishap) {
-	p.mu.Lock()
-	p.reached, p.number, p.failure = true, number, f
-	waiters := p.waiters
-	p.waiters = nil
-	close(p.done)
-	p.mu.Unlock()
-	for _, s := range waiters {
-		s.work()
-	}
-}
-
-// holdUp takes over the right to go on if the point is not reached, and reports whether it did.
-func (p *point) holdUp(s *stream) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.reached {
-		return false
-	}
-	p.waiters = append(p.waiters, s)
-	return true
-}
 
 // event stands for the work of a stream up to a number of the queue.
 type event struct {
@@ -72,7 +33,7 @@ func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	e := &event{dev: d}
 	if o.Timing && d.info.Caps.Has(driver.CapTiming) {
 		var err error
-		if e.stamp, err = d.stamps.take("new event", d); err != nil {
+		if e.stamp, err = d.stamps.take("new event", &d.logical); err != nil {
 			return nil, err
 		}
 		e.timing = true
@@ -189,66 +150,85 @@ func (e *event) Close() error {
 	return nil
 }
 
+// Record makes the event stand for the work so far.
+func (s *stream) Record(e driver.Event) error {
+	ev := e.(*event)
+	if ev.timing {
+		if err := s.enqueue(operation{pass: (*stream).submitStamp, name: "record", of: ev, number: ev.again()}); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	number, f, p := s.here()
+	ev.set(s.q, number, f, p)
+	return nil
+}
+
+// Wait makes later work wait for the event. In the same queue the device's work comes later in any case, as it is submitted later; what is
+// needed then is that the host's work does, and that nothing is submitted before the work of a stream that is held up.
+func (s *stream) Wait(e driver.Event) error {
+	q, number, p := e.(*event).target()
+	if p == nil && number == 0 {
+		return nil
+	}
+	return s.enqueue(operation{pass: (*stream).await, name: "wait", queue: q, number: number, point: p})
+}
+
+// await makes later work come after a number, that of a point or a gate if there is one; s.mu is held. For a submission of another queue that
+// is not known to be done, that takes a submission too, so that one number of the stream's own queue still stands for all before.
+func (s *stream) await(bool) (held bool, err error) {
+	o := s.ops.first()
+	q, number := o.queue, o.number
+	if p := o.point; p != nil {
+		if p.holdUp(s) {
+			return true, nil
+		}
+		q, number = p.q, p.number
+	}
+	if q != s.q {
+		done, err := q.reached(number)
+		if done || err != nil {
+			return false, err
+		}
+		if number, err = s.q.followed(o.name, q, number); err != nil {
+			return false, err
+		}
+	}
+	s.tail = max(s.tail, number)
+	return false, nil
+}
+
+// Gate enqueues a gate that is shut.
+func (s *stream) Gate() (driver.Gate, error) {
+	if err := s.dev.lost.Load(); err != nil {
+		return nil, err
+	}
+	g := &gate{point{q: s.q, done: make(chan struct{})}}
+	return g, s.enqueue(operation{pass: (*stream).await, point: &g.point})
+}
+
+// gate holds one stream until it is opened: a point that no work comes to.
+type gate struct{ point }
+
+// Open opens the gate.
+func (g *gate) Open() error {
+	g.reach(0, nil)
+	return nil
+}
+
 // submitStamp has the device write the time, unless the event has been recorded again meanwhile. s.mu is held.
-func (s *stream) submitStamp(o *op) error {
-	e, q := o.event, s.q
+func (s *stream) submitStamp(bool) (held bool, err error) {
+	o := s.ops.first()
+	e, q := o.of.(*event), s.q
 	e.mu.Lock()
 	current := e.recorded == o.number
 	e.mu.Unlock()
 	if !current {
-		return nil
+		return false, nil
 	}
-	return s.submit(o.name, func(cb uintptr) {
+	return false, s.submit(o.name, func(cb uintptr) {
 		s.dev.t.cmdResetQueries(q.calls, cb, e.stamp.pool, e.stamp.index)
 		s.dev.t.cmdTimestamp(q.calls, cb, stageBottomOfPipe, e.stamp.pool, e.stamp.index)
 	})
-}
-
-// stamp is a place where the device writes a time.
-type stamp struct {
-	pool  uintptr
-	index uint32
-}
-
-// stampsPerPool is the number of stamps that are made at once.
-const stampsPerPool = 64
-
-// stamps are the stamps of a device. An event with timing has one for its life.
-type stamps struct {
-	mu    sync.Mutex
-	pools []uintptr
-	spare []stamp
-}
-
-func (p *stamps) take(op string, d *device) (stamp, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.spare) == 0 {
-		info := &queryPoolInfo{head: head{typeQueryPoolCreateInfo, nil}, kind: queryTimestamp, n: stampsPerPool}
-		pool, st := d.t.createQueryPool(d.handle, unsafe.Pointer(info))
-		if st < success {
-			return stamp{}, d.fail(op, "vkCreateQueryPool", st)
-		}
-		p.pools = append(p.pools, pool)
-		for i := range uint32(stampsPerPool) {
-			p.spare = append(p.spare, stamp{pool, stampsPerPool - 1 - i})
-		}
-	}
-	last := len(p.spare) - 1
-	s := p.spare[last]
-	p.spare = slices.Delete(p.spare, last, last+1)
-	return s, nil
-}
-
-func (p *stamps) put(s stamp) {
-	p.mu.Lock()
-	p.spare = append(p.spare, s)
-	p.mu.Unlock()
-}
-
-func (p *stamps) close(d *device) {
-	for _, pool := range p.pools {
-		d.t.destroyQueryPool(d.handle, pool)
-	}
-	p.pools, p.spare = nil, nil
 }

@@ -48,7 +48,7 @@ func newInstance(op string, t *table) (*instance, error) {
 	app := &applicationInfo{head: head{typeApplicationInfo, nil}, name: unsafe.Pointer(&name[0]), engine: unsafe.Pointer(&name[0]),
 		api: oldestAPI}
 	info := &instanceCreateInfo{head: head{typeInstanceCreateInfo, nil}, application: unsafe.Pointer(app)}
-	var enabled names
+	var enabled nameList
 	if have[extPortability] {
 		enabled.add(extPortability)
 		info.flags = enumeratePortability
@@ -141,8 +141,8 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 			f.features.rounded = 1
 		}
 	}
-	f.model, f.vendor, f.kind, f.api = text(p.name[:]), p.vendor, p.kind, p.api
-	f.driver = strings.TrimSpace(text(names.name[:]) + " " + text(names.info[:]))
+	f.model, f.vendor, f.kind, f.api = textOf(p.name[:]), p.vendor, p.kind, p.api
+	f.driver = strings.TrimSpace(textOf(names.name[:]) + " " + textOf(names.info[:]))
 	f.compiler = fmt.Sprintf("%x %x %x %x %s", p.cacheUUID, p.vendor, p.device, p.driverVersion, f.driver)
 	f.uuid, f.maxAllocation = driver.UUID(ids.device), maintenance.maxAllocation
 	f.tick = *(*float32)(p.limit(limitTimestampPeriod))

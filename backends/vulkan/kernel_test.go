@@ -461,22 +461,22 @@ func TestArgumentsInMemory(t *testing.T) {
 		}
 		must(t, s.Sync())
 		d.Trim()
-		var taken [mostStages]*stage // none is left
+		var taken [mostStages]*stagingBlock // none is left
 		for i := range taken {
-			taken[i], _, err = d.queues[0].stages.take("test", d.queues[0], stageSize, nil)
+			taken[i], _, err = d.stages[0].take("test", stageSize, nil)
 			must(t, err)
 		}
 		must(t, g.Open())
 		for waiting := false; !waiting; runtime.Gosched() {
-			d.queues[0].stages.mu.Lock()
-			waiting = len(d.queues[0].stages.queue) > 0
-			d.queues[0].stages.mu.Unlock()
+			d.stages[0].mu.Lock()
+			waiting = len(d.stages[0].queue) > 0
+			d.stages[0].mu.Unlock()
 		}
 		if done, err := late.Query(); done || err != nil {
 			t.Errorf("without memory for arguments: %t, %v", done, err)
 		}
 		for _, st := range taken {
-			d.queues[0].stages.put(d.queues[0], st, 0)
+			d.stages[0].put(st, 0)
 		}
 		must(t, late.Sync())
 		out := make([]byte, 8*words*launches)
@@ -496,8 +496,8 @@ func TestArgumentsInMemory(t *testing.T) {
 				t.Fatalf("launch %d: the last pointer's word is %d", i, v)
 			}
 		}
-		if d.queues[0].stages.made > mostStages {
-			t.Errorf("%d stages", d.queues[0].stages.made)
+		if d.stages[0].made > mostStages {
+			t.Errorf("%d stages", d.stages[0].made)
 		}
 	})
 }
@@ -526,9 +526,9 @@ func TestLaunchDoesNotAllocate(t *testing.T) {
 		must(t, err)
 		l.Args = widely(memoryOf(t, d, driver.KindDevice, 20*8), 0, 1, new([16]uint64))
 		must(t, s.Launch(k, l), s.Sync())
-		made := d.queues[0].stages.made
-		if n := testing.AllocsPerRun(200, func() { must(t, s.Launch(k, l), s.Sync()) }); n >= 1 || d.queues[0].stages.made != made {
-			t.Errorf("with arguments in memory: %v allocations, %d stages in place of %d", n, d.queues[0].stages.made, made)
+		made := d.stages[0].made
+		if n := testing.AllocsPerRun(200, func() { must(t, s.Launch(k, l), s.Sync()) }); n >= 1 || d.stages[0].made != made {
+			t.Errorf("with arguments in memory: %v allocations, %d stages in place of %d", n, d.stages[0].made, made)
 		}
 	})
 }

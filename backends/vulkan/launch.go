@@ -33,12 +33,12 @@ func (s *stream) Launch(of driver.Kernel, l *driver.Launch) error {
 		return err
 	}
 	if len(x.arguments) > 0 { // they need a part of a stage, and the stream is held up while none is free
-		return s.enqueue(op{kind: opLaunch, name: name, launch: x})
+		return s.enqueue(operation{pass: (*stream).launchNext, name: name, of: x})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		s.ops.add(op{kind: opLaunch, name: name, launch: x})
+		s.ops.add(operation{pass: (*stream).launchNext, name: name, of: x})
 		return nil
 	}
 	_, err = s.submitLaunch(name, x)
@@ -60,7 +60,7 @@ func (k *kernel) launch(op string, l *driver.Launch) (*launch, error) {
 		if a.Kind == driver.ParamPointer {
 			r := a.Region
 			if r.Mem == nil || r.Off >= r.Mem.Size() { // an empty region with no byte behind its address
-				m, err := k.of.dev.readable()
+				m, err := k.dev.readable(op)
 				if err != nil {
 					x.drop()
 					return nil, err
@@ -77,11 +77,30 @@ func (k *kernel) launch(op string, l *driver.Launch) (*launch, error) {
 	}
 	x.regions = regions
 	var err error
-	if x.p, err = k.pipeline(op, l.Block, uint32((l.Shared+7)&^7), k.of.slots != 0 && x.fill(regions)); err != nil {
+	if x.p, err = k.pipeline(op, l.Block, uint32((l.Shared+7)&^7), k.slotted != nil && x.fill(regions)); err != nil {
 		x.drop()
 		return nil, err
 	}
 	return x, nil
+}
+
+// fill puts memory into the slots. It reports whether the driver takes the memory as storage buffers, which reach to the end of the block.
+func (x *launch) fill(regions []driver.Region) bool {
+	can := &x.k.dev.plan.slots
+	for at, i := range x.k.slotted.params {
+		m, ok := regions[i].Mem.(*memory)
+		if !ok {
+			return false
+		}
+		off := m.off + regions[i].Off
+		if off%can.align != 0 || m.blk.size-off > can.most {
+			return false
+		}
+		x.buffers[at] = descriptorBuffer{m.blk.buffer, off, m.blk.size - off}
+		x.writes[at] = descriptorWrite{head: head{typeDescriptorWrite, nil}, binding: uint32(i), n: 1, kind: storageDescriptor,
+			buffers: unsafe.Pointer(&x.buffers[at])}
+	}
+	return true
 }
 
 // give ends the use of the pipeline, and gives the launch back to the pool.
@@ -102,32 +121,37 @@ func (x *launch) store(blk *block, off uint64) {
 	binary.NativeEndian.PutUint64(x.constants[x.k.entry.pushed-8:], uint64(blk.addr)+off)
 }
 
-// dispatch records launches, each of which sees what those before it wrote; the queue is locked.
-func (q *queue) dispatch(cb uintptr, list []*launch) {
+// record implements dispatch.
+func (x *launch) record(q *queue, cb uintptr) {
 	t := q.dev.t
-	for i, x := range list {
-		if i > 0 {
-			q.order(cb)
-		}
-		t.cmdBindPipeline(q.calls, cb, x.p.handle)
-		if n := x.k.entry.pushed; n > 0 {
-			t.cmdPushConstants(q.calls, cb, x.k.layout, n, unsafe.Pointer(&x.constants))
-		}
-		if x.p.slots {
-			t.cmdPushSet(q.calls, cb, x.k.layout, uint32(len(x.k.of.inSlots)), unsafe.Pointer(&x.writes))
-		}
-		t.cmdDispatch(q.calls, cb, x.grid[0], x.grid[1], x.grid[2])
+	t.cmdBindPipeline(q.calls, cb, x.p.handle)
+	if n := x.k.entry.pushed; n > 0 {
+		t.cmdPushConstants(q.calls, cb, x.k.layout, n, unsafe.Pointer(&x.constants))
 	}
+	if x.p.slots {
+		t.cmdPushSet(q.calls, cb, x.k.layout, uint32(len(x.k.slotted.params)), unsafe.Pointer(&x.writes))
+	}
+	t.cmdDispatch(q.calls, cb, x.grid[0], x.grid[1], x.grid[2])
+}
+
+// submitted implements dispatch.
+func (x *launch) submitted(q *queue, number uint64) {
+	raise(&x.p.last[q.index], number)
+	x.give()
+}
+
+func (s *stream) launchNext(bool) (held bool, err error) {
+	o := s.ops.first()
+	return s.submitLaunch(o.name, o.of.(*launch))
 }
 
 // submitLaunch passes a launch on to the queue, or gives it back to the pool. Arguments in memory are written to a part of a stage;
 // while none is free, the stream is held up. s.mu is held.
 func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
-	q := s.q
-	var args *stage
+	var args *stagingBlock
 	if n := uint64(len(x.arguments)); n > 0 {
 		var off uint64
-		if args, off, err = q.stages.take(name, q, n, s.work); args == nil && err == nil {
+		if args, off, err = s.stages.take(name, n, s.work); args == nil && err == nil {
 			return true, nil
 		}
 		if err == nil {
@@ -135,13 +159,18 @@ func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
 		}
 	}
 	if err == nil {
+		p, blocks := x.p, uint64(x.grid[0])*uint64(x.grid[1])*uint64(x.grid[2])
+		brief := blocks <= p.brief.Load()
 		var number uint64
-		if number, err = q.launch(name, x); err == nil {
+		if number, err = s.q.gather(name, x, brief); err == nil {
 			s.tail = number
+			if !brief {
+				p.measure(s.q, number, blocks)
+			}
 		}
 	}
 	if args != nil {
-		q.stages.put(q, args, s.tail)
+		s.stages.put(args, s.tail)
 	}
 	if err != nil {
 		x.give()

@@ -3,7 +3,6 @@
 package vulkan
 
 import (
-	"math/bits"
 	"sync"
 	"unsafe"
 
@@ -12,35 +11,48 @@ import (
 	"github.com/go-halyard/halyard/internal/span"
 )
 
-// block is a VkDeviceMemory and the VkBuffer that is all of it.
-type block struct {
-	memory, buffer uintptr
-	size           uint64         // bytes
-	addr           uintptr        // the device's address of the first byte
-	host           unsafe.Pointer // where it is mapped, or nil
+// place is a byte of a buffer.
+type place struct {
+	buffer uintptr
+	off    uint64
+}
+
+// overlaps reports whether n bytes from two places overlap. The device cannot make such a copy.
+func (a place) overlaps(b place, n uint64) bool {
+	return a.buffer == b.buffer && a.off < b.off+n && b.off < a.off+n
 }
 
 // memory is one allocation: all of a block, a slot of a slab, or host memory that was registered.
 type memory struct {
-	dev  *device
+	dev  *memories
 	kind driver.Kind
 	size uint64
 	blk  *block
 	off  uint64         // bytes from the start of the block
 	host unsafe.Pointer // the host's address, nil if it does not see the memory
 
-	slab *slab // nil if the block is this memory's own
-	slot uint32
+	slot slot // of is nil if the block is this memory's own
 
-	registered bool
-	node       *span.Node[*memory] // in hosts, if the host sees the memory
+	foreign bool                // host memory that was registered
+	node    *span.Node[*memory] // in hosts, if the host sees the memory
 }
 
 var _ driver.Memory = (*memory)(nil)
 
+// memories are all memory of a device, and the queues whose work uses it.
+type memories struct {
+	logical
+	queues  []*queue
+	settled sync.Once
+
+	hosts        hostRanges
+	slabs        slabs
+	bytes, empty lazyMemory
+}
+
 // Alloc returns memory of KindDevice or KindHost. Small memory comes from slabs, because a driver may allow no more than 4096 allocations
 // (maxMemoryAllocationCount).
-func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
+func (d *memories) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
 	const op = "alloc"
 	m, err := d.alloc(op, kind, size, max(align, alignment))
 	if err != nil {
@@ -53,9 +65,13 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	return m, nil
 }
 
-func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory, error) {
-	if m, err := d.slabs.take(op, d, kind, size, align); m != nil || err != nil {
-		return m, err
+func (d *memories) alloc(op string, kind driver.Kind, size, align uint64) (*memory, error) {
+	s, err := d.slabs.take(op, &d.logical, kind, max(size, align))
+	if err != nil {
+		return nil, err
+	}
+	if s.of != nil {
+		return &memory{dev: d, kind: kind, size: size, blk: s.of.blk, off: s.offset(), slot: s}, nil
 	}
 	// The driver aligns memory as buffers need it. If that is not enough, a later byte is the first.
 	blk, err := d.countedBlock(op, kind, size, align)
@@ -65,132 +81,58 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 	return &memory{dev: d, kind: kind, size: size, blk: blk, off: -uint64(blk.addr) & (align - 1)}, nil
 }
 
+// lazyMemory is memory that is allocated when it is needed.
+type lazyMemory struct {
+	mu  sync.Mutex
+	mem *memory
+}
+
+func (l *lazyMemory) get(op string, d *memories, kind driver.Kind, size uint64, write func(*memory)) (*memory, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mem == nil {
+		m, err := d.alloc(op, kind, size, alignment)
+		if err != nil {
+			return nil, err
+		}
+		write(m)
+		l.mem = m
+	}
+	return l.mem, nil
+}
+
+func (l *lazyMemory) close() {
+	if l.mem != nil {
+		_ = l.mem.Free()
+	}
+}
+
 // emptySize is how many bytes can be read at the address of an empty slice.
 const emptySize = 64 << 10
 
 // readable returns memory whose address a kernel gets for an empty slice. Mesa 26 reads x[i] of "if len(x) > 0 { v = x[i] }" also where the
 // condition is false, if condition and index are the same for all threads; the value is not used.
-func (d *device) readable() (m *memory, err error) {
-	d.emptyMu.Lock()
-	defer d.emptyMu.Unlock()
-	if d.empty == nil {
-		if d.empty, err = d.alloc("launch", driver.KindDevice, emptySize, alignment); err != nil {
-			return nil, err
+func (d *memories) readable(op string) (*memory, error) {
+	return d.empty.get(op, d, driver.KindDevice, emptySize, func(*memory) {})
+}
+
+// byteTable returns memory with each byte once, in order.
+func (d *memories) byteTable(op string) (*memory, error) {
+	return d.bytes.get(op, d, driver.KindHost, 256, func(m *memory) {
+		for i := range 256 {
+			*(*byte)(unsafe.Add(m.blk.host, m.off+uint64(i))) = byte(i)
 		}
-	}
-	return d.empty, nil
-}
-
-// countedBlock returns a block in which size bytes fit as they are aligned, and counts them. It fails if that were more than the limit of a
-// simulated device. Package hal adds the figures to the error.
-func (d *device) countedBlock(op string, kind driver.Kind, size, align uint64) (*block, error) {
-	for claimed := kind != driver.KindDevice; !claimed; {
-		used := d.used.Load()
-		if limit := d.plan.limit; limit > 0 && size > limit-min(used, limit) {
-			return nil, d.refuse(op, driver.ErrOutOfMemory, "the device's memory limit is reached")
-		}
-		claimed = d.used.CompareAndSwap(used, used+size)
-	}
-	blk, err := d.newBlock(op, kind, size+align)
-	if err != nil {
-		d.giveBack(kind, size)
-	}
-	return blk, err
-}
-
-func (d *device) giveBack(kind driver.Kind, size uint64) {
-	if kind == driver.KindDevice {
-		d.used.Add(-size)
-	}
-}
-
-// newBlock allocates memory and makes its buffer.
-func (d *device) newBlock(op string, kind driver.Kind, size uint64) (*block, error) {
-	index, mapped := d.deviceType, d.plan.unified
-	if kind == driver.KindHost {
-		index, mapped = d.hostType, true
-	}
-	buffer, r, err := d.newBuffer(op, size, false)
-	if err != nil {
-		return nil, err
-	}
-	return d.bind(op, buffer, size, mapped, &memoryAllocateInfo{size: r.size, typeIndex: index})
-}
-
-// newBuffer makes a buffer without memory, and says what memory it needs. Host memory that is imported needs buffers that are made for
-// that.
-func (d *device) newBuffer(op string, size uint64, imported bool) (buffer uintptr, r *requirements, err error) {
-	info := &bufferCreateInfo{head: head{typeBufferCreateInfo, nil}, size: size, usage: bufferUsage}
-	if imported {
-		info.next = unsafe.Pointer(&externalBufferInfo{head: head{typeExternalBufferInfo, nil}, kinds: handleHostAllocation})
-	}
-	buffer, st := d.t.createBuffer(d.handle, unsafe.Pointer(info))
-	if st < success {
-		return 0, nil, d.fail(op, "vkCreateBuffer", st)
-	}
-	r = new(requirements)
-	if d.t.bufferRequirements(d.handle, buffer, unsafe.Pointer(r)); r.size < size {
-		d.t.destroyBuffer(d.handle, buffer)
-		return 0, nil, d.refuse(op, driver.ErrDriver, "vkGetBufferMemoryRequirements gives %d bytes for a buffer of %d", r.size, size)
-	}
-	return buffer, r, nil
-}
-
-// bind allocates memory as info says, and binds the buffer to it. If it fails, the buffer is destroyed.
-func (d *device) bind(op string, buffer uintptr, size uint64, mapped bool, info *memoryAllocateInfo) (*block, error) {
-	blk := &block{buffer: buffer, size: size}
-	if err := d.supply(op, blk, mapped, info); err != nil {
-		d.freeBlock(blk)
-		return nil, err
-	}
-	return blk, nil
-}
-
-// supply gives the buffer of a block its memory. If it fails, the block may have some of what it needs.
-func (d *device) supply(op string, blk *block, mapped bool, info *memoryAllocateInfo) error {
-	t := d.t
-	info.sType = typeMemoryAllocateInfo
-	info.next = unsafe.Pointer(&allocateFlagsInfo{head: head{typeAllocateFlagsInfo, info.next}, flags: allocateDeviceAddress})
-	var st status
-	if blk.memory, st = t.allocateMemory(d.handle, unsafe.Pointer(info)); st < success {
-		return d.fail(op, "vkAllocateMemory", st)
-	}
-	if st = t.bindBuffer(d.handle, blk.buffer, blk.memory); st < success {
-		return d.fail(op, "vkBindBufferMemory", st)
-	}
-	if mapped {
-		addr, st := t.mapMemory(d.handle, blk.memory)
-		if st < success {
-			return d.fail(op, "vkMapMemory", st)
-		}
-		if addr == 0 {
-			return d.refuse(op, driver.ErrDriver, "vkMapMemory succeeds and gives the address 0")
-		}
-		blk.host = dl.Pointer(addr)
-	}
-	address := &bufferAddressInfo{head: head{typeBufferAddressInfo, nil}, buffer: blk.buffer}
-	if blk.addr = t.bufferAddress(d.handle, unsafe.Pointer(address)); blk.addr == 0 {
-		return d.refuse(op, driver.ErrDriver, "vkGetBufferDeviceAddress gives the address 0")
-	}
-	return nil
-}
-
-// freeBlock frees a block, or what there is of it. Freeing memory also ends its mapping.
-func (d *device) freeBlock(blk *block) {
-	d.t.destroyBuffer(d.handle, blk.buffer)
-	if blk.memory != 0 {
-		d.t.freeMemory(d.handle, blk.memory)
-	}
+	})
 }
 
 // Register makes existing host memory usable in place, by VK_EXT_external_memory_host, which takes whole pages.
-func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
+func (d *memories) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
 	page := max(d.plan.importAlign, 1)
 	start := uint64(dl.Address(ptr))
 	first := start &^ (page - 1)
 	n := (start + size - first + page - 1) &^ (page - 1)
-	m := &memory{dev: d, kind: driver.KindHost, size: size, off: start - first, host: ptr, registered: true}
+	m := &memory{dev: d, kind: driver.KindHost, size: size, off: start - first, host: ptr, foreign: true}
 	if !d.hosts.add(m) {
 		return nil, d.refuse(op, driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, start)
 	}
@@ -203,31 +145,6 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	return m, nil
 }
 
-// importHost makes a block of whole pages of host memory. The address is a number, because the first page may begin before the program's
-// memory, where no Go pointer may point.
-func (d *device) importHost(op string, host uintptr, size uint64) (*block, error) {
-	properties := &hostPointerProperties{head: head{typeHostPointerProperties, nil}}
-	st := d.t.hostPointerProperties(d.handle, handleHostAllocation, host, unsafe.Pointer(properties))
-	if st < success {
-		return nil, d.fail(op, "vkGetMemoryHostPointerPropertiesEXT", st)
-	}
-	buffer, r, err := d.newBuffer(op, size, true)
-	if err != nil {
-		return nil, err
-	}
-	types := properties.typeBits & r.typeBits
-	if coherent := types & d.coherentTypes; coherent != 0 {
-		types = coherent
-	}
-	if types == 0 {
-		d.t.destroyBuffer(d.handle, buffer)
-		return nil, d.refuse(op, driver.ErrUnsupported, "no type of memory takes the host memory at %#x", host)
-	}
-	from := &importHostPointer{head: head{typeImportHostPointer, nil}, kind: handleHostAllocation, host: host}
-	info := &memoryAllocateInfo{head: head{next: unsafe.Pointer(from)}, size: size, typeIndex: uint32(bits.TrailingZeros32(types))}
-	return d.bind(op, buffer, size, false, info)
-}
-
 // Size returns the requested size.
 func (m *memory) Size() uint64 { return m.size }
 
@@ -237,8 +154,16 @@ func (m *memory) Handle() uintptr { return m.blk.addr + uintptr(m.off) }
 // HostPointer returns the host's address, or nil.
 func (m *memory) HostPointer() unsafe.Pointer { return m.host }
 
-// hostAt returns the host's address of a byte.
-func (m *memory) hostAt(off uint64) unsafe.Pointer { return unsafe.Add(m.host, off) }
+// hostAt returns the host's address of a byte, or nil.
+func (m *memory) hostAt(off uint64) unsafe.Pointer {
+	if m.host == nil {
+		return nil
+	}
+	return unsafe.Add(m.host, off)
+}
+
+// at returns the place of a byte.
+func (m *memory) at(off uint64) place { return place{m.blk.buffer, m.off + off} }
 
 // Free gives the memory back.
 func (m *memory) Free() error {
@@ -247,15 +172,30 @@ func (m *memory) Free() error {
 	if m.node != nil {
 		d.hosts.remove(m)
 	}
-	if m.slab != nil {
-		d.slabs.put(d, m)
+	if m.slot.of != nil {
+		d.slabs.put(&d.logical, m.kind, m.slot)
 		return nil
 	}
 	d.freeBlock(m.blk)
-	if !m.registered {
+	if !m.foreign {
 		d.giveBack(m.kind, m.size)
 	}
 	return nil
+}
+
+// settle waits for what a lost device may still be doing, before memory that it may use is freed. The driver promises that such a wait ends
+// (Vulkan 1.2, section 5.2.3).
+func (d *memories) settle() {
+	if d.lost.Load() == nil {
+		return
+	}
+	d.settled.Do(func() {
+		for _, q := range d.queues { // vkDeviceWaitIdle needs them for itself
+			q.mu.Lock()
+			defer q.mu.Unlock()
+		}
+		d.t.deviceWaitIdle(d.handle)
+	})
 }
 
 // hostRanges are the memories of a device that the host sees, by the host's address. A copy from or to host memory looks here whether the
@@ -306,33 +246,4 @@ func (h *hostRanges) find(p unsafe.Pointer, n uint64) (m *memory, off uint64, to
 		return nil, 0, true
 	}
 	return node.Value, node.Value.off + lo - node.Lo, true
-}
-
-// byteTable is memory with each byte once, in order.
-type byteTable struct {
-	mu  sync.Mutex
-	mem *memory
-}
-
-func (b *byteTable) get(op string, d *device) (*memory, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.mem == nil {
-		m, err := d.alloc(op, driver.KindHost, 256, alignment)
-		if err != nil {
-			return nil, err
-		}
-		for i, at := 0, unsafe.Add(m.blk.host, m.off); i < 256; i++ {
-			*(*byte)(unsafe.Add(at, i)) = byte(i)
-		}
-		b.mem = m
-	}
-	return b.mem, nil
-}
-
-func (b *byteTable) close() {
-	if b.mem != nil {
-		_ = b.mem.Free()
-		b.mem = nil
-	}
 }

@@ -18,30 +18,13 @@ const (
 	suggested  = 256
 )
 
-// module is a VkShaderModule.
+// module is a VkShaderModule, or two of one code.
 type module struct {
-	dev    *device
-	code   *spirv
-	sum    [sha256.Size]byte // of the code
-	shader uintptr
-
-	slots   uintptr // the shader with slots, or 0: see slots.go
-	inSlots []int   // its parameters that are in slots
+	shaders
+	code *spirv
 
 	mu      sync.Mutex
 	kernels []*kernel
-}
-
-// kernel is an entry point, and the pipelines that were made of it: a pipeline has the size of a block built in.
-type kernel struct {
-	of     *module
-	entry  *entry
-	info   driver.KernelInfo
-	layout uintptr
-	set    uintptr // the layout of the slots, or 0
-
-	mu        sync.Mutex
-	pipelines []*pipeline // the latest used last
 }
 
 // Formats implements driver.Loader.
@@ -60,27 +43,19 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	if lacking := code.lacking(&d.plan.features); lacking != "" {
 		return nil, d.refuse(op, driver.ErrUnsupported, "%s", lacking)
 	}
-	m := &module{dev: d, code: code, sum: sha256.Sum256(image.Data)}
+	m := &module{shaders: shaders{dev: d, sum: sha256.Sum256(image.Data)}, code: code}
 	var err error
 	if m.shader, err = d.newShader(op, code); err != nil {
 		return nil, err
 	}
 	if d.plan.slots.n > 0 {
-		if err = m.addSlots(op, image.Data); err != nil {
-			d.t.destroyShader(d.handle, m.shader)
+		if m.slotted, err = d.newSlotted(op, image.Data, code.entries[0].params); err != nil {
+			m.destroy()
 			return nil, err
 		}
 	}
 	code.words = nil
 	return m, nil
-}
-
-// newShader makes a VkShaderModule.
-func (d *device) newShader(op string, code *spirv) (uintptr, error) {
-	words := code.given(d.plan.modes)
-	info := &shaderCreateInfo{head: head{typeShaderCreateInfo, nil}, size: uintptr(4 * len(words)), code: unsafe.Pointer(&words[0])}
-	shader, st := d.t.createShader(d.handle, unsafe.Pointer(info))
-	return shader, d.check(op, "vkCreateShaderModule", st)
 }
 
 // Names implements driver.Module.
@@ -100,7 +75,7 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 	if at < 0 {
 		return nil, d.refuse(op, driver.ErrNotFound, "no kernel %q", name)
 	}
-	k := &kernel{of: m, entry: m.code.entries[at]}
+	k := &kernel{shaders: m.shaders, entry: m.code.entries[at]}
 	if n := k.entry.pushed; n > min(d.plan.pushed, mostPushed) {
 		return nil, d.refuse(op, driver.ErrUnsupported,
 			"the parameters of kernel %q take %d bytes; %d is the most for push constants, and "+
@@ -120,9 +95,9 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 	if pushed.n > 0 {
 		info.ranges, info.pushedRange = 1, unsafe.Pointer(pushed)
 	}
-	if m.slots != 0 {
+	if m.slotted != nil {
 		var err error
-		if k.set, err = m.newSet(op); err != nil {
+		if k.set, err = m.slotted.newSet(op, d); err != nil {
 			return nil, err
 		}
 		info.sets, info.setLayouts = 1, unsafe.Pointer(&k.set)
@@ -138,30 +113,12 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 	return k, nil
 }
 
-// destroySet destroys the layout of the slots, which exists as long as slots are filled.
-func (k *kernel) destroySet() {
-	if k.set != 0 {
-		k.of.dev.t.destroySetLayout(k.of.dev.handle, k.set)
-	}
-}
-
-// Info implements driver.Kernel.
-func (k *kernel) Info() *driver.KernelInfo { return &k.info }
-
 // Close implements driver.Module.
 func (m *module) Close() error {
-	d := m.dev
-	d.settle()
+	m.dev.settle()
 	for _, k := range m.kernels {
-		for _, p := range k.pipelines {
-			d.t.destroyPipeline(d.handle, p.handle)
-		}
-		d.t.destroyLayout(d.handle, k.layout)
-		k.destroySet()
+		k.close()
 	}
-	d.t.destroyShader(d.handle, m.shader)
-	if m.slots != 0 {
-		d.t.destroyShader(d.handle, m.slots)
-	}
+	m.destroy()
 	return nil
 }

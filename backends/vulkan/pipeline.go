@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -15,6 +17,21 @@ import (
 	"github.com/go-halyard/halyard/internal/siglib"
 	ops "github.com/go-halyard/halyard/internal/spirv"
 )
+
+// kernel is an entry point, and the pipelines that were made of it: a pipeline has the size of a block built in.
+type kernel struct {
+	shaders
+	entry  *entry
+	info   driver.KernelInfo
+	layout uintptr
+	set    uintptr // the layout of the slots, or 0
+
+	mu        sync.Mutex
+	pipelines []*pipeline // the latest used last
+}
+
+// Info implements driver.Kernel.
+func (k *kernel) Info() *driver.KernelInfo { return &k.info }
 
 // pipeline is a kernel for one size of block and of shared memory.
 type pipeline struct {
@@ -27,12 +44,9 @@ type pipeline struct {
 	handle  uintptr                   // 0 while the pipeline is being compiled; guarded by the kernel's mu
 	pending atomic.Int64              // launches that are not submitted; it grows with the kernel's mu held
 	last    [mostQueues]atomic.Uint64 // the numbers of the last submissions to each queue
-	brief   atomic.Uint64             // this number of blocks is known to take little time (gather.go)
+	brief   atomic.Uint64             // so many blocks are known to take little time (briefTime)
 	timed   atomic.Bool               // a launch is being measured for that
 }
-
-// used notes a submission.
-func (p *pipeline) used(q *queue, number uint64) { raise(&p.last[q.index], number) }
 
 // done reports whether the device has run all its launches; the kernel's mu is held.
 func (p *pipeline) done(d *device) bool {
@@ -47,7 +61,29 @@ func (p *pipeline) done(d *device) bool {
 	return true
 }
 
-// mostPipelines is how many pipelines of a kernel are kept. If there are more, pipelines that are not in use are destroyed.
+// Operating systems take a device for hung that works on one submission for seconds. So a launch gathers only if one of the same pipeline,
+// with as many blocks or more, has ended within briefTime of its submission.
+const briefTime = 10 * time.Millisecond
+
+// measure finds out whether a launch of so many blocks, which was submitted now, is brief.
+func (p *pipeline) measure(q *queue, number, blocks uint64) {
+	if p.timed.Swap(true) {
+		return
+	}
+	start := time.Now()
+	measured := func() {
+		if time.Since(start) <= briefTime {
+			raise(&p.brief, blocks)
+		}
+		p.timed.Store(false)
+	}
+	if !q.after(number, measured) {
+		measured()
+	}
+}
+
+// mostPipelines is how many pipelines of a kernel are kept. If there are more, pipelines that are not in use are
+// destroyed.
 const mostPipelines = 64
 
 // pipeline returns the pipeline for a size of block and of shared memory, and counts one more pending launch of it. A new
@@ -88,7 +124,7 @@ func (k *kernel) pipeline(op string, block [3]uint32, shared uint32, slots bool)
 
 // makeRoom destroys the pipelines that were not used for longest and are not in use, if there are many; k.mu is held.
 func (k *kernel) makeRoom() {
-	d := k.of.dev
+	d := k.dev
 	for i := 0; i < len(k.pipelines) && len(k.pipelines) >= mostPipelines; {
 		p := k.pipelines[i]
 		if !p.done(d) {
@@ -100,10 +136,26 @@ func (k *kernel) makeRoom() {
 	}
 }
 
+// close destroys what was made of the kernel.
+func (k *kernel) close() {
+	for _, p := range k.pipelines {
+		k.dev.t.destroyPipeline(k.dev.handle, p.handle)
+	}
+	k.dev.t.destroyLayout(k.dev.handle, k.layout)
+	k.destroySet()
+}
+
+// destroySet destroys the layout of the slots, which exists as long as slots are filled.
+func (k *kernel) destroySet() {
+	if k.set != 0 {
+		k.dev.t.destroySetLayout(k.dev.handle, k.set)
+	}
+}
+
 // compile compiles a pipeline. If an earlier process compiled it, the driver gets the data that was then stored in the
 // cache of kernels.
 func (k *kernel) compile(op string, p *pipeline) (handle uintptr, err error) {
-	d := k.of.dev
+	d := k.dev
 	values := &[5]uint32{p.block[0], p.block[1], p.block[2], d.plan.features.rounded, p.shared}
 	entries := &[5]specializationEntry{{0, 0, 4}, {1, 4, 4}, {2, 8, 4}, {ops.SpecRounded, 12, 4}, {specShared, 16, 4}}
 	spec := &specialization{n: 5, entries: unsafe.Pointer(entries), size: unsafe.Sizeof(*values), data: unsafe.Pointer(values)}
@@ -112,13 +164,13 @@ func (k *kernel) compile(op string, p *pipeline) (handle uintptr, err error) {
 	}
 	name := dl.CString(k.entry.name)
 	info := &pipelineCreateInfo{head: head{typePipelineCreateInfo, nil}, layout: k.layout, baseIndex: -1, stage: stageCreateInfo{
-		head: head{typeStageCreateInfo, nil}, stage: shaderStageCompute, shader: k.of.shader,
+		head: head{typeStageCreateInfo, nil}, stage: shaderStageCompute, shader: k.shader,
 		name: unsafe.Pointer(&name[0]), specialization: unsafe.Pointer(spec)}}
 
 	if p.slots {
-		info.stage.shader = k.of.slots
+		info.stage.shader = k.slotted.shader
 	}
-	key := kernelcache.NewKey("pipeline", d.plan.compiler, string(k.of.sum[:]), k.entry.name, fmt.Sprint(*values, p.slots))
+	key := kernelcache.NewKey("pipeline", d.plan.compiler, string(k.sum[:]), k.entry.name, fmt.Sprint(*values, p.slots))
 	kept := d.kept(key)
 	cache := d.newPipelineCache(kept)
 	siglib.Enter() // the driver's compiler may replace signal handlers

@@ -100,7 +100,7 @@ var wanted = []feature{
 	{"vulkanMemoryModel", false, func(f *features) *uint32 { return &f.v12[41] }},
 	{"vulkanMemoryModelDeviceScope", false, func(f *features) *uint32 { return &f.v12[42] }},
 	{"roundedDivision", false, func(f *features) *uint32 { return &f.rounded }}, // no switch of Vulkan: see roundedDrivers
-	{"slots", false, func(f *features) *uint32 { return &f.slots }},             // nor this: see slots.go
+	{"slots", false, func(f *features) *uint32 { return &f.slots }},             // nor this: see shader.go
 }
 
 // roundedDrivers are the numbers (VkDriverId) of drivers that are known to round quotients and roots of float32 correctly. Vulkan allows

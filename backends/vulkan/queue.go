@@ -24,11 +24,10 @@ import (
 // A submission never waits for anything but earlier ones: work behind a gate, or behind a copy that the host makes, stays with its
 // stream until its turn has come (stream.go). So no stream holds up another for ever.
 type queue struct {
-	dev       *device
+	dev       *logical
 	index     int // among the device's queues
 	handle    uintptr
 	semaphore uintptr
-	stages    stages
 
 	last atomic.Uint64 // number of the last submission; it changes with mu held
 	done atomic.Uint64 // the semaphore's value, as far as it is known; if the device is lost, everything counts as done
@@ -38,10 +37,10 @@ type queue struct {
 	busy     fifo[commands] // submitted and not known to be done
 	idle     []uintptr      // command buffers; at most keptCommands
 	args     *submitArgs
-	calls    *dl.Chain // of the submission that has begun
-	gathered []*launch // the next submission begins with them (gather.go)
-	watched  bool      // wake is going to be called
-	wakes    func()    // q.wake, kept so that gathering does not allocate
+	calls    *dl.Chain  // of the submission that has begun
+	gathered []dispatch // the next submission begins with them
+	watched  bool       // wake is going to be called
+	wakes    func()     // q.wake, kept so that gathering does not allocate
 
 	waits    sync.Mutex
 	waiting  []waiter // in the order of their numbers
@@ -89,7 +88,7 @@ type submitArgs struct {
 	until      uint64
 }
 
-func newQueue(op string, d *device, index int) (*queue, error) {
+func newQueue(op string, d *logical, index int) (*queue, error) {
 	q := &queue{dev: d, index: index, args: new(submitArgs), calls: new(dl.Chain)}
 	q.wakes = q.wake
 	q.handle = d.t.getQueue(d.handle, d.plan.family, uint32(index))
@@ -122,7 +121,6 @@ func newQueue(op string, d *device, index int) (*queue, error) {
 
 func (q *queue) close() {
 	t, d := q.dev.t, q.dev.handle
-	q.stages.trim(q)
 	t.destroySemaphore(d, q.semaphore)
 	t.destroyCommandPool(d, q.pool) // and its command buffers
 }
@@ -139,14 +137,14 @@ func (q *queue) submit(op string, record func(cb uintptr)) (uint64, error) {
 	}
 	q.args.copying = false
 	q.dev.t.beginCommandBuffer(q.calls, cb, unsafe.Pointer(&q.args.begin))
-	q.dispatch(cb, q.gathered)
-	if record != nil {
-		if len(q.gathered) > 0 {
-			q.order(cb)
-		}
-		record(cb)
+	for _, x := range q.gathered {
+		x.record(q, cb)
+		q.order(cb)
 	}
-	q.order(cb)
+	if record != nil {
+		record(cb)
+		q.order(cb)
+	}
 	q.dev.t.endCommandBuffer(q.calls, cb)
 	q.args.buffer = cb
 	number, err := q.pass(op, &q.args.submit)
@@ -156,8 +154,7 @@ func (q *queue) submit(op string, record func(cb uintptr)) (uint64, error) {
 	}
 	q.busy.add(commands{cb, number})
 	for i, x := range q.gathered {
-		x.p.used(q, number)
-		x.give()
+		x.submitted(q, number)
 		q.gathered[i] = nil
 	}
 	q.gathered = q.gathered[:0]
@@ -231,8 +228,106 @@ func (q *queue) take(op string) (uintptr, error) {
 	return cb, nil
 }
 
-// reached reports whether the submissions up to a number are done. If the device is lost, it returns true and an error. Any other error is one
-// of the question itself.
+// A submission costs more than the commands of a launch do. So while the device has enough to do, launches gather, and the next submission
+// begins with them. Nothing waits for a launch that has gathered for ever:
+//
+//   - Whoever waits for it submits it: push stands before each wait of the host and of another queue. Who only asks submits it, too, once
+//     the device has nothing else to do.
+//   - So does the next submission, of whatever work, and the launch with which there are mostGathered.
+//   - When the device has little left to do, wake submits what has gathered, so that work begins without being asked for.
+//
+// A launch that has gathered already has the number of the next submission. If that fails, the launches stay for the one after it.
+
+const (
+	mostGathered = 16
+	enoughToDo   = 4 // submissions that are not done, from which on launches gather
+)
+
+// dispatch is a launch that is enqueued, as the queue sees it.
+type dispatch interface {
+	record(q *queue, cb uintptr)       // adds its commands; the queue is locked
+	submitted(q *queue, number uint64) // ends the queue's use of it
+}
+
+// gather enqueues a launch, which belongs to the queue then, and returns the number of its submission. Only one that is brief shares a
+// submission with later ones. If it fails, there is no effect.
+func (q *queue) gather(op string, x dispatch, brief bool) (uint64, error) {
+	if err := q.dev.lost.Load(); err != nil {
+		return 0, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.gathered = append(q.gathered, x)
+	if brief && len(q.gathered) < mostGathered && q.occupied() {
+		return q.last.Load() + 1, nil
+	}
+	if err := q.flush(op); err != nil {
+		last := len(q.gathered) - 1
+		q.gathered[last] = nil
+		q.gathered = q.gathered[:last]
+		return 0, err
+	}
+	return q.last.Load(), nil
+}
+
+// occupied reports whether the device has enough to do. wake is called then when it no longer has. q.mu is held.
+func (q *queue) occupied() bool {
+	if last := q.last.Load(); !q.watched && last >= q.done.Load()+enoughToDo {
+		q.watched = q.after(last-enoughToDo+1, q.wakes)
+	}
+	return q.watched
+}
+
+// wake submits what has gathered, unless the device has enough to do again.
+func (q *queue) wake() {
+	q.mu.Lock()
+	q.watched = false
+	var err error
+	if len(q.gathered) > 0 && !q.occupied() {
+		err = q.flush("launch")
+	}
+	number := q.last.Load() + 1
+	q.mu.Unlock()
+	if err != nil {
+		q.after(number, func() {}) // which tries again until it can be submitted
+	}
+}
+
+// asked is reached for a program that asks whether work is done.
+func (q *queue) asked(number uint64) (done bool, err error) {
+	if done, err = q.reached(number); !done && err == nil && q.done.Load() >= q.last.Load() {
+		err = q.push("query", number)
+	}
+	return done, err
+}
+
+// push submits the launches that have gathered, if a number stands for them.
+func (q *queue) push(op string, number uint64) error {
+	if err := q.dev.lost.Load(); err != nil {
+		return err
+	}
+	if number <= q.last.Load() {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.flush(op)
+}
+
+// flush submits the launches that have gathered. It fails if the device is lost, also if there are none. q.mu is held.
+func (q *queue) flush(op string) error {
+	if len(q.gathered) == 0 {
+		if err := q.dev.lost.Load(); err != nil {
+			return err
+		}
+		return nil
+	}
+	_, err := q.submit(op, nil)
+	return err
+}
+
+// reached reports whether the submissions up to a number are done. If the device is lost they are, with an error; another error is
+// one of the question itself.
 func (q *queue) reached(number uint64) (bool, error) {
 	if number <= q.done.Load() {
 		return true, nil

@@ -82,8 +82,10 @@ func (p *sequence) record(op string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	d.t.beginCommandBuffer(q.calls, p.buffer, unsafe.Pointer(begin))
-	q.dispatch(p.buffer, p.list)
-	q.order(p.buffer)
+	for _, x := range p.list {
+		x.record(q, p.buffer)
+		q.order(p.buffer)
+	}
 	d.t.endCommandBuffer(q.calls, p.buffer)
 	if api, st := q.calls.Run(); api != "" {
 		return d.fail(op, api, status(st))
@@ -93,26 +95,26 @@ func (p *sequence) record(op string) error {
 
 // Enqueue implements driver.Sequence. All launches are one submission.
 func (p *sequence) Enqueue() (n int, err error) {
-	if err := p.s.enqueue(op{kind: opSequence, name: "launch", sequence: p}); err != nil {
+	if err := p.s.enqueue(operation{pass: (*stream).submitSequence, name: "launch", of: p}); err != nil {
 		return 0, err
 	}
 	return len(p.list), nil
 }
 
 // submitSequence submits the launches of a sequence; s.mu is held.
-func (s *stream) submitSequence(name string, p *sequence) error {
-	q := s.q
+func (s *stream) submitSequence(bool) (held bool, err error) {
+	o, q := s.ops.first(), s.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.flush(name); err != nil {
-		return err
+	if err := q.flush(o.name); err != nil {
+		return false, err
 	}
-	q.args.buffer = p.buffer
-	number, err := q.pass(name, &q.args.submit)
+	q.args.buffer = o.of.(*sequence).buffer
+	number, err := q.pass(o.name, &q.args.submit)
 	if err == nil {
 		s.tail = number
 	}
-	return err
+	return false, err
 }
 
 // Close implements driver.Sequence.

@@ -81,12 +81,12 @@ func TestStagesAreShared(t *testing.T) {
 		if !bytes.Equal(in[0], out[0]) {
 			t.Error("stream 0: other bytes")
 		}
-		if d.queues[0].stages.made > mostStages {
-			t.Errorf("%d stages", d.queues[0].stages.made)
+		if d.stages[0].made > mostStages {
+			t.Errorf("%d stages", d.stages[0].made)
 		}
 		d.Trim()
-		if d.queues[0].stages.made != 0 {
-			t.Errorf("%d stages in use when all is done", d.queues[0].stages.made)
+		if d.stages[0].made != 0 {
+			t.Errorf("%d stages in use when all is done", d.stages[0].made)
 		}
 	})
 }
@@ -95,13 +95,13 @@ func TestStagesAreShared(t *testing.T) {
 func TestLargeCopiesWaitForSmallOnes(t *testing.T) {
 	everyModel(t, func(t *testing.T, p at) {
 		d := p.open(t)
-		take := func(n uint64, call func()) *stage {
-			st, _, err := d.queues[0].stages.take("test", d.queues[0], n, call)
+		take := func(n uint64, call func()) *stagingBlock {
+			st, _, err := d.stages[0].take("test", n, call)
 			must(t, err)
 			return st
 		}
 		small := take(10, nil)
-		var large []*stage
+		var large []*stagingBlock
 		for len(large) < mostStages-1 {
 			large = append(large, take(stageSize, nil))
 		}
@@ -109,15 +109,15 @@ func TestLargeCopiesWaitForSmallOnes(t *testing.T) {
 		if st := take(stageSize, func() { close(called) }); st != nil {
 			t.Fatal("a stage that is in use")
 		}
-		d.queues[0].stages.put(d.queues[0], small, 0)
+		d.stages[0].put(small, 0)
 		<-called
-		d.queues[0].stages.put(d.queues[0], take(10, nil), 0)
+		d.stages[0].put(take(10, nil), 0)
 		last := take(stageSize, nil)
 		if last == nil {
 			t.Fatal("the stage of small copies is kept for them")
 		}
 		for _, st := range append(large, last) {
-			d.queues[0].stages.put(d.queues[0], st, 0)
+			d.stages[0].put(st, 0)
 		}
 	})
 }
@@ -152,8 +152,8 @@ func TestSmallCopiesShareStages(t *testing.T) {
 			}
 		}
 		must(t, ss[1].Sync(), ss[2].Sync(), ss[3].Sync(), g[0].Open(), ss[0].Sync())
-		if d.Trim(); d.queues[0].stages.made != 0 {
-			t.Errorf("%d stages in use when all is done", d.queues[0].stages.made)
+		if d.Trim(); d.stages[0].made != 0 {
+			t.Errorf("%d stages in use when all is done", d.stages[0].made)
 		}
 	})
 }

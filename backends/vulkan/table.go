@@ -35,8 +35,8 @@ func loadTable() (*table, error) {
 	return fillTable(lib)
 }
 
-// device returns the calls of a device.
-func (t *table) device(handle uintptr) (*deviceTable, error) {
+// loadDevice returns the calls of a device.
+func (t *table) loadDevice(handle uintptr) (*deviceTable, error) {
 	d, err := loadDevice(func(name string) dl.Proc { return dl.ProcAt(t.deviceProc(handle, name)) })
 	if err == nil && t.wrapped != nil {
 		t.wrapped(d)
@@ -44,15 +44,15 @@ func (t *table) device(handle uintptr) (*deviceTable, error) {
 	return d, err
 }
 
-// names are zero-terminated texts for C, and the array of their addresses.
-type names struct{ list []unsafe.Pointer }
+// nameList are zero-terminated texts for C, and the array of their addresses.
+type nameList struct{ list []unsafe.Pointer }
 
-func (n *names) add(name string) { n.list = append(n.list, unsafe.Pointer(&dl.CString(name)[0])) }
+func (n *nameList) add(name string) { n.list = append(n.list, unsafe.Pointer(&dl.CString(name)[0])) }
 
-func (n *names) len() uint32 { return uint32(len(n.list)) }
+func (n *nameList) len() uint32 { return uint32(len(n.list)) }
 
 // address returns nil if there are no names.
-func (n *names) address() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(n.list)) }
+func (n *nameList) address() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(n.list)) }
 
 // extensionsOf returns the names that an enumeration of extensions gives. The number may grow between the two calls, which then
 // say that the list is incomplete.
@@ -72,17 +72,14 @@ func extensionsOf(list func(n, to unsafe.Pointer) status) (map[string]bool, stat
 		}
 		have := make(map[string]bool, len(all))
 		for _, e := range all[:min(int(*n), len(all))] {
-			have[text(e.name[:])] = true
+			have[textOf(e.name[:])] = true
 		}
 		return have, success
 	}
 }
 
-// destroyAt calls vkDestroyDevice at an address.
-func destroyAt(addr, device uintptr) { dl.ProcAt(addr).Call2(device, 0) }
-
-// text returns the text of an array up to its first zero byte.
-func text(b []byte) string {
+// textOf returns the text of an array up to its first zero byte.
+func textOf(b []byte) string {
 	before, _, _ := bytes.Cut(b, []byte{0})
 	return string(before)
 }

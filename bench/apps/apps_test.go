@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/bench/internal/frame"
 )
 
 // small is an app with less to do.
@@ -391,7 +393,7 @@ func TestFailuresFailTheRun(t *testing.T) {
 			if c.fails == "" {
 				o.with = "^numba$"
 			}
-			err := o.run(t.Context())
+			err := frame.Do(func() { o.run(t.Context()) })
 			text, e := os.ReadFile(o.document)
 			require.NoError(t, e)
 			assert.Contains(t, string(text), "| "+c.cell+" |")
@@ -421,7 +423,7 @@ func TestSamplesAreDrawnAgain(t *testing.T) {
 	}
 	write()
 	o := options{redraw: file, programs: ".", document: filepath.Join(dir, "apps.md"), picture: filepath.Join(dir, "apps.svg"), json: filepath.Join(dir, "new.json")}
-	require.NoError(t, o.run(t.Context()))
+	o.run(t.Context())
 	page, err := os.ReadFile(o.document)
 	require.NoError(t, err)
 	assert.Contains(t, string(page), "2026-01-01 on a machine, Halyard at a commit; 1 rounds")
@@ -442,13 +444,13 @@ func TestSamplesAreDrawnAgain(t *testing.T) {
 
 	old.Lines = nil
 	write()
-	require.NoError(t, o.run(t.Context()))
+	o.run(t.Context())
 	require.NoError(t, again.load(o.json))
 	assert.NotZero(t, again.Lines["Heat"][variants[0].Name], "counted, because the file has none")
 
 	old.Figures[0].Row = "Heat on the moon"
 	write()
-	assert.ErrorContains(t, o.run(t.Context()), "Heat on the moon")
+	assert.ErrorContains(t, frame.Do(func() { o.run(t.Context()) }), "Heat on the moon")
 }
 
 // docs/apps.md has the text of this program, line by line: after a change of it, run the command with -redraw, with the samples of the

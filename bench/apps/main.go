@@ -16,7 +16,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
@@ -38,8 +38,6 @@ type options struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	var o options
 	flag.IntVar(&o.rounds, "rounds", 5, "how many times each program runs")
 	flag.StringVar(&o.only, "only", "", "a regular expression: measure rows whose name it matches")
@@ -55,18 +53,11 @@ func main() {
 	flag.StringVar(&o.json, "json", "", "a file for all samples")
 	flag.StringVar(&o.versions, "versions", "", "a file with the versions of what is measured, a line for each")
 	flag.StringVar(&o.redraw, "redraw", "", "a file that -json has written: measure nothing, and write the table and the picture of its samples")
-	flag.Parse()
-	if flag.NArg() > 0 || o.rounds < 1 {
-		flag.Usage()
-		os.Exit(2)
-	}
+	frame.Parse(0, func() bool { return o.rounds > 0 })
 	if o.nvidia {
 		toNVIDIA()
 	}
-	if err := o.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "apps:", err)
-		os.Exit(1)
-	}
+	frame.Main("apps", o.run)
 }
 
 // variant is a way to write a program.
@@ -82,22 +73,18 @@ type variant struct {
 }
 
 var variants = []variant{
-	{"OpenCL C by hand", "by hand", func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, r.App.Name)}, nil
-	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, (*row).opencl, nil, "", false},
-	{"Halyard, kernels in C", "C", func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "c"}, nil
-	}, func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") },
+	{"OpenCL C by hand", "by hand", built("%s"), func(app string) []string {
+		return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"}
+	}, (*row).opencl, nil, "", false},
+	{"Halyard, kernels in C", "C", built("halyard", "%s", "c"), func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") },
 		func(r *row) bool { return r.opencl() && ofExample[r.App.Name] == "" }, nil, "", false},
 	{"Halyard, kernels in Go", "Go", func(o *options, r *row) ([]string, []string) {
 		if r.Ranks > 1 {
-			return []string{filepath.Join(o.built, "halyard"), r.App.Name, "go"}, nil
+			return built("halyard", "%s", "go")(o, r)
 		}
-		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name}, nil
+		return built("frontdoor", "%s")(o, r)
 	}, inFrontdoor, func(*row) bool { return true }, nil, "", false},
-	{"Halyard, kernels in Go, recorded", "recorded", func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name + "-recorded"}, nil
-	}, func(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} },
+	{"Halyard, kernels in Go, recorded", "recorded", built("frontdoor", "%s-recorded"), recordedFiles,
 		func(r *row) bool { return r.App.Ranks && len(r.Devices) == 1 && r.Ranks == 1 }, nil, "", false},
 	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string {
 		if ofExample[app] != "" {
@@ -117,32 +104,42 @@ var variants = []variant{
 			return nil
 		}
 		return []string{"starpu/device.h", "starpu/" + app + ".c", "c/" + app + "_kernels.h"}
-	}, func(r *row) bool { return inStarPU(r.App.Name) && r.Ranks == 1 && r.opencl() }, func(o *options, app string) string {
-		_, err := os.Stat(filepath.Join(o.built, "starpu-"+app))
-		return because(err)
-	}, "", false},
+	}, func(r *row) bool { return inStarPU(r.App.Name) && r.Ranks == 1 && r.opencl() }, notBuilt("starpu-%s"), "", false},
 	{"numba", "numba", inPython("numba"), func(app string) []string { return []string{"numba/" + app + ".py"} },
 		func(r *row) bool { return r.Devices[0] == "host" }, module("numba"), "", false},
 	{"Halyard, kernels in Go as vectors", "vectors", func(o *options, r *row) ([]string, []string) {
 		// Go 1.27 compiles some operations on vectors of 512 bits wrongly, and Halyard uses none.
 		return []string{filepath.Join(o.built, "frontdoor-simd"), r.App.Name}, []string{"GODEBUG=simd=256"}
-	}, inFrontdoor, func(r *row) bool { return r.Devices[0] == "host" }, func(o *options, _ string) string {
-		_, err := os.Stat(filepath.Join(o.built, "frontdoor-simd"))
-		return because(err)
-	}, "", false},
+	}, inFrontdoor, func(r *row) bool { return r.Devices[0] == "host" }, notBuilt("frontdoor-simd"), "", false},
 	// Another way from Go to Vulkan without cgo.
-	{"gogpu/wgpu, kernels in WGSL", "wgpu", func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, "wgpu"), r.App.Name}, nil
-	}, func(app string) []string {
+	{"gogpu/wgpu, kernels in WGSL", "wgpu", built("wgpu", "%s"), func(app string) []string {
 		if !inWGSL(app) {
 			return nil
 		}
 		return []string{"wgpu/device.go", "wgpu/" + app + ".go"}
 	},
-		func(r *row) bool { return r.Devices[0] == lavapipe && inWGSL(r.App.Name) }, func(o *options, _ string) string {
-			_, err := os.Stat(filepath.Join(o.built, "wgpu"))
-			return because(err)
-		}, "", true},
+		func(r *row) bool { return r.Devices[0] == lavapipe && inWGSL(r.App.Name) }, notBuilt("wgpu"), "", true},
+}
+
+// recordedFiles is the source of a recorded program without its kernels.
+func recordedFiles(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} }
+
+// built returns the command of a program that was compiled. %s stands for the app.
+func built(program string, args ...string) func(o *options, r *row) (command, env []string) {
+	return func(o *options, r *row) (command, env []string) {
+		for _, arg := range append([]string{filepath.Join(o.built, program)}, args...) {
+			command = append(command, strings.ReplaceAll(arg, "%s", r.App.Name))
+		}
+		return command, nil
+	}
+}
+
+// notBuilt returns a function that says why a program was not compiled.
+func notBuilt(program string) func(o *options, app string) string {
+	return func(o *options, app string) string {
+		_, err := os.Stat(filepath.Join(o.built, strings.ReplaceAll(program, "%s", app)))
+		return because(err)
+	}
 }
 
 func because(err error) string {
@@ -158,7 +155,7 @@ func module(name string) func(o *options, app string) string {
 	return func(o *options, _ string) string {
 		text, err := exec.Command(o.python, "-c", "import importlib.util, sys\nif not importlib.util.find_spec('"+name+"'): sys.exit('no module "+name+"')").CombinedOutput()
 		if err != nil && len(text) > 0 {
-			return last(string(text))
+			return frame.Last(string(text))
 		}
 		return because(err)
 	}
@@ -287,49 +284,27 @@ func (r *results) figure(row, variant string) *figure {
 	return r.Figures[i]
 }
 
-func (o *options) run(ctx context.Context) error {
+func (o *options) run(ctx context.Context) {
 	var r results
-	var err error
 	if o.redraw != "" {
-		err = r.load(o.redraw)
+		frame.Must(r.load(o.redraw))
 	} else {
-		err = o.measureAll(ctx, &r)
-	}
-	if err != nil {
-		return err
+		o.measureAll(ctx, &r)
 	}
 	if r.Lines == nil {
-		if r.Lines, err = r.count(o.programs); err != nil {
-			return err
-		}
+		r.Lines = frame.Get(r.count(o.programs))
 	}
-	if err := r.keep(o.json); err != nil {
-		return err
-	}
+	frame.JSON(o.json, r)
 	if o.picture != "" {
-		if err := r.draw(o.picture); err != nil {
-			return err
-		}
+		frame.Must(r.draw(o.picture))
 	}
 	text := r.markdown(o.picture)
 	if o.document == "" {
-		_, err = io.WriteString(os.Stdout, text)
+		fmt.Print(text)
 	} else {
-		err = os.WriteFile(o.document, []byte(text), 0o644)
+		frame.Must(os.WriteFile(o.document, []byte(text), 0o644))
 	}
-	return errors.Join(err, r.failures())
-}
-
-// keep writes what was measured to a file, unless that has no name.
-func (r *results) keep(file string) error {
-	if file == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(r, "", "\t")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
+	frame.Must(r.failures())
 }
 
 // load reads what an earlier run measured. Rows that it did not measure are left out.
@@ -356,40 +331,23 @@ func (r *results) load(file string) error {
 }
 
 // measureAll measures the chosen rows.
-func (o *options) measureAll(ctx context.Context, r *results) error {
-	only, err := regexp.Compile(o.only)
-	if err != nil {
-		return err
-	}
-	with, err := regexp.Compile(o.with)
-	if err != nil {
-		return err
-	}
-	load, _ := os.ReadFile("/proc/loadavg") // only Linux has it
-	first, _, _ := strings.Cut(string(load), " ")
-	*r = results{Date: time.Now().UTC().Format(time.RFC3339), Machine: timing.Machine(), Halyard: timing.Version(), Load: first, Rounds: o.rounds}
+func (o *options) measureAll(ctx context.Context, r *results) {
+	only, with := frame.Get(regexp.Compile(o.only)), frame.Get(regexp.Compile(o.with))
+	*r = results{Date: time.Now().UTC().Format(time.RFC3339), Machine: timing.Machine(), Halyard: timing.Version(), Load: frame.Load(), Rounds: o.rounds}
 	if o.versions != "" {
-		text, err := os.ReadFile(o.versions)
-		if err != nil {
-			return err
-		}
-		r.Versions = strings.Split(strings.TrimSpace(string(text)), "\n")
+		r.Versions = strings.Split(strings.TrimSpace(string(frame.Get(os.ReadFile(o.versions)))), "\n")
 	}
-	dir, err := os.MkdirTemp("", "halyard-apps-")
-	if err != nil {
-		return err
-	}
+	dir := frame.Get(os.MkdirTemp("", "halyard-apps-"))
 	defer os.RemoveAll(dir)
 	for _, row := range rows() {
 		if !only.MatchString(row.name()) || row.Devices[0] == lavapipe && o.vulkan == "" {
 			continue
 		}
 		r.rows = append(r.rows, row)
-		if err := errors.Join(o.measure(ctx, r, row, with, dir), r.keep(o.json)); err != nil { // kept even if it is interrupted
-			return err
-		}
+		err := o.measure(ctx, r, row, with, dir)
+		frame.JSON(o.json, r) // kept even if it is interrupted
+		frame.Must(err)
 	}
-	return nil
 }
 
 // failures returns an error that names each program that failed or computed something wrong, and says why. What is not installed did not fail.
@@ -485,15 +443,11 @@ func (o *options) once(ctx context.Context, f *figure, row *row, v *variant, dir
 		env = append(env, "HALYARD_BENCH_MPI=1", "HALYARD_MPI_LIBRARY="+filepath.Join(o.mpi, "lib", "libmpi.so.40"), "OMPI_ALLOW_RUN_AS_ROOT=1",
 			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
 	}
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), env...)
-	var text, why strings.Builder
-	cmd.Stdout, cmd.Stderr = &text, &why
-	if err := cmd.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, strings.TrimSpace(why.String())) // whole: mpiexec's own lines come after those that say why
-		return fmt.Errorf("%w: %s", err, last(why.String()))
+	text, err := frame.Output(ctx, env, args...)
+	if err != nil {
+		return err
 	}
-	samples, devices, err := read(text.String())
+	samples, devices, err := read(text)
 	if err != nil {
 		return err
 	}
@@ -508,12 +462,6 @@ func (o *options) once(ctx context.Context, f *figure, row *row, v *variant, dir
 	f.Off, f.Devices = max(f.Off, off), devices
 	f.Rounds = append(f.Rounds, samples)
 	return nil
-}
-
-// last returns the last line that is not empty.
-func last(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
 }
 
 func read(text string) (samples map[string][]float64, devices []string, err error) {

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"path/filepath"
-	"slices"
-)
+import "slices"
 
 // nvidia is the platform of NVIDIA's OpenCL, and a part of the names of its devices.
 const nvidia = "NVIDIA"
@@ -31,9 +28,7 @@ func toNVIDIA() {
 // nvidiaVariants are the ways to write a program for an NVIDIA GPU. All ratios are to the first.
 var nvidiaVariants = []variant{
 	{Name: "OpenCL C by hand", Short: "OpenCL C", command: variants[0].command, files: variants[0].files, has: every},
-	{Name: "CUDA C by hand", Short: "CUDA C", command: func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, "cuda-"+r.App.Name)}, nil
-	}, files: func(app string) []string {
+	{Name: "CUDA C by hand", Short: "CUDA C", command: built("cuda-%s"), files: func(app string) []string {
 		if ofExample[app] != "" {
 			return nil
 		}
@@ -48,16 +43,13 @@ func every(*row) bool { return true }
 
 // frontdoorOn returns the programs of package halyard on a device of a backend.
 func frontdoorOn(backend, device string) variant {
-	return variant{Name: "Halyard on " + backend, Short: backend, on: device, command: func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name}, nil
-	}, files: inFrontdoor, has: every}
+	return variant{Name: "Halyard on " + backend, Short: backend, on: device, command: built("frontdoor", "%s"), files: inFrontdoor, has: every}
 }
 
 // recordedOn is frontdoorOn with steps that are recorded once.
 func recordedOn(backend, device string) variant {
-	return variant{Name: "Halyard on " + backend + ", recorded", Short: backend + " recorded", on: device, command: func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name + "-recorded"}, nil
-	}, files: func(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} }, has: func(r *row) bool { return r.App.Ranks }}
+	return variant{Name: "Halyard on " + backend + ", recorded", Short: backend + " recorded", on: device,
+		command: built("frontdoor", "%s-recorded"), files: recordedFiles, has: func(r *row) bool { return r.App.Ranks }}
 }
 
 const aboutNVIDIA = `# Whole programs on an NVIDIA GPU

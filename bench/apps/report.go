@@ -163,23 +163,7 @@ func (r *results) markdown(picture string) string {
 	b.WriteString(t.RenderMarkdown())
 	b.WriteString("\n\n## Lines of code\n\nLines that are neither empty nor only a comment. The count includes what a user writes: opening a device, kernels, launches, copies. It leaves out the code\n" +
 		"that the programs of one language share for the measurement (arguments, the clock, files), and the file that `halyard kernels` generates.\n\n")
-	t = table.NewWriter()
-	t.AppendHeader(head[:1:1], table.RowConfig{})
-	t.ResetHeaders()
-	t.AppendHeader(slices.Concat(table.Row{"program"}, head[2:]))
-	for _, a := range r.apps() {
-		cells := table.Row{a.Title}
-		for i := range variants {
-			n := r.Lines[a.Title][variants[i].Name]
-			if n == 0 {
-				cells = append(cells, "–")
-				continue
-			}
-			cells = append(cells, n)
-		}
-		t.AppendRow(cells)
-	}
-	b.WriteString(t.RenderMarkdown())
+	b.WriteString(r.linesTable())
 	b.WriteString("\n\n## What was measured\n\n")
 	for _, a := range r.apps() {
 		fmt.Fprintf(&b, "- %s: %s.\n", a.Title, a.What)
@@ -204,6 +188,28 @@ func (r *results) markdown(picture string) string {
 		fmt.Fprintf(&b, "- device: %s\n", d)
 	}
 	return b.String()
+}
+
+// linesTable is the table of lines of code.
+func (r *results) linesTable() string {
+	t := table.NewWriter()
+	head := table.Row{"program"}
+	for i := range variants {
+		head = append(head, variants[i].Name)
+	}
+	t.AppendHeader(head)
+	for _, a := range r.apps() {
+		cells := table.Row{a.Title}
+		for i := range variants {
+			if n := r.Lines[a.Title][variants[i].Name]; n > 0 {
+				cells = append(cells, n)
+			} else {
+				cells = append(cells, "–")
+			}
+		}
+		t.AppendRow(cells)
+	}
+	return t.RenderMarkdown()
 }
 
 // count counts the lines of code of the programs that were measured.

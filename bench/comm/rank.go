@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
@@ -31,27 +31,32 @@ type rank struct {
 	limit time.Duration // for each case
 }
 
-func measure(ctx context.Context, e comm.Engine, limit time.Duration) error {
+func measure(ctx context.Context, e comm.Engine, limit time.Duration) {
 	c := comm.New(e)
 	if c.Size() != 2 {
-		return fmt.Errorf("%d ranks in place of 2", c.Size())
+		frame.Must(fmt.Errorf("%d ranks in place of 2", c.Size()))
 	}
 	r := &rank{ctx, c, c.Rank(), limit}
 	ordinary := func(n int) (*buffer.Buffer[float64], error) { return buffer.New[float64](n) }
 	own := func(n int) (*buffer.Buffer[float64], error) { return comm.NewBuffer[float64](c, n) }
-	return errors.Join(r.slices("slices, 8 bytes", 8, 20), r.buffers("buffers, 8 bytes", 8, 20, ordinary), r.buffers("own, 8 bytes", 8, 20, own),
-		r.slices("slices, 1 MiB", long, 2), r.buffers("buffers, 1 MiB", long, 2, ordinary), r.buffers("own, 1 MiB", long, 2, own),
-		r.halos(), r.parts(), r.waits(), c.Close())
+	r.slices("slices, 8 bytes", 8, 20)
+	r.buffers("buffers, 8 bytes", 8, 20, ordinary)
+	r.buffers("own, 8 bytes", 8, 20, own)
+	r.slices("slices, 1 MiB", long, 2)
+	r.buffers("buffers, 1 MiB", long, 2, ordinary)
+	r.buffers("own, 1 MiB", long, 2, own)
+	r.onDevice(r.halos)
+	r.onDevice(r.parts)
+	r.waits()
+	frame.Must(c.Close())
 }
 
 // repeat runs batches until the time is over. After each, rank 0 decides whether there is another. once gets the number of the step.
-func (r *rank) repeat(name string, batch int, divisor float64, once func(step int) error) error {
+func (r *rank) repeat(name string, batch int, divisor float64, once func(step int) error) {
 	begin := time.Now()
 	step := 0
 	for more := []int32{1}; more[0] != 0; {
-		if err := r.c.Barrier(r.ctx); err != nil {
-			return err
-		}
+		frame.Must(r.c.Barrier(r.ctx))
 		var before, after runtime.MemStats
 		if r.me == 0 {
 			runtime.ReadMemStats(&before)
@@ -60,7 +65,7 @@ func (r *rank) repeat(name string, batch int, divisor float64, once func(step in
 		for range batch {
 			step++
 			if err := once(step); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				frame.Must(fmt.Errorf("%s: %w", name, err))
 			}
 		}
 		took := time.Since(from)
@@ -73,17 +78,14 @@ func (r *rank) repeat(name string, batch int, divisor float64, once func(step in
 		if time.Since(begin) < r.limit || step < least*batch {
 			more[0] = 1
 		}
-		if err := comm.BcastSlice(r.ctx, r.c, more, 0); err != nil {
-			return err
-		}
+		frame.Must(comm.BcastSlice(r.ctx, r.c, more, 0))
 	}
-	return nil
 }
 
 // slices sends Go slices to and fro.
-func (r *rank) slices(name string, bytes, batch int) error {
+func (r *rank) slices(name string, bytes, batch int) {
 	data := make([]float64, bytes/8)
-	return r.repeat(name, batch, 2, func(step int) error {
+	r.repeat(name, batch, 2, func(step int) error {
 		if r.me == 0 {
 			data[0] = float64(step)
 			if err := comm.SendSlice(r.ctx, r.c, data, 1, 1); err != nil {
@@ -105,16 +107,13 @@ func (r *rank) slices(name string, bytes, batch int) error {
 }
 
 // buffers sends buffers, whose elements are on the host, to and fro.
-func (r *rank) buffers(name string, bytes, batch int, get func(n int) (*buffer.Buffer[float64], error)) error {
-	b, err := get(bytes / 8)
-	if err != nil {
-		return err
-	}
-	defer b.Close()
+func (r *rank) buffers(name string, bytes, batch int, get func(n int) (*buffer.Buffer[float64], error)) {
+	b := frame.Get(get(bytes / 8))
+	defer frame.Close(b)
 	set := func(v float64) error {
 		return b.Update(r.ctx, func(s []float64) error { s[0] = v; return nil })
 	}
-	err = r.repeat(name, batch, 2, func(step int) error {
+	r.repeat(name, batch, 2, func(step int) error {
 		if r.me == 0 {
 			if err := set(float64(step)); err != nil {
 				return err
@@ -130,28 +129,21 @@ func (r *rank) buffers(name string, bytes, batch int, get func(n int) (*buffer.B
 		}
 		return comm.Send(r.ctx, r.c, b, 0, 2)
 	})
-	if err != nil {
-		return err
-	}
-	return b.View(r.ctx, func(s []float64) error {
+	frame.Must(b.View(r.ctx, func(s []float64) error {
 		if s[0] < 1 {
 			return fmt.Errorf("%s: the last message has %g", name, s[0])
 		}
 		return nil
-	})
+	}))
 }
 
-// device is a device whose memory the host reaches by copies.
-func device(ctx context.Context) (*hal.Device, *hal.Stream, error) {
-	d, err := hal.Open(ctx, "host:1")
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := d.NewStream()
-	if err != nil {
-		return nil, nil, errors.Join(err, d.Close())
-	}
-	return d, s, nil
+// onDevice calls fn with a stream of a device whose memory the host reaches by copies.
+func (r *rank) onDevice(fn func(s *hal.Stream)) {
+	d := frame.Get(hal.Open(r.ctx, "host:1"))
+	defer frame.Close(d)
+	s := frame.Get(d.NewStream())
+	defer frame.Close(s)
+	fn(s)
 }
 
 // touch makes the elements on the device the newest, as a kernel that writes them does.
@@ -169,25 +161,16 @@ func touch(ctx context.Context, s *hal.Stream, v uint32, list ...*buffer.Buffer[
 }
 
 // halos exchanges slices of a buffer that a device has written.
-func (r *rank) halos() (err error) {
-	d, s, err := device(r.ctx)
-	if err != nil {
-		return err
-	}
-	u, err := buffer.New[float64](inner + 2*edge)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, u.Close(), s.Close(), d.Close()) }()
+func (r *rank) halos(s *hal.Stream) {
+	u := frame.Get(buffer.New[float64](inner + 2*edge))
+	defer frame.Close(u)
 	var cut [4]*buffer.Buffer[float64]
 	for i, at := range []int{0, edge, inner, inner + edge} {
-		if cut[i], err = u.Slice(at, at+edge); err != nil {
-			return err
-		}
+		cut[i] = frame.Get(u.Slice(at, at+edge))
 	}
 	below, first, last, above := cut[0], cut[1], cut[2], cut[3]
 	other := 1 - r.me
-	return r.repeat("halos", 10, 1, func(step int) error {
+	r.repeat("halos", 10, 1, func(step int) error {
 		if err := touch(r.ctx, s, uint32(step), first, last); err != nil {
 			return err
 		}
@@ -208,23 +191,11 @@ func (r *rank) halos() (err error) {
 }
 
 // parts exchanges the ghosts of a buffer that is divided among the ranks.
-func (r *rank) parts() (err error) {
-	d, s, err := device(r.ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close(), d.Close()) }()
-	u, err := part.New[float64](r.ctx, r.c, part.Block(2*inner), part.Halo{Lo: []int{edge}, Hi: []int{edge}, Periodic: []bool{true}})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, u.Close()) }()
-	first, e1 := u.Owned().Slice(0, edge)
-	last, e2 := u.Owned().Slice(inner-edge, inner)
-	if err := errors.Join(e1, e2); err != nil {
-		return err
-	}
-	err = r.repeat("part, written", 10, 1, func(step int) error {
+func (r *rank) parts(s *hal.Stream) {
+	u := frame.Get(part.New[float64](r.ctx, r.c, part.Block(2*inner), part.Halo{Lo: []int{edge}, Hi: []int{edge}, Periodic: []bool{true}}))
+	defer frame.Close(u)
+	first, last := frame.Get(u.Owned().Slice(0, edge)), frame.Get(u.Owned().Slice(inner-edge, inner))
+	r.repeat("part, written", 10, 1, func(step int) error {
 		if err := touch(r.ctx, s, uint32(step), first, last); err != nil {
 			return err
 		}
@@ -234,10 +205,7 @@ func (r *rank) parts() (err error) {
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	return r.repeat("part, clean", 10, 1, func(int) error {
+	r.repeat("part, clean", 10, 1, func(int) error {
 		m, err := u.Exchange(r.ctx)
 		if err == nil && m.Bytes != 0 {
 			return fmt.Errorf("%d bytes moved", m.Bytes)
@@ -247,26 +215,18 @@ func (r *rank) parts() (err error) {
 }
 
 // waits measures which share of a processor a waiting rank takes after the first millisecond.
-func (r *rank) waits() error {
-	if err := r.c.Barrier(r.ctx); err != nil {
-		return err
-	}
+func (r *rank) waits() {
+	frame.Must(r.c.Barrier(r.ctx))
 	share := []float64{0}
 	if r.me == 0 {
 		time.Sleep(200 * time.Millisecond)
-		if err := comm.SendSlice(r.ctx, r.c, share, 1, 1); err != nil {
-			return err
-		}
-		if _, err := comm.RecvSlice(r.ctx, r.c, share, 1, 2); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(os.Stdout, "waiting\t%.6f\n", share[0])
-		return err
+		frame.Must(comm.SendSlice(r.ctx, r.c, share, 1, 1))
+		frame.Get(comm.RecvSlice(r.ctx, r.c, share, 1, 2))
+		fmt.Printf("waiting\t%.6f\n", share[0])
+		return
 	}
 	from, used := time.Now(), processor()
-	if _, err := comm.RecvSlice(r.ctx, r.c, share, 0, 1); err != nil {
-		return err
-	}
+	frame.Get(comm.RecvSlice(r.ctx, r.c, share, 0, 1))
 	share[0] = max(0, float64(processor()-used-time.Millisecond)/float64(time.Since(from)-time.Millisecond))
-	return comm.SendSlice(r.ctx, r.c, share, 0, 2)
+	frame.Must(comm.SendSlice(r.ctx, r.c, share, 0, 2))
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
@@ -12,36 +13,28 @@ import (
 type samples struct{ runs []map[string][]float64 }
 
 // read adds a run. Each line of the program is a case and a number with a tab between them. Lines without a tab are ignored.
-func (s *samples) read(text string) error {
+func (s *samples) read(text string) {
 	run := map[string][]float64{}
 	for line := range strings.Lines(text) {
-		name, number, ok := strings.Cut(strings.TrimSpace(line), "\t")
-		if !ok {
-			continue
+		if name, number, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			run[name] = append(run[name], frame.Get(strconv.ParseFloat(number, 64)))
 		}
-		v, err := strconv.ParseFloat(number, 64)
-		if err != nil {
-			return fmt.Errorf("%q is not a sample", line)
-		}
-		run[name] = append(run[name], v)
 	}
 	s.runs = append(s.runs, run)
-	return nil
 }
 
 // lowest returns the lowest figure of each run.
-func (s *samples) lowest(name string) ([]float64, error) {
+func (s *samples) lowest(name string) (all []float64) {
 	if len(s.runs) == 0 {
-		return nil, fmt.Errorf("no run has a figure of %q", name)
+		frame.Must(fmt.Errorf("no run has a figure of %q", name))
 	}
-	var all []float64
 	for i, run := range s.runs {
 		if len(run[name]) == 0 {
-			return nil, fmt.Errorf("run %d has no figure of %q", i+1, name)
+			frame.Must(fmt.Errorf("run %d has no figure of %q", i+1, name))
 		}
 		all = append(all, timing.Summarize(run[name]).Min)
 	}
-	return all, nil
+	return all
 }
 
 // row is a case of Halyard beside one of the program in C. c is "" if the program has no such case.
@@ -60,27 +53,17 @@ var rows = []row{
 }
 
 // table is a table of the medians over the runs.
-func table(c, ours *samples) (string, error) {
+func table(c, ours *samples) string {
 	var b strings.Builder
 	b.WriteString("| | C | Halyard | Halyard - C | Halyard / C | lowest to highest | Go allocations |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	for _, r := range rows {
-		mine, err := ours.lowest(r.ours)
-		if err != nil {
-			return "", err
-		}
-		allocs, err := ours.lowest(r.ours + ", allocations")
-		if err != nil {
-			return "", err
-		}
+		mine, allocs := ours.lowest(r.ours), ours.lowest(r.ours+", allocations")
 		m, a := timing.Summarize(mine).Median, timing.Summarize(allocs).Median
 		if r.c == "" {
 			fmt.Fprintf(&b, "| %s | | %s | | | | %.3g |\n", r.text, micro(m), a)
 			continue
 		}
-		theirs, err := c.lowest(r.c)
-		if err != nil {
-			return "", err
-		}
+		theirs := c.lowest(r.c)
 		var ratios, more []float64
 		for i := range mine {
 			ratios, more = append(ratios, mine[i]/theirs[i]), append(more, mine[i]-theirs[i])
@@ -89,17 +72,9 @@ func table(c, ours *samples) (string, error) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.2f | %.2f - %.2f | %.3g |\n", r.text, micro(timing.Summarize(theirs).Median), micro(m),
 			micro(timing.Summarize(more).Median), s.Median, s.Min, s.Max, a)
 	}
-	theirs, err := c.lowest("waiting")
-	if err != nil {
-		return "", err
-	}
-	mine, err := ours.lowest("waiting")
-	if err != nil {
-		return "", err
-	}
 	fmt.Fprintf(&b, "\nA rank that waits takes %.1f %% of a processor after the first millisecond; in C, by `MPI_Recv`, it takes %.0f %%.\n",
-		100*timing.Summarize(mine).Median, 100*timing.Summarize(theirs).Median)
-	return b.String(), nil
+		100*timing.Summarize(ours.lowest("waiting")).Median, 100*timing.Summarize(c.lowest("waiting")).Median)
+	return b.String()
 }
 
 // micro is a time in microseconds.

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/peer"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/buffer"
@@ -25,8 +25,33 @@ type family struct {
 	sizes []uint64 // bytes; a single 0 where there is no size
 	about string   // in a few words
 
-	// open prepares for measurements up to the last size.
-	open func(s, to *site, most uint64) (*fixture, error)
+	build builder
+}
+
+// builder prepares for measurements up to a size, and adds closers for what it makes.
+type builder func(c *closers, s, to *site, most uint64) *fixture
+
+// open calls build. If that fails, open undoes the steps that build has added closers for.
+func (f *family) open(s, to *site, most uint64) (fix *fixture, err error) {
+	c := &closers{}
+	if err := frame.Do(func() { fix = f.build(c, s, to, most) }); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	fix.close = c.close
+	return fix, nil
+}
+
+// closers are functions that undo steps. close calls them, last first.
+type closers []func() error
+
+func (c *closers) add(fn func() error) { *c = append(*c, fn) }
+
+func (c *closers) close() error {
+	var errs []error
+	for _, fn := range slices.Backward(*c) {
+		errs = append(errs, fn())
+	}
+	return errors.Join(errs...)
 }
 
 // sizeName returns a size as a part of a measurement's name.
@@ -72,34 +97,30 @@ func (p *proof) prove(n uint64, op func() error) error {
 		want[i] = byte(i) ^ byte(i>>8) + p.runs
 		got[i] = ^want[i]
 	}
-	var err error
-	switch {
-	case p.fill:
-		for i := range want {
-			want[i] = byte(uint32(pattern) >> (i % 4 * 8))
+	return frame.Do(func() {
+		switch {
+		case p.fill:
+			for i := range want {
+				want[i] = byte(uint32(pattern) >> (i % 4 * 8))
+			}
+		case p.from == nil:
+			copy(p.host, want)
+		default:
+			frame.Must(p.fromDev.Write(background, p.from.Region(0, n), want))
 		}
-	case p.from == nil:
-		copy(p.host, want)
-	default:
-		err = p.fromDev.Write(background, p.from.Region(0, n), want)
-	}
-	if err == nil && p.to != nil {
-		err = p.toDev.Write(background, p.to.Region(0, n), got)
-	} else {
-		copy(p.host, got)
-	}
-	if err == nil {
-		err = op()
-	}
-	if err == nil && p.to != nil {
-		err = p.toDev.Read(background, got, p.to.Region(0, n))
-	} else {
-		copy(got, p.host)
-	}
-	if err == nil && !bytes.Equal(got, want) {
-		err = errors.New("the destination does not have the bytes of the source")
-	}
-	return err
+		if p.to == nil {
+			copy(p.host, got)
+			frame.Must(op())
+			copy(got, p.host)
+		} else {
+			frame.Must(p.toDev.Write(background, p.to.Region(0, n), got))
+			frame.Must(op())
+			frame.Must(p.toDev.Read(background, got, p.to.Region(0, n)))
+		}
+		if !bytes.Equal(got, want) {
+			frame.Must(errors.New("the destination does not have the bytes of the source"))
+		}
+	})
 }
 
 // background is the context of everything that is timed. With a context that can end, each wait would cost a goroutine.
@@ -136,9 +157,9 @@ func familiesOf(info hal.Info, others []hal.Info, most uint64) []*family {
 	shared := info.Caps.Has(hal.CapShared)
 	none := []uint64{0}
 	var list []*family
-	add := func(name string, sizes []uint64, about string, open func(s, to *site, most uint64) (*fixture, error)) {
+	add := func(name string, sizes []uint64, about string, build builder) {
 		if len(sizes) > 0 {
-			list = append(list, &family{name: name, sizes: sizes, about: about, open: open})
+			list = append(list, &family{name: name, sizes: sizes, about: about, build: build})
 		}
 	}
 	for _, c := range []struct{ group, src, dst string }{
@@ -176,47 +197,19 @@ func familiesOf(info hal.Info, others []hal.Info, most uint64) []*family {
 	for _, other := range others {
 		if other.Name() != info.Name() {
 			list = append(list, &family{name: "across/" + info.Name(), to: other.Name(), sizes: few,
-				about: "hal.CopyPeer to another device, and the wait for it", open: openAcross})
+				about: "hal.CopyPeer to another device, and the wait for it", build: openAcross})
 		}
 	}
 	return list
 }
 
-// closers are functions that undo steps. close calls them, last first.
-type closers []func() error
-
-func (c *closers) add(fn func() error) { *c = append(*c, fn) }
-
-func (c *closers) close() error {
-	var errs []error
-	for _, fn := range slices.Backward(*c) {
-		errs = append(errs, fn())
-	}
-	return errors.Join(errs...)
-}
-
-// open calls build. If build fails, open undoes the steps that build has added closers for.
-func open(build func(c *closers) (*fixture, error)) (*fixture, error) {
-	c := &closers{}
-	f, err := build(c)
-	if err != nil {
-		return nil, errors.Join(err, c.close())
-	}
-	f.close = c.close
-	return f, nil
-}
-
 // memory allocates n bytes and touches all of them.
-func (s *site) memory(c *closers, kind string, n uint64) (*hal.Memory, error) {
-	m, err := s.dev.Alloc(kindNames[kind], n, 0)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) memory(c *closers, kind string, n uint64) *hal.Memory {
+	m := frame.Get(s.dev.Alloc(kindNames[kind], n, 0))
 	c.add(m.Close)
-	if err := s.stream.Fill(m.All(), hal.Pattern8(0x5a)); err != nil {
-		return nil, err
-	}
-	return m, s.stream.Sync(background)
+	frame.Must(s.stream.Fill(m.All(), hal.Pattern8(0x5a)))
+	frame.Must(s.stream.Sync(background))
+	return m
 }
 
 // pageable returns Go memory whose pages have all been touched.
@@ -230,70 +223,57 @@ func pageable(n uint64) []byte {
 
 func at(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
 
-// synced returns a function that makes a call and waits for its work.
-func synced(s *hal.Stream, call func() error) func() error {
+// then returns a function that makes one call, and if that succeeds the other.
+func then(first, second func() error) func() error {
 	return func() error {
-		if err := call(); err != nil {
+		if err := first(); err != nil {
 			return err
 		}
-		return s.Sync(background)
+		return second()
 	}
 }
 
-func rawSynced(p peer.Peer, call func() error) func() error {
-	return func() error {
-		if err := call(); err != nil {
-			return err
-		}
-		return p.Sync()
-	}
-}
+// sync waits for the stream.
+func (s *site) sync() error { return s.stream.Sync(background) }
 
-func openCopy(src, dst string) func(s, to *site, most uint64) (*fixture, error) {
-	return func(s, _ *site, most uint64) (*fixture, error) {
-		return open(func(c *closers) (*fixture, error) {
-			var from, to *hal.Memory
-			var host []byte
-			var err error
-			if src == "pageable" || dst == "pageable" {
-				host = pageable(most)
-			}
-			if src != "pageable" {
-				if from, err = s.memory(c, src, most); err != nil {
-					return nil, err
-				}
-			}
-			if dst != "pageable" {
-				if to, err = s.memory(c, dst, most); err != nil {
-					return nil, err
-				}
-			}
-			op := peer.Copy
+func openCopy(src, dst string) builder {
+	return func(c *closers, s, _ *site, most uint64) *fixture {
+		var from, to *hal.Memory
+		var host []byte
+		if src == "pageable" || dst == "pageable" {
+			host = pageable(most)
+		}
+		if src != "pageable" {
+			from = s.memory(c, src, most)
+		}
+		if dst != "pageable" {
+			to = s.memory(c, dst, most)
+		}
+		op := peer.Copy
+		switch {
+		case src == "pageable" || src == "pinned" && from.HostPointer() != nil:
+			op = peer.CopyIn
+		case dst == "pageable" || dst == "pinned" && to.HostPointer() != nil:
+			op = peer.CopyOut
+		}
+		p := &proof{to: to, from: from, toDev: s.dev, fromDev: s.dev, host: host}
+		return &fixture{calls: s.calls(op, peer.Sync), prove: p.prove, at: func(n uint64) (ours, raw timing.Side) {
+			var call func() error
 			switch {
-			case src == "pageable" || src == "pinned" && from.HostPointer() != nil:
-				op = peer.CopyIn
-			case dst == "pageable" || dst == "pinned" && to.HostPointer() != nil:
-				op = peer.CopyOut
+			case from == nil:
+				region, b := to.Region(0, n), host[:n]
+				call = func() error { return s.stream.CopyIn(region, b) }
+			case to == nil:
+				region, b := from.Region(0, n), host[:n]
+				call = func() error { return s.stream.CopyOut(b, region) }
+			default:
+				d, f := to.Region(0, n), from.Region(0, n)
+				call = func() error { return s.stream.Copy(d, f) }
 			}
-			p := &proof{to: to, from: from, toDev: s.dev, fromDev: s.dev, host: host}
-			return &fixture{calls: s.calls(op, peer.Sync), prove: p.prove, at: func(n uint64) (ours, raw timing.Side) {
-				var call func() error
-				switch {
-				case from == nil:
-					region, b := to.Region(0, n), host[:n]
-					call = func() error { return s.stream.CopyIn(region, b) }
-				case to == nil:
-					region, b := from.Region(0, n), host[:n]
-					call = func() error { return s.stream.CopyOut(b, region) }
-				default:
-					d, f := to.Region(0, n), from.Region(0, n)
-					call = func() error { return s.stream.Copy(d, f) }
-				}
-				return timing.Side{Op: synced(s.stream, call)}, s.beside(func(p peer.Peer) func() error {
-					return rawSynced(p, rawCopy(p, op, to, from, host, n))
-				})
-			}}, nil
-		})
+			return timing.Side{Op: then(call, s.sync)}, s.beside(func(p peer.Peer) func() error {
+				return then(rawCopy(p, op, to, from, host, n), p.Sync)
+			})
+		}}
 	}
 }
 
@@ -320,22 +300,17 @@ func rawCopy(p peer.Peer, op peer.Op, to, from *hal.Memory, host []byte, n uint6
 // pattern is the pattern of fills: a fill with one byte cannot write it.
 const pattern = 0x01020304
 
-func openFill(kind string) func(s, to *site, most uint64) (*fixture, error) {
-	return func(s, _ *site, most uint64) (*fixture, error) {
-		return open(func(c *closers) (*fixture, error) {
-			m, err := s.memory(c, kind, most)
-			if err != nil {
-				return nil, err
-			}
-			p := &proof{to: m, toDev: s.dev, fill: true}
-			return &fixture{calls: s.calls(peer.Fill, peer.Sync), prove: p.prove, at: func(n uint64) (ours, raw timing.Side) {
-				region, handle := m.Region(0, n), m.Handle()
-				return timing.Side{Op: synced(s.stream, func() error { return s.stream.Fill(region, hal.Pattern32(pattern)) })},
-					s.beside(func(p peer.Peer) func() error {
-						return rawSynced(p, func() error { return p.Fill(handle, pattern, n) })
-					})
-			}}, nil
-		})
+func openFill(kind string) builder {
+	return func(c *closers, s, _ *site, most uint64) *fixture {
+		m := s.memory(c, kind, most)
+		p := &proof{to: m, toDev: s.dev, fill: true}
+		return &fixture{calls: s.calls(peer.Fill, peer.Sync), prove: p.prove, at: func(n uint64) (ours, raw timing.Side) {
+			region, handle := m.Region(0, n), m.Handle()
+			return timing.Side{Op: then(func() error { return s.stream.Fill(region, hal.Pattern32(pattern)) }, s.sync)},
+				s.beside(func(p peer.Peer) func() error {
+					return then(func() error { return p.Fill(handle, pattern, n) }, p.Sync)
+				})
+		}}
 	}
 }
 
@@ -354,44 +329,33 @@ func repeated(call func() error) func() error {
 	}
 }
 
-func openEnqueue(s, _ *site, most uint64) (*fixture, error) {
-	return open(func(c *closers) (*fixture, error) {
-		m, err := s.memory(c, "device", most)
-		if err != nil {
-			return nil, err
-		}
-		host := pageable(most)
-		p := &proof{to: m, toDev: s.dev, host: host}
-		return &fixture{calls: s.calls(peer.CopyIn), prove: p.prove, at: func(n uint64) (ours, raw timing.Side) {
-			region, handle, b := m.Region(0, n), m.Handle(), host[:n]
-			ours = timing.Side{Per: crowd, Op: synced(s.stream, repeated(func() error { return s.stream.CopyIn(region, b) }))}
-			raw = s.beside(func(p peer.Peer) func() error {
-				return rawSynced(p, repeated(func() error { return p.CopyIn(handle, at(b), n) }))
-			})
-			raw.Per = crowd
-			return ours, raw
-		}}, nil
-	})
+func openEnqueue(c *closers, s, _ *site, most uint64) *fixture {
+	m, host := s.memory(c, "device", most), pageable(most)
+	p := &proof{to: m, toDev: s.dev, host: host}
+	return &fixture{calls: s.calls(peer.CopyIn), prove: p.prove, at: func(n uint64) (ours, raw timing.Side) {
+		region, handle, b := m.Region(0, n), m.Handle(), host[:n]
+		ours = timing.Side{Per: crowd, Op: then(repeated(func() error { return s.stream.CopyIn(region, b) }), s.sync)}
+		raw = s.beside(func(p peer.Peer) func() error {
+			return then(repeated(func() error { return p.CopyIn(handle, at(b), n) }), p.Sync)
+		})
+		raw.Per = crowd
+		return ours, raw
+	}}
 }
 
-func openSync(s, _ *site, _ uint64) (*fixture, error) {
-	return open(func(*closers) (*fixture, error) {
-		return &fixture{calls: s.calls(peer.Sync), at: func(uint64) (ours, raw timing.Side) {
-			ours = timing.Side{Op: func() error { return s.stream.Sync(background) }}
-			if s.calls(peer.Sync) != "" {
-				raw = s.beside(func(p peer.Peer) func() error { return p.Sync })
-			}
-			return ours, raw
-		}}, nil
-	})
+func openSync(_ *closers, s, _ *site, _ uint64) *fixture {
+	return &fixture{calls: s.calls(peer.Sync), at: func(uint64) (ours, raw timing.Side) {
+		ours = timing.Side{Op: s.sync}
+		if s.calls(peer.Sync) != "" {
+			raw = s.beside(func(p peer.Peer) func() error { return p.Sync })
+		}
+		return ours, raw
+	}}
 }
 
 // recorder returns a function that records one event again and again, as a program's loop does.
-func (s *site) recorder(c *closers) (func() (*hal.Event, error), error) {
-	e, err := s.stream.Record()
-	if err != nil {
-		return nil, err
-	}
+func (s *site) recorder(c *closers) func() (*hal.Event, error) {
+	e := frame.Get(s.stream.Record())
 	c.add(func() error { return e.Close() })
 	return func() (*hal.Event, error) {
 		if layer.RecordAgain(s.stream, e) {
@@ -403,20 +367,15 @@ func (s *site) recorder(c *closers) (func() (*hal.Event, error), error) {
 		var err error
 		e, err = s.stream.Record()
 		return e, err
-	}, nil
+	}
 }
 
-func openRecord(s, _ *site, _ uint64) (*fixture, error) {
-	return open(func(c *closers) (*fixture, error) {
-		record, err := s.recorder(c)
-		if err != nil {
-			return nil, err
-		}
-		return &fixture{calls: s.calls(peer.Record), at: func(uint64) (ours, raw timing.Side) {
-			return timing.Side{Op: func() error { _, err := record(); return err }, Leave: s.drain},
-				s.beside(func(p peer.Peer) func() error { return p.Record })
-		}}, nil
-	})
+func openRecord(c *closers, s, _ *site, _ uint64) *fixture {
+	record := s.recorder(c)
+	return &fixture{calls: s.calls(peer.Record), at: func(uint64) (ours, raw timing.Side) {
+		return timing.Side{Op: func() error { _, err := record(); return err }, Leave: s.drain},
+			s.beside(func(p peer.Peer) func() error { return p.Record })
+	}}
 }
 
 // drain waits for both streams.
@@ -424,246 +383,161 @@ func (s *site) drain() error {
 	return errors.Join(s.stream.Sync(background), s.other.Sync(background))
 }
 
-func openRecordWait(s, _ *site, _ uint64) (*fixture, error) {
-	return open(func(c *closers) (*fixture, error) {
-		m, err := s.memory(c, "device", 64)
-		if err != nil {
-			return nil, err
-		}
-		record, err := s.recorder(c)
-		if err != nil {
-			return nil, err
-		}
-		region, handle := m.Region(0, 4), m.Handle()
-		return &fixture{calls: s.calls(peer.Fill, peer.RecordWait), at: func(uint64) (ours, raw timing.Side) {
-			ours = timing.Side{Per: crowd, Leave: s.drain, Op: synced(s.other, repeated(func() error {
-				if err := s.stream.Fill(region, hal.Pattern32(pattern)); err != nil {
-					return err
-				}
-				e, err := record()
-				if err != nil {
-					return err
-				}
-				return s.other.WaitEvent(e)
-			}))}
-			raw = s.beside(func(p peer.Peer) func() error {
-				return rawSynced(p, repeated(func() error {
-					if err := p.Fill(handle, pattern, 4); err != nil {
-						return err
-					}
-					return p.RecordWait()
-				}))
-			})
-			raw.Per = crowd
-			return ours, raw
-		}}, nil
-	})
-}
-
-func openAlloc(ours func(s *site, c *closers, most uint64) (func(n uint64) func() error, error)) func(s, to *site, most uint64) (*fixture, error) {
-	return func(s, _ *site, most uint64) (*fixture, error) {
-		return open(func(c *closers) (*fixture, error) {
-			op, err := ours(s, c, most)
-			if err != nil {
-				return nil, err
+func openRecordWait(c *closers, s, _ *site, _ uint64) *fixture {
+	m, record := s.memory(c, "device", 64), s.recorder(c)
+	region, handle := m.Region(0, 4), m.Handle()
+	return &fixture{calls: s.calls(peer.Fill, peer.RecordWait), at: func(uint64) (ours, raw timing.Side) {
+		ours = timing.Side{Per: crowd, Leave: s.drain, Op: then(repeated(func() error {
+			if err := s.stream.Fill(region, hal.Pattern32(pattern)); err != nil {
+				return err
 			}
-			return &fixture{calls: s.calls(peer.AllocFree), at: func(n uint64) (timing.Side, timing.Side) {
-				return timing.Side{Op: op(n), Leave: s.drain},
-					s.beside(func(p peer.Peer) func() error { return func() error { return p.AllocFree(n) } })
-			}}, nil
-		})
-	}
-}
-
-func allocHAL(s *site, _ *closers, _ uint64) (func(n uint64) func() error, error) {
-	return func(n uint64) func() error {
-		return func() error {
-			m, err := s.dev.Alloc(hal.KindDevice, n, 0)
+			e, err := record()
 			if err != nil {
 				return err
 			}
-			return m.Close()
-		}
-	}, nil
+			return s.other.WaitEvent(e)
+		}), func() error { return s.other.Sync(background) })}
+		raw = s.beside(func(p peer.Peer) func() error {
+			return then(repeated(then(func() error { return p.Fill(handle, pattern, 4) }, p.RecordWait)), p.Sync)
+		})
+		raw.Per = crowd
+		return ours, raw
+	}}
 }
 
-func allocPool(s *site, c *closers, _ uint64) (func(n uint64) func() error, error) {
-	p, err := pool.New(s.dev)
-	if err != nil {
-		return nil, err
+// openAlloc is for allocations of n bytes, by the function that ours returns.
+func openAlloc(ours func(s *site, c *closers) func(n uint64) error) builder {
+	return func(c *closers, s, _ *site, _ uint64) *fixture {
+		once := ours(s, c)
+		return &fixture{calls: s.calls(peer.AllocFree), at: func(n uint64) (timing.Side, timing.Side) {
+			return timing.Side{Op: func() error { return once(n) }, Leave: s.drain},
+				s.beside(func(p peer.Peer) func() error { return func() error { return p.AllocFree(n) } })
+		}}
 	}
+}
+
+func allocHAL(s *site, _ *closers) func(n uint64) error {
+	return func(n uint64) error {
+		m, err := s.dev.Alloc(hal.KindDevice, n, 0)
+		if err != nil {
+			return err
+		}
+		return m.Close()
+	}
+}
+
+func allocPool(s *site, c *closers) func(n uint64) error {
+	p := frame.Get(pool.New(s.dev))
 	c.add(p.Close)
-	return func(n uint64) func() error {
-		return func() error {
-			b, err := p.Alloc(s.stream, hal.KindDevice, n)
-			if err != nil {
-				return err
-			}
-			return b.Free(s.stream)
+	return func(n uint64) error {
+		b, err := p.Alloc(s.stream, hal.KindDevice, n)
+		if err != nil {
+			return err
 		}
-	}, nil
-}
-
-func allocBuffer(s *site, _ *closers, _ uint64) (func(n uint64) func() error, error) {
-	return func(n uint64) func() error {
-		return func() error {
-			x, err := buffer.New[byte](int(n))
-			if err != nil {
-				return err
-			}
-			lease, err := x.TryAcquire(s.stream, coherence.Overwrite)
-			if err == nil {
-				err = lease.Release()
-			}
-			return errors.Join(err, x.Close())
-		}
-	}, nil
-}
-
-// elements is the number of elements of the buffers whose accesses are measured.
-const elements = 1 << 10
-
-func openAcquire(mode coherence.Mode) func(s, to *site, most uint64) (*fixture, error) {
-	return func(s, _ *site, _ uint64) (*fixture, error) {
-		return open(func(c *closers) (*fixture, error) {
-			x, err := buffer.From(make([]float32, elements))
-			if err != nil {
-				return nil, err
-			}
-			c.add(x.Close)
-			return &fixture{calls: s.calls(peer.Record), at: func(uint64) (ours, raw timing.Side) {
-				return timing.Side{Leave: s.drain, Op: func() error {
-					lease, err := x.TryAcquire(s.stream, mode)
-					if err != nil {
-						return err
-					}
-					return lease.Release()
-				}}, s.beside(func(p peer.Peer) func() error { return p.Record })
-			}}, nil
-		})
+		return b.Free(s.stream)
 	}
 }
 
-func openView(s, _ *site, _ uint64) (*fixture, error) {
-	return open(func(c *closers) (*fixture, error) {
-		x, err := buffer.From(make([]float32, elements))
+func allocBuffer(s *site, _ *closers) func(n uint64) error {
+	return func(n uint64) error {
+		x, err := buffer.New[byte](int(n))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		c.add(x.Close)
-		// The device has a replica too, as in a program that has run for a while.
-		lease, err := x.TryAcquire(s.stream, coherence.Read)
-		if err != nil {
-			return nil, err
-		}
-		if err := errors.Join(lease.Release(), s.drain()); err != nil {
-			return nil, err
-		}
-		look := func([]float32) error { return nil }
-		locked := peer.NewLocked(elements)
-		return &fixture{calls: "sync.RWMutex", at: func(uint64) (ours, raw timing.Side) {
-			return timing.Side{Op: func() error { return x.View(background, look) }},
-				timing.Side{Op: func() error { return locked.View(look) }}
-		}}, nil
-	})
+		return errors.Join(access(x, s.stream, coherence.Overwrite), x.Close())
+	}
 }
 
-func openRoundTrip(s, _ *site, most uint64) (*fixture, error) {
-	return open(func(c *closers) (*fixture, error) {
-		m, err := s.memory(c, "device", most)
-		if err != nil {
-			return nil, err
-		}
-		whole, err := buffer.From(pageable(most))
-		if err != nil {
-			return nil, err
-		}
-		c.add(whole.Close)
-		host := pageable(most)
-		return &fixture{calls: s.calls(peer.CopyIn, peer.Sync, peer.CopyOut, peer.Sync), at: func(n uint64) (ours, raw timing.Side) {
-			x, serr := whole.Slice(0, int(n))
-			touch := func([]byte) error { return nil }
-			ours = timing.Side{Op: func() error {
-				if serr != nil {
-					return serr
-				}
-				lease, err := x.TryAcquire(s.stream, coherence.ReadWrite)
-				if err != nil {
-					return err
-				}
-				if err := lease.Release(); err != nil {
-					return err
-				}
-				return x.Update(background, touch)
-			}}
-			handle := m.Handle()
-			return ours, s.beside(func(p peer.Peer) func() error {
-				return func() error {
-					if err := p.CopyIn(handle, at(host), n); err != nil {
-						return err
-					}
-					if err := p.Sync(); err != nil {
-						return err
-					}
-					if err := p.CopyOut(at(host), handle, n); err != nil {
-						return err
-					}
-					return p.Sync()
-				}
-			})
-		}}, nil
-	})
-}
-
-func openAcross(s, to *site, most uint64) (*fixture, error) {
-	return open(func(c *closers) (*fixture, error) {
-		from, err := s.memory(c, "device", most)
-		if err != nil {
-			return nil, err
-		}
-		dst, err := to.memory(c, "device", most)
-		if err != nil {
-			return nil, err
-		}
-		f := &fixture{prove: (&proof{to: dst, from: from, toDev: to.dev, fromDev: s.dev}).prove}
-		reach := to.dev.CanAccessPeer(s.dev)
-		staging, err := stagingOf(s, c, most)
-		if err != nil {
-			return nil, err
-		}
-		raw := func(n uint64) timing.Side {
-			if s.raw == nil || to.raw == nil {
-				return timing.Side{}
-			}
-			op, calls := peer.Across(to.raw, s.raw, reach, dst.Handle(), from.Handle(), staging, n)
-			f.calls = calls
-			return timing.Side{Op: op, Enter: func() error {
-				if err := s.raw.Enter(); err != nil {
-					return err
-				}
-				if err := to.raw.Enter(); err != nil {
-					return errors.Join(err, s.raw.Leave())
-				}
-				return nil
-			}, Leave: func() error { return errors.Join(to.raw.Leave(), s.raw.Leave()) }}
-		}
-		raw(4) // sets f.calls
-		f.at = func(n uint64) (timing.Side, timing.Side) {
-			d, r := dst.Region(0, n), from.Region(0, n)
-			return timing.Side{Op: synced(to.stream, func() error { return hal.CopyPeer(to.stream, d, s.stream, r) })}, raw(n)
-		}
-		return f, nil
-	})
-}
-
-// stagingOf returns host memory for copies between devices, page-locked if the device supports that.
-func stagingOf(s *site, c *closers, n uint64) (unsafe.Pointer, error) {
-	m, err := s.memory(c, "pinned", n)
+// access acquires a lease of a buffer, and releases it.
+func access[T buffer.Element](x *buffer.Buffer[T], on *hal.Stream, mode coherence.Mode) error {
+	lease, err := x.TryAcquire(on, mode)
 	if err != nil {
-		return nil, fmt.Errorf("staging: %w", err)
+		return err
 	}
-	if p := m.HostPointer(); p != nil {
-		return p, nil
+	return lease.Release()
+}
+
+// elements makes a buffer whose accesses are measured.
+func elements(c *closers) *buffer.Buffer[float32] {
+	x := frame.Get(buffer.From(make([]float32, 1<<10)))
+	c.add(x.Close)
+	return x
+}
+
+func openAcquire(mode coherence.Mode) builder {
+	return func(c *closers, s, _ *site, _ uint64) *fixture {
+		x := elements(c)
+		return &fixture{calls: s.calls(peer.Record), at: func(uint64) (ours, raw timing.Side) {
+			return timing.Side{Leave: s.drain, Op: func() error { return access(x, s.stream, mode) }},
+				s.beside(func(p peer.Peer) func() error { return p.Record })
+		}}
 	}
-	return at(pageable(n)), nil
+}
+
+func openView(c *closers, s, _ *site, _ uint64) *fixture {
+	x := elements(c)
+	// The device has a replica too, as in a program that has run for a while.
+	frame.Must(errors.Join(access(x, s.stream, coherence.Read), s.drain()))
+	look := func([]float32) error { return nil }
+	locked := peer.NewLocked(x.Len())
+	return &fixture{calls: "sync.RWMutex", at: func(uint64) (ours, raw timing.Side) {
+		return timing.Side{Op: func() error { return x.View(background, look) }},
+			timing.Side{Op: func() error { return locked.View(look) }}
+	}}
+}
+
+func openRoundTrip(c *closers, s, _ *site, most uint64) *fixture {
+	m, host := s.memory(c, "device", most), pageable(most)
+	whole := frame.Get(buffer.From(pageable(most)))
+	c.add(whole.Close)
+	return &fixture{calls: s.calls(peer.CopyIn, peer.Sync, peer.CopyOut, peer.Sync), at: func(n uint64) (ours, raw timing.Side) {
+		x, err := whole.Slice(0, int(n))
+		touch := func([]byte) error { return nil }
+		ours = timing.Side{Op: func() error {
+			if err != nil {
+				return err
+			}
+			if err := access(x, s.stream, coherence.ReadWrite); err != nil {
+				return err
+			}
+			return x.Update(background, touch)
+		}}
+		handle := m.Handle()
+		return ours, s.beside(func(p peer.Peer) func() error {
+			return then(then(func() error { return p.CopyIn(handle, at(host), n) }, p.Sync),
+				then(func() error { return p.CopyOut(at(host), handle, n) }, p.Sync))
+		})
+	}}
+}
+
+func openAcross(c *closers, s, to *site, most uint64) *fixture {
+	from, dst := s.memory(c, "device", most), to.memory(c, "device", most)
+	f := &fixture{prove: (&proof{to: dst, from: from, toDev: to.dev, fromDev: s.dev}).prove}
+	reach := to.dev.CanAccessPeer(s.dev)
+	staging := s.memory(c, "pinned", most).HostPointer() // through which copies go where they cannot go directly
+	if staging == nil {
+		staging = at(pageable(most))
+	}
+	raw := func(n uint64) timing.Side {
+		if s.raw == nil || to.raw == nil {
+			return timing.Side{}
+		}
+		op, calls := peer.Across(to.raw, s.raw, reach, dst.Handle(), from.Handle(), staging, n)
+		f.calls = calls
+		return timing.Side{Op: op, Enter: func() error {
+			if err := s.raw.Enter(); err != nil {
+				return err
+			}
+			if err := to.raw.Enter(); err != nil {
+				return errors.Join(err, s.raw.Leave())
+			}
+			return nil
+		}, Leave: func() error { return errors.Join(to.raw.Leave(), s.raw.Leave()) }}
+	}
+	raw(4) // sets f.calls
+	f.at = func(n uint64) (timing.Side, timing.Side) {
+		d, r := dst.Region(0, n), from.Region(0, n)
+		return timing.Side{Op: then(func() error { return hal.CopyPeer(to.stream, d, s.stream, r) }, func() error { return to.stream.Sync(background) })}, raw(n)
+	}
+	return f
 }

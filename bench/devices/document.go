@@ -2,38 +2,15 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// -doc writes between these lines.
-const (
-	docBegin = "<!-- bench: begin -->"
-	docEnd   = "<!-- bench: end -->"
+	"github.com/go-halyard/halyard/bench/internal/frame"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 )
-
-// cutDoc returns the parts of a file before and after the generated part, including the markers.
-func cutDoc(path string) (before, after string, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", "", err
-	}
-	before, rest, ok := strings.Cut(string(text), docBegin+"\n")
-	_, after, closed := strings.Cut(rest, docEnd+"\n")
-	if !ok || !closed {
-		return "", "", fmt.Errorf("%s: the file must have the lines %q and %q, in this order", path, docBegin, docEnd)
-	}
-	return before + docBegin + "\n", docEnd + "\n" + after, nil
-}
 
 // document puts the tables into a file, and a picture if there is one.
 func (r *report) document(path, picture string) error {
-	before, after, err := cutDoc(path)
-	if err != nil {
-		return fmt.Errorf("-doc: %w", err)
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s; %s; Halyard at %s; %s.", r.Date.Format("2006-01-02"), r.Machine, r.Version, r.Go)
 	if r.Load != nil {
@@ -44,7 +21,7 @@ func (r *report) document(path, picture string) error {
 		b.WriteString("\n**Some of these devices are simulated.** Their times say nothing about hardware.\n")
 	}
 	if picture != "" {
-		fmt.Fprintf(&b, "\n![Bandwidth and ratio by size](%s)\n", relative(path, picture))
+		fmt.Fprintf(&b, "\n![Bandwidth and ratio by size](%s)\n", frame.Relative(path, picture))
 	}
 	for _, d := range r.Devices {
 		rows := r.on(d.Device)
@@ -57,15 +34,7 @@ func (r *report) document(path, picture string) error {
 	}
 	r.slower(&b)
 	fmt.Fprintln(&b)
-	return os.WriteFile(path, []byte(before+b.String()+after), 0o644)
-}
-
-// relative returns the path from a document to a file, relative if there is such a path.
-func relative(from, to string) string {
-	if rel, err := filepath.Rel(filepath.Dir(from), to); err == nil {
-		to = rel
-	}
-	return filepath.ToSlash(to)
+	return timing.Replace(path, "bench", b.String())
 }
 
 // markdown writes a table, its first column to the left and the others to the right.

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -42,14 +43,10 @@ type options struct {
 	json, list        bool
 	time              time.Duration
 	reps              int
-	only, maxSize     string
+	only              *regexp.Regexp
+	most              uint64 // bytes
 	plot, doc         string
-
-	most uint64 // maxSize in bytes
 }
-
-// most is the largest size that can be measured.
-const most = 16 << 30 // bytes
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -58,43 +55,32 @@ func main() {
 	os.Exit(status)
 }
 
-// usageError is a mistake in the command line.
-type usageError struct{ error }
-
-func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // errReported ends the program with status 1. What it has printed already says why.
 var errReported = errors.New("reported")
 
 // run runs the program and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
-	if err == nil {
-		err = o.run(ctx, stdout)
+	if err != nil {
+		return 2
 	}
-	switch {
+	switch err = o.run(ctx, stdout); {
 	case err == nil:
 		return 0
-	case errors.Is(err, flag.ErrHelp):
-		return 2
 	case errors.Is(err, errReported):
-		return 1
-	case errors.As(err, new(usageError)):
-		fmt.Fprintf(stderr, "devices: %s\n", oneLine(err))
-		return 2
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "devices: interrupted")
-		return 1
+	default:
+		fmt.Fprintf(stderr, "devices: %s\n", oneLine(err))
 	}
-	fmt.Fprintf(stderr, "devices: %s\n", oneLine(err))
 	return 1
 }
 
-// parse returns the options of a command line. Mistakes are found before anything is measured.
+// parse returns the options of a command line. Mistakes are found and printed before anything is measured.
 func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{}
+	o := &options{only: regexp.MustCompile(""), most: 64 << 20}
 	f := flag.NewFlagSet("devices", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
+	f.SetOutput(stderr)
 	list := func(to *[]string, name, usage string) {
 		f.Func(name, usage, func(s string) error { *to = append(*to, strings.Split(s, ",")...); return nil })
 	}
@@ -104,66 +90,29 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.list, "list", false, "list what would be measured, and measure nothing")
 	f.DurationVar(&o.time, "time", timing.DefaultTime, "how long to time each measurement; unsteady ones take twice as long")
 	f.IntVar(&o.reps, "reps", 0, "take this `number` of pairs for each measurement, however long that takes")
-	f.StringVar(&o.only, "only", "", "only measurements whose name, such as fill/device/1MiB, matches this regular `expression`")
-	f.StringVar(&o.maxSize, "max-size", "64MiB", "the largest `size` of copies, fills and blocks, from 4B to 16GiB")
-	f.StringVar(&o.plot, "plot", "", "draw bandwidth and ratio by size into this `file`.svg")
-	f.StringVar(&o.doc, "doc", "", "put the tables, as Markdown, between the markers in this `file`")
-	switch err := f.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		f.SetOutput(stderr)
-		f.Usage()
-		return nil, err
-	case err != nil:
-		return nil, usageError{err}
-	case f.NArg() > 0:
-		return nil, usage("there are no arguments, only flags: %q", f.Arg(0))
+	f.Func("only", "only measurements whose name, such as fill/device/1MiB, matches this regular `expression`", func(s string) (err error) {
+		o.only, err = regexp.Compile(s)
+		return err
+	})
+	f.Func("max-size", "the largest `size` of copies, fills and blocks, from 4B to 16GiB (default 64MiB)", func(s string) (err error) {
+		o.most, err = parseSize(s)
+		return err
+	})
+	f.Func("plot", "draw bandwidth and ratio by size into this `file`.svg", func(s string) error {
+		o.plot = s
+		_, err := os.Stat(filepath.Dir(s))
+		return err
+	})
+	f.Func("doc", "put the tables, as Markdown, between the markers in this `file`", func(s string) error {
+		o.doc = s
+		return timing.Marked(s, "bench")
+	})
+	err := f.Parse(args)
+	if err == nil && (f.NArg() > 0 || o.time <= 0 || o.reps < 0) {
+		err = fmt.Errorf("there are no arguments, and times and numbers are above 0: %q", args)
+		fmt.Fprintln(stderr, err)
 	}
-	given := map[string]bool{}
-	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	return o, o.validate(given)
-}
-
-func (o *options) validate(given map[string]bool) error {
-	if _, err := regexp.Compile(o.only); err != nil {
-		return usage("-only: %w", err)
-	}
-	size, err := parseSize(o.maxSize)
-	switch {
-	case err != nil:
-		return usage("-max-size %q is not a size; write it as 64MiB", o.maxSize)
-	case size < 4 || size > most:
-		return usage("-max-size must be between 4 B and %s, but is %s", bytesText(most), bytesText(size))
-	case uint64(int(size)) != size:
-		return usage("-max-size %s is more than this machine can address", bytesText(size))
-	case o.time <= 0:
-		return usage("-time must be positive, not %s", o.time)
-	case given["reps"] && o.reps <= 0:
-		return usage("-reps must be positive, not %d", o.reps)
-	case given["reps"] && given["time"]:
-		return usage("-reps and -time cannot be used together")
-	}
-	o.most = size &^ 3 // fills are of whole patterns
-	if given["plot"] {
-		if strings.ToLower(filepath.Ext(o.plot)) != ".svg" {
-			return usage("-plot %q: the name must end in .svg", o.plot)
-		}
-		if dir, err := os.Stat(filepath.Dir(o.plot)); err != nil || !dir.IsDir() {
-			return usage("-plot %q: there is no such folder", o.plot)
-		}
-	}
-	if o.list {
-		for _, other := range []string{"plot", "doc", "time", "reps"} {
-			if given[other] {
-				return usage("-list and -%s cannot be used together", other)
-			}
-		}
-	}
-	if given["doc"] {
-		if _, _, err := cutDoc(o.doc); err != nil {
-			return usage("-doc: %w", err)
-		}
-	}
-	return nil
+	return o, err
 }
 
 // chosen returns the devices to measure: the named ones and those of the named backends, each once, or all that hal.Devices lists.
@@ -175,7 +124,7 @@ func (o *options) chosen(ctx context.Context, reports []hal.Report) (infos []hal
 		backend, _, numbered := strings.Cut(name, ":")
 		i := slices.IndexFunc(reports, func(r hal.Report) bool { return r.Backend == backend })
 		if i < 0 {
-			return nil, usage("%q: no such backend", name)
+			return nil, fmt.Errorf("%q: no such backend", name)
 		}
 		found := slices.DeleteFunc(slices.Clone(reports[i].Devices), func(i hal.Info) bool { return numbered && i.Name() != name })
 		switch {
@@ -231,51 +180,42 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	}
 	tasks := o.tasks(infos)
 	if len(infos) > 0 && len(tasks) == 0 {
-		return usage("-only %q: no measurement matches; -list shows them", o.only)
+		return fmt.Errorf("-only %q: no measurement matches; -list shows them", o.only)
 	}
 	if o.list {
-		return o.printList(out, tasks)
-	}
-	if o.plot != "" && !slices.ContainsFunc(tasks, func(t task) bool { return isCurve(t.name) }) {
-		return usage("-plot: nothing would be drawn; select measurements of copy-in, copy-out, copy or fill")
+		return printList(out, tasks)
 	}
 	err = r.measure(ctx, infos, tasks, timing.Options{Time: o.time, Reps: o.reps})
 	r.Interrupted = ctx.Err() != nil
 	if err != nil && !r.Interrupted {
 		r.Failed = append(r.Failed, missing{What: oneLine(err)})
 	}
+	return o.report(ctx, out, r)
+}
+
+// report prints what was measured, and writes the files that are asked for.
+func (o *options) report(ctx context.Context, out io.Writer, r *report) (err error) {
 	if o.json {
-		err = writeJSON(out, r)
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		err = e.Encode(r)
 	} else {
 		err = r.print(out)
 	}
-	if err != nil {
-		return err
+	if r.Interrupted && err == nil {
+		err = ctx.Err() // an incomplete run is neither drawn nor written to a document
 	}
-	if r.Interrupted {
-		return ctx.Err() // an incomplete run is neither drawn nor written to a document
+	if o.plot != "" && err == nil {
+		err = r.plot(o.plot)
 	}
-	if o.plot != "" {
-		if err := r.plot(o.plot); err != nil {
-			return err
-		}
+	if o.doc != "" && err == nil {
+		err = r.document(o.doc, o.plot)
 	}
-	if o.doc != "" {
-		if err := r.document(o.doc, o.plot); err != nil {
-			return err
-		}
+	if len(r.Failed) > 0 && err == nil {
+		err = errReported
 	}
-	if len(r.Failed) > 0 {
-		return errReported
-	}
-	return nil
-}
-
-func writeJSON(out io.Writer, v any) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	return err
 }
 
 // task is the selected measurements of a family on one device.
@@ -286,11 +226,10 @@ type task struct {
 
 // tasks returns the measurements that the options select, in the order of the devices.
 func (o *options) tasks(infos []hal.Info) []task {
-	match := regexp.MustCompile(o.only) // validate has compiled it before
 	var list []task
 	for _, info := range infos {
 		for _, f := range familiesOf(info, infos, o.fitting(info)) {
-			f.sizes = slices.DeleteFunc(slices.Clone(f.sizes), func(n uint64) bool { return !match.MatchString(f.fullName(n)) })
+			f.sizes = slices.DeleteFunc(slices.Clone(f.sizes), func(n uint64) bool { return !o.only.MatchString(f.fullName(n)) })
 			if len(f.sizes) > 0 {
 				list = append(list, task{family: f, device: info.Name()})
 			}
@@ -379,10 +318,8 @@ func newReport(o *options, reports []hal.Report) *report {
 		Version: timing.Version(), Date: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(),
 		Go: runtime.Version(), Machine: machineName(reports), MaxSize: o.most, Devices: []device{}, Results: []result{},
 	}
-	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		if load, err := strconv.ParseFloat(strings.Fields(string(text) + " -")[0], 64); err == nil {
-			r.Load = &load
-		}
+	if load, err := strconv.ParseFloat(frame.Load(), 64); err == nil {
+		r.Load = &load
 	}
 	if r.Reps = o.reps; o.reps == 0 {
 		r.TimeSeconds = o.time.Seconds()
@@ -403,14 +340,17 @@ func machineName(reports []hal.Report) string {
 	return joinNonEmpty(", ", name, runtime.GOOS+"/"+runtime.GOARCH)
 }
 
-// parseSize reads a number of bytes with a unit, as in 4B, 512KiB, 64MiB or 1GiB.
+// parseSize reads a number of bytes with a unit, as in 4B, 512KiB, 64MiB or 1GiB. It rounds down to whole patterns of fills.
 func parseSize(text string) (uint64, error) {
-	shift := 0
+	number, shift := text, 0
 	for i, unit := range []string{"KiB", "MiB", "GiB"} {
 		if n, ok := strings.CutSuffix(text, unit); ok {
-			text, shift = n, 10*(i+1)
+			number, shift = n, 10*(i+1)
 		}
 	}
-	n, err := strconv.ParseUint(strings.TrimSuffix(text, "B"), 10, 64-shift)
-	return n << shift, err
+	n, err := strconv.ParseUint(strings.TrimSuffix(number, "B"), 10, 64-shift)
+	if n <<= shift; err == nil && (n < 4 || n > 16<<30 || uint64(int(n)) != n) {
+		err = errors.New("it is not between 4B and 16GiB, or this machine cannot address as much")
+	}
+	return n &^ 3, err
 }

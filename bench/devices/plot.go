@@ -11,15 +11,6 @@ import (
 var curves = []string{"copy-in/pageable-device", "copy-in/pinned-device", "copy-out/device-pageable", "copy-out/device-pinned",
 	"copy/device-device", "fill/device"}
 
-func isCurve(family string) bool {
-	for _, c := range curves {
-		if c == family {
-			return true
-		}
-	}
-	return false
-}
-
 // least is drawn in place of anything smaller, since a logarithmic axis has no zero.
 const least = 1e-6
 

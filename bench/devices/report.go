@@ -166,46 +166,28 @@ func duration(ns float64) string {
 	return figure(ns/1e9) + " s"
 }
 
-// listed is one line of -list --json.
-type listed struct {
-	Device string `json:"device"`
-	To     string `json:"to,omitempty"`
-	Name   string `json:"name"` // the name that -only is matched against
-	Size   uint64 `json:"size,omitempty"`
-	About  string `json:"about"`
-}
-
-func (o *options) printList(out io.Writer, tasks []task) error {
-	list := []listed{}
+// printList prints a line for each family: its sizes and its devices.
+func printList(out io.Writer, tasks []task) error {
 	t := newTable(out)
 	t.AppendHeader(table.Row{"what", "sizes", "devices", "about"})
-	type line struct{ sizes, devices []string }
-	lines := map[string]*line{}
-	var order []task
+	sizes, devices, n := map[string][]string{}, map[string][]string{}, 0
 	for _, k := range tasks {
 		name := k.fullName(0)
-		l := lines[name]
-		if l == nil {
-			l = &line{}
-			lines[name] = l
-			order = append(order, k)
-		}
-		l.devices = append(l.devices, k.device)
-		for _, n := range k.sizes {
-			list = append(list, listed{Device: k.device, To: k.to, Name: k.fullName(n), Size: n, About: k.about})
-			if s := sizeName(n); n > 0 && !slices.Contains(l.sizes, s) {
-				l.sizes = append(l.sizes, s)
+		devices[name] = append(devices[name], k.device)
+		for _, bytes := range k.sizes {
+			if s := sizeName(bytes); bytes > 0 && !slices.Contains(sizes[name], s) {
+				sizes[name] = append(sizes[name], s)
 			}
 		}
+		n += len(k.sizes)
 	}
-	if o.json {
-		return writeJSON(out, list)
-	}
-	for _, k := range order {
-		l := lines[k.fullName(0)]
-		t.AppendRow(table.Row{k.fullName(0), strings.Join(l.sizes, " "), strings.Join(l.devices, " "), k.about})
+	for _, k := range tasks {
+		if name := k.fullName(0); devices[name] != nil {
+			t.AppendRow(table.Row{name, strings.Join(sizes[name], " "), strings.Join(devices[name], " "), k.about})
+			delete(devices, name)
+		}
 	}
 	t.Render()
-	_, err := fmt.Fprintf(out, "\n%s\n", plural(len(list), "measurement"))
+	_, err := fmt.Fprintf(out, "\n%s\n", plural(n, "measurement"))
 	return err
 }

@@ -3,17 +3,60 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
 
-	"github.com/go-halyard/halyard/bench/vectors"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/examples/gokernels/matmul"
+	"github.com/go-halyard/halyard/examples/gokernels/saxpy"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
 )
+
+// heat is a step of heat that spreads on a plate of n columns.
+//
+//halyard:kernel
+func heat(t grid.Thread, n int, from []float32, to grid.Out[float32]) {
+	j, i := t.Global(0), (t.Global(1)+1)*n+t.Global(0)
+	if j >= n {
+		return
+	}
+	left, right := float32(0), float32(0)
+	if j > 0 {
+		left = from[i-1]
+	}
+	if j < n-1 {
+		right = from[i+1]
+	}
+	to[i] = from[i] + float32(0.1*(from[i-n]+from[i+n]+left+right-float32(4*from[i])))
+}
+
+// attract adds up the pull of all bodies on each.
+//
+//halyard:kernel
+func attract(t grid.Thread, px, py, pz, mass []float32, ax, ay, az grid.Out[float32]) {
+	i := t.Global(0)
+	if i >= len(px) {
+		return
+	}
+	x, y, z := px[i], py[i], pz[i]
+	sx, sy, sz := float32(0), float32(0), float32(0)
+	for k := range px {
+		dx, dy, dz := px[k]-x, py[k]-y, pz[k]-z
+		d := float32(dx*dx) + float32(dy*dy) + float32(dz*dz) + 0.01
+		pull := mass[k] / float32(d*root(d))
+		sx += float32(dx * pull)
+		sy += float32(dy * pull)
+		sz += float32(dz * pull)
+	}
+	ax[i], ay[i], az[i] = sx, sy, sz
+}
+
+func root(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 // besideC returns the rows with kernels on one processor of the host beside the loops of c/loops.c, of which library is built.
 // Both give the same bits.
@@ -30,16 +73,16 @@ func besideC(library string, n int) ([]contest, error) {
 		row(lib, "saxpy", fmt.Sprint(count), []unsafe.Pointer{unsafe.Pointer(&count), unsafe.Pointer(&a)},
 			[][]float32{numbers(n*n, 1), numbers(n*n, 2)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
-				return vectors.SaxpyOn(ctx, s, hal.Over(n*n), a, b[0], b[1])
+				return saxpy.SaxpyOn(ctx, s, hal.Over(n*n), a, b[0], b[1])
 			}),
 		row(lib, "heat", square(n), []unsafe.Pointer{unsafe.Pointer(&plate)}, [][]float32{numbers(plus, 3), make([]float32, plus)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
-				return vectors.HeatOn(ctx, s, hal.Over(n, n), n, b[0], b[1])
+				return HeatOn(ctx, s, hal.Over(n, n), n, b[0], b[1])
 			}),
 		row(lib, "attract", fmt.Sprint(bodies), []unsafe.Pointer{unsafe.Pointer(&bodies)},
 			[][]float32{numbers(int(bodies), 3), numbers(int(bodies), 4), numbers(int(bodies), 5), mass, space, space, space},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
-				return vectors.AttractOn(ctx, s, hal.Over(int(bodies)), b[0], b[1], b[2], b[3], b[4], b[5], b[6])
+				return AttractOn(ctx, s, hal.Over(int(bodies)), b[0], b[1], b[2], b[3], b[4], b[5], b[6])
 			}),
 		row(lib, "product", square(n), []unsafe.Pointer{unsafe.Pointer(&plate)}, [][]float32{numbers(n*n, 1), numbers(n*n, 2), make([]float32, n*n)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {

@@ -12,111 +12,73 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
 	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/hal"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "kernels:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context) error {
-	document := flag.String("document", "", "a Markdown file whose part between the markers is replaced; standard output if empty")
+	document := frame.Document()
 	pairs := flag.Int("pairs", 301, "how often each side is timed")
 	only := flag.String("only", "", "a regular expression: measure the rows that it matches, such as \"saxpy on PoCL\"")
 	vectors := flag.String("vectors", "", "this command, built by Go 1.27 with GOEXPERIMENT=simd: its rows on the host come in addition")
 	c := flag.String("c", "", "a library of c/loops.c: rows beside it on one processor of the host come in addition")
 	rows := flag.Bool("rows", false, "print rows on the host, and nothing else: those beside C if -c names a library")
-	flag.Parse()
-	if flag.NArg() > 0 || *pairs < 1 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	match, err := regexp.Compile(*only)
-	if err != nil {
-		return err
-	}
-	if *rows {
-		list := onHost(512)
-		if *c != "" {
-			if list, err = besideC(*c, 1024); err != nil {
-				return err
+	frame.Parse(0, func() bool { return *pairs > 0 })
+	frame.Main("kernels", func(ctx context.Context) {
+		match := frame.Get(regexp.Compile(*only))
+		if *rows {
+			list := onHost(512)
+			if *c != "" {
+				list = frame.Get(besideC(*c, 1024))
+			}
+			measureAll(ctx, os.Stdout, list, match, *pairs)
+			return
+		}
+		var b strings.Builder
+		devices := frame.Get(openCL(ctx))
+		fmt.Fprintf(&b, "\n%s; medians of %d pairs. The load average was %s when it began.\n\n", frame.Today(), *pairs, frame.Load())
+		b.WriteString("| kernel | elements | device | by hand | translated | ratio | quartiles |\n|---|--:|---|--:|--:|--:|--:|\n")
+		measureAll(ctx, &b, append(onDevices(512, devices), onHost(512)...), match, *pairs)
+		more := func(env string, args ...string) {
+			// Go 1.27 compiles some operations on vectors of 512 bits wrongly, and Halyard uses none.
+			b.WriteString(frame.Get(frame.Output(ctx, []string{"GODEBUG=simd=256", env}, append(args, "-rows", "-only", *only, "-pairs", strconv.Itoa(*pairs))...)))
+		}
+		if *vectors != "" {
+			more("GOMAXPROCS="+strconv.Itoa(runtime.GOMAXPROCS(0)), *vectors)
+			if *c != "" {
+				more("GOMAXPROCS=1", *vectors, "-c", *c)
 			}
 		}
-		return measureAll(ctx, os.Stdout, list, match, *pairs)
-	}
-	load, _ := os.ReadFile("/proc/loadavg") // only Linux has it
-	first, _, _ := strings.Cut(string(load), " ")
-	devices, err := openCL(ctx)
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s; %s; Halyard at %s; medians of %d pairs. The load average was %s when it began.\n\n", time.Now().UTC().Format(time.DateOnly), timing.Machine(), timing.Version(), *pairs, first)
-	b.WriteString("| kernel | elements | device | by hand | translated | ratio | quartiles |\n|---|--:|---|--:|--:|--:|--:|\n")
-	if err := measureAll(ctx, &b, append(onDevices(512, devices), onHost(512)...), match, *pairs); err != nil {
-		return err
-	}
-	more := func(env string, args ...string) error {
-		cmd := exec.CommandContext(ctx, *vectors, append(args, "-rows", "-only", *only, "-pairs", strconv.Itoa(*pairs))...)
-		// Go 1.27 compiles some operations on vectors of 512 bits wrongly, and Halyard uses none.
-		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "GODEBUG=simd=256", env), &b, os.Stderr
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s: %w", *vectors, err)
+		b.WriteString("\n")
+		for _, d := range devices {
+			fmt.Fprintf(&b, "- %s: %s, %s\n", platform(d), d.Model, d.Driver)
 		}
-		return nil
-	}
-	if *vectors != "" {
-		if err := more("GOMAXPROCS=" + strconv.Itoa(runtime.GOMAXPROCS(0))); err != nil {
-			return err
-		}
-		if *c != "" {
-			if err := more("GOMAXPROCS=1", "-c", *c); err != nil {
-				return err
-			}
-		}
-	}
-	b.WriteString("\n")
-	for _, d := range devices {
-		fmt.Fprintf(&b, "- %s: %s, %s\n", platform(d), d.Model, d.Driver)
-	}
-	if *document == "" {
-		_, err = fmt.Print(b.String())
-		return err
-	}
-	return timing.Replace(*document, "kernels", b.String())
+		frame.Write(*document, "kernels", b.String())
+	})
 }
 
 // measureAll measures those of the contests whose names match, and writes a row for each.
-func measureAll(ctx context.Context, w io.Writer, all []contest, match *regexp.Regexp, pairs int) error {
+func measureAll(ctx context.Context, w io.Writer, all []contest, match *regexp.Regexp, pairs int) {
 	for _, c := range all {
 		if !match.MatchString(c.String()) {
 			continue
 		}
 		r, err := c.measure(ctx, pairs)
 		if err != nil {
-			return fmt.Errorf("%v: %w", &c, err)
+			frame.Must(fmt.Errorf("%v: %w", &c, err))
 		}
 		row := fmt.Sprintf("| %s | %s | %s | %s | %s | %.3f | %.3f - %.3f |\n", c.name, c.size, c.label, timing.Duration(r.Raw.Median), timing.Duration(r.Ours.Median),
 			r.Ratio.Median, r.Ratio.Q1, r.Ratio.Q3)
 		fmt.Fprint(os.Stderr, row)
 		fmt.Fprint(w, row)
 	}
-	return nil
 }
 
 // openCL returns the OpenCL devices.
@@ -182,21 +144,15 @@ func (c *contest) measure(ctx context.Context, pairs int) (r timing.Result, err 
 }
 
 // open opens the device, makes both sides ready, and closes all after use.
-func (c *contest) open(ctx context.Context, use func(ours, hand func() error) error) (err error) {
-	dev, err := hal.Open(ctx, c.device)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dev.Close()) }()
-	s, err := dev.NewStream()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	ours, hand, closeAll, err := c.ready(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeAll()) }()
-	return use(ours, hand)
+func (c *contest) open(ctx context.Context, use func(ours, hand func() error) error) error {
+	return frame.Do(func() {
+		dev := frame.Get(hal.Open(ctx, c.device))
+		defer frame.Close(dev)
+		s := frame.Get(dev.NewStream())
+		defer frame.Close(s)
+		ours, hand, closeAll, err := c.ready(ctx, s)
+		frame.Must(err)
+		defer func() { frame.Then(recover(), closeAll()) }()
+		frame.Must(use(ours, hand))
+	})
 }

@@ -31,17 +31,66 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { bitonic(t, x, y) })
 	}),
-}, Indexes: []string{"barriers.go:16", "barriers.go:20", "barriers.go:24", "barriers.go:34", "barriers.go:38", "barriers.go:39", "barriers.go:44"}, Kernels: map[string]gridgen.Written{
+	"heat": gridgen.Bounded([]uint32{75}, func(blk *kernel.Block) {
+		n := int(kernel.Number[int64](blk, 0))
+		from := kernel.Slice[float32](blk, 1)
+		to := kernel.Slice[float32](blk, 3)
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
+				if heatVectors != nil {
+					if row = heatVectors(row, n, from, to); row.First() >= row.End {
+						continue
+					}
+				}
+				heatRow(row, n, from, to)
+			}
+			return
+		}
+		for t := range grid.Threads(blk) {
+			heat(t, n, from, to)
+		}
+	}),
+	"attract": gridgen.Bounded([]uint32{46, 0, 62}, func(blk *kernel.Block) {
+		px := kernel.Slice[float32](blk, 0)
+		py := kernel.Slice[float32](blk, 2)
+		pz := kernel.Slice[float32](blk, 4)
+		mass := kernel.Slice[float32](blk, 6)
+		ax := kernel.Slice[float32](blk, 8)
+		ay := kernel.Slice[float32](blk, 10)
+		az := kernel.Slice[float32](blk, 12)
+		if !gridgen.Covered() {
+			for row := range gridgen.Rows(blk) {
+				if attractVectors != nil {
+					if row = attractVectors(row, px, py, pz, mass, ax, ay, az); row.First() >= row.End {
+						continue
+					}
+				}
+				attractRow(row, px, py, pz, mass, ax, ay, az)
+			}
+			return
+		}
+		for t := range grid.Threads(blk) {
+			attract(t, px, py, pz, mass, ax, ay, az)
+		}
+	}),
+}, Source: gridgen.Source{Indexes: []string{"barriers.go:16", "barriers.go:20", "barriers.go:24", "barriers.go:34", "barriers.go:38", "barriers.go:39", "barriers.go:44", "c.go:30", "c.go:33", "c.go:35", "c.go:46", "c.go:49", "c.go:51", "c.go:56"}, Kernels: map[string]gridgen.Written{
 	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: treeSumFootprint}},
 	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicFootprint}},
+	"heat": {Code: "k_heat", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "c.go:24",
+		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: heatFootprint}},
+	"attract": {Code: "k_attract", Params: []string{"px", "len(px)", "py", "len(py)", "pz", "len(pz)", "mass", "len(mass)", "ax", "len(ax)", "ay", "len(ay)", "az", "len(az)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}, {11}, {13}}, Rounds: [][]int{{1}, {2, 1}}, RoundsAt: "c.go:48",
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: attractFootprint}},
 }, Format: 3, Sources: []string{
-	"./ float32 main",
+	"./ float32,float64,int,len main",
 	"barriers.go bitonic 04c147046d172142",
 	"barriers.go sorted e2745cf145fa7f43",
 	"barriers.go treeSum f85f0c456a5a1cac",
-}, Portable: `typedef struct { f32 a[256]; } T_256_f32;
+	"c.go attract 4b35ffd08e3a3cd5",
+	"c.go heat bcdfc998e6d8e4f6",
+	"c.go root f977bfa997e0a5d4",
+}}, Portable: `typedef struct { f32 a[256]; } T_256_f32;
 
 KERNEL void k_treeSum(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_256_f32 h_part;
@@ -101,11 +150,92 @@ KERNEL void k_bitonic(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y
 	h_y[GO_AT((GO_INT)INDEX(0), h_y_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
 	GO_LOOPED
 }
+
+KERNEL void k_heat(i64 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
+	GO_INT h_j = (GO_INT)INDEX(0);
+	GO_INT h_i = (GO_INT)(((GO_UINT)INDEX(1) + 1) * (GO_UINT)(GO_INT)h_n + (GO_UINT)INDEX(0));
+	if (h_j >= (GO_INT)h_n) {
+		return;
+	}
+	f32 h_left = 0.0f;
+	f32 h_right = 0.0f;
+	if (h_j > 0) {
+		h_left = h_from[GO_AT((GO_INT)((GO_UINT)h_i - 1), h_from_n, 7)];
+	}
+	if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
+		h_right = h_from[GO_AT((GO_INT)((GO_UINT)h_i + 1), h_from_n, 8)];
+	}
+	h_to[GO_AT(h_i, h_to_n, 9)] = h_from[GO_AT(h_i, h_from_n, 9)] + 0.1f * (h_from[GO_AT((GO_INT)((GO_UINT)h_i - (GO_UINT)(GO_INT)h_n), h_from_n, 9)] + h_from[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_from_n, 9)] + h_left + h_right - 4.0f * h_from[GO_AT(h_i, h_from_n, 9)]);
+}
+
+FUNCTION f32 f_root(f32 h_x) {
+	return sqrt(h_x);
+}
+
+KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py, i64 h_py_n, const GLOBAL f32 *h_pz, i64 h_pz_n, const GLOBAL f32 *h_mass, i64 h_mass_n, GLOBAL f32 *h_ax, i64 h_ax_n, GLOBAL f32 *h_ay, i64 h_ay_n, GLOBAL f32 *h_az, i64 h_az_n GO_FAULTS) {
+	if (GO_WHOLE((GO_INT)h_px_n)) {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		f32 h_x = h_px[GO_AT(h_i, h_px_n, 10)];
+		f32 h_y = h_py[GO_AT(h_i, h_py_n, 10)];
+		f32 h_z = h_pz[GO_AT(h_i, h_pz_n, 10)];
+		f32 h_sx = 0.0f;
+		f32 h_sy = 0.0f;
+		f32 h_sz = 0.0f;
+		GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_px_n; h_k++) {
+			f32 h_dx = h_px[GO_AT(h_k, h_px_n, 11)] - h_x;
+			f32 h_dy = h_py[GO_AT(h_k, h_py_n, 11)] - h_y;
+			f32 h_dz = h_pz[GO_AT(h_k, h_pz_n, 11)] - h_z;
+			f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
+			f32 v_2 = f_root(h_d);
+			f32 h_pull = h_mass[GO_AT(h_k, h_mass_n, 12)] / (h_d * v_2);
+			h_sx = h_sx + h_dx * h_pull;
+			h_sy = h_sy + h_dy * h_pull;
+			h_sz = h_sz + h_dz * h_pull;
+		}
+		f32 v_3 = h_sx;
+		f32 v_4 = h_sy;
+		f32 v_5 = h_sz;
+		h_ax[GO_AT(h_i, h_ax_n, 13)] = v_3;
+		h_ay[GO_AT(h_i, h_ay_n, 13)] = v_4;
+		h_az[GO_AT(h_i, h_az_n, 13)] = v_5;
+	} else {
+		GO_INT h_i = (GO_INT)INDEX(0);
+		if (h_i >= (GO_INT)h_px_n) {
+			return;
+		}
+		f32 h_x = h_px[GO_AT(h_i, h_px_n, 10)];
+		f32 h_y = h_py[GO_AT(h_i, h_py_n, 10)];
+		f32 h_z = h_pz[GO_AT(h_i, h_pz_n, 10)];
+		f32 h_sx = 0.0f;
+		f32 h_sy = 0.0f;
+		f32 h_sz = 0.0f;
+		GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_px_n; h_k++) {
+			f32 h_dx = h_px[GO_AT(h_k, h_px_n, 11)] - h_x;
+			f32 h_dy = h_py[GO_AT(h_k, h_py_n, 11)] - h_y;
+			f32 h_dz = h_pz[GO_AT(h_k, h_pz_n, 11)] - h_z;
+			f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
+			f32 v_2 = f_root(h_d);
+			f32 h_pull = h_mass[GO_AT(h_k, h_mass_n, 12)] / (h_d * v_2);
+			h_sx = h_sx + h_dx * h_pull;
+			h_sy = h_sy + h_dy * h_pull;
+			h_sz = h_sz + h_dz * h_pull;
+		}
+		f32 v_3 = h_sx;
+		f32 v_4 = h_sy;
+		f32 v_5 = h_sz;
+		h_ax[GO_AT(h_i, h_ax_n, 13)] = v_3;
+		h_ay[GO_AT(h_i, h_ay_n, 13)] = v_4;
+		h_az[GO_AT(h_i, h_az_n, 13)] = v_5;
+	}
+	GO_LOOPED
+}
 `})
 
 var (
 	treeSumKernel = kernels.Kernel("treeSum")
 	bitonicKernel = kernels.Kernel("bitonic")
+	heatKernel    = kernels.Kernel("heat")
+	attractKernel = kernels.Kernel("attract")
 )
 
 // TreeSum launches treeSum on a queue, on the grid of q.Over or q.Grid.
@@ -136,6 +266,34 @@ func BitonicOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Ve
 	return bitonicKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
 }
 
+// Heat launches heat on a queue, on the grid of q.Over or q.Grid.
+func Heat(q kernel.Queue, n int, from kernel.Vector[float32], to kernel.Vector[float32]) {
+	if ctx, _, over, ok := q.Launching("heat", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = HeatOn(ctx, q.On(), over, n, from, to)
+	}
+}
+
+// HeatOn launches heat on a stream, a Split or a Step.
+func HeatOn(ctx context.Context, on kernel.Target, over hal.Grid, n int, from kernel.Vector[float32], to kernel.Vector[float32]) error {
+	return heatKernel.Launch(ctx, on, over, kernel.Value(int64(n)), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
+}
+
+// Attract launches attract on a queue, with as many threads as its data have places for.
+func Attract(q kernel.Queue, px kernel.Vector[float32], py kernel.Vector[float32], pz kernel.Vector[float32], mass kernel.Vector[float32], ax kernel.Vector[float32], ay kernel.Vector[float32], az kernel.Vector[float32]) {
+	if ctx, _, over, ok := q.Launching("attract", hal.Over(kernel.Len(px))); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = AttractOn(ctx, q.On(), over, px, py, pz, mass, ax, ay, az)
+	}
+}
+
+// AttractOn launches attract on a stream, a Split or a Step.
+func AttractOn(ctx context.Context, on kernel.Target, over hal.Grid, px kernel.Vector[float32], py kernel.Vector[float32], pz kernel.Vector[float32], mass kernel.Vector[float32], ax kernel.Vector[float32], ay kernel.Vector[float32], az kernel.Vector[float32]) error {
+	return attractKernel.Launch(ctx, on, over, kernel.In(px), kernel.Value(int64(kernel.Len(px))), kernel.In(py), kernel.Value(int64(kernel.Len(py))), kernel.In(pz), kernel.Value(int64(kernel.Len(pz))), kernel.In(mass), kernel.Value(int64(kernel.Len(mass))), kernel.Out(ax), kernel.Value(int64(kernel.Len(ax))), kernel.Out(ay), kernel.Value(int64(kernel.Len(ay))), kernel.Out(az), kernel.Value(int64(kernel.Len(az))))
+}
+
 // treeSumFootprint is the Footprint.Of of treeSum.
 func treeSumFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 	at := gridgen.Blocks(box, 0).When(gridgen.Locals(box, 0).And(gridgen.Only(0)))
@@ -150,6 +308,42 @@ func bitonicFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 	span := at.Span(v[3])
 	touch[0] = gridgen.Touch{Read: at.Span(v[1])}
 	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
+}
+
+// heatFootprint is the Footprint.Of of heat.
+func heatFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	n := gridgen.Only(v[0])
+	at := gridgen.Places(box, 1)
+	at1 := n.Times(at)
+	at2 := at1.Plus(n)
+	j := gridgen.Places(box, 0).Below(n)
+	at3 := at2.Plus(j)
+	span := at3.Span(v[4])
+	touch[0] = gridgen.Touch{Read: at2.Plus(j.Above(gridgen.Only(0))).Add(-1).
+		Or(at2.Plus(j.Below(n.Add(-1))).Add(1)).
+		Or(at3).
+		Or(at1.Plus(j)).
+		Or(at1.Plus(n.Times(gridgen.Only(2))).Plus(j)).Span(v[2])}
+	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at, j)}
+}
+
+// attractFootprint is the Footprint.Of of attract.
+func attractFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[1])
+	i := gridgen.Places(box, 0).Below(at)
+	k := gridgen.Only(0).Steps(gridgen.Only(1), at).When(i)
+	at1 := i.
+		Or(k)
+	span := i.Span(v[9])
+	span1 := i.Span(v[11])
+	span2 := i.Span(v[13])
+	touch[0] = gridgen.Touch{Read: at1.Span(v[1])}
+	touch[1] = gridgen.Touch{Read: at1.Span(v[3])}
+	touch[2] = gridgen.Touch{Read: at1.Span(v[5])}
+	touch[3] = gridgen.Touch{Read: k.Span(v[7])}
+	touch[4] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, i)}
+	touch[5] = gridgen.Touch{Write: span1, Whole: gridgen.Filled(span1, 1, i)}
+	touch[6] = gridgen.Touch{Write: span2, Whole: gridgen.Filled(span2, 1, i)}
 }
 
 // treeSumPhases runs treeSum for a block: the code between two barriers runs for one thread after the other.
@@ -175,14 +369,14 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 					me := tx
 //line barriers.go:16
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:179
+//line main_kernels.go:373
 				}
 			}
 		}
 	}
 //line barriers.go:17
 	for half := sorted / 2; half > 0; half /= 2 {
-//line main_kernels.go:186
+//line main_kernels.go:380
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
@@ -197,12 +391,12 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 //line barriers.go:20
 						part[me] += part[me+half]
 					}
-//line main_kernels.go:201
+//line main_kernels.go:395
 				}
 			}
 		}
 	}
-//line main_kernels.go:206
+//line main_kernels.go:400
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -212,7 +406,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line main_kernels.go:216
+//line main_kernels.go:410
 			}
 		}
 	}
@@ -241,17 +435,17 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 					me := tx
 //line barriers.go:34
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:245
+//line main_kernels.go:439
 				}
 			}
 		}
 	}
 //line barriers.go:35
 	for size := 2; size <= sorted; size *= 2 {
-//line main_kernels.go:252
+//line main_kernels.go:446
 //line barriers.go:36
 		for apart := size / 2; apart > 0; apart /= 2 {
-//line main_kernels.go:255
+//line main_kernels.go:449
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					for tx := range int(b.Size[0]) {
@@ -261,14 +455,14 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 						if other := me ^ apart; other > me && (part[me] > part[other]) == (me&size == 0) {
 							part[me], part[other] = part[other], part[me]
 						}
-//line main_kernels.go:265
+//line main_kernels.go:459
 					}
 				}
 			}
 		}
-//line main_kernels.go:270
+//line main_kernels.go:464
 	}
-//line main_kernels.go:272
+//line main_kernels.go:466
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -285,14 +479,107 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 					me := tx
 //line barriers.go:44
 					y[(firstX + tx)] = part[me]
-//line main_kernels.go:289
+//line main_kernels.go:483
 				}
 			}
 		}
 	}
 }
 
+// heatRow runs heat for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+//
+//go:noinline
+func heatRow(r gridgen.Row, n int, from []float32, to grid.Out[float32]) {
+	end := min(r.End, n)
+	from_, to_ := r.First(), end
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+n-1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+n+1, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+n, len(to))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+n, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y, len(from))
+	from_, to_ = gridgen.Within(from_, to_, n*r.Y+2*n, len(from))
+	if from_ >= to_ {
+		from_ = end // none
+	}
+threads:
+	for x := r.First(); x < end; x++ {
+		if x == from_ {
+			count := to_ - from_
+			from0 := from[from_+n*r.Y+n-1:][:count]
+			from1 := from[from_+n*r.Y+n+1:][:count]
+			to2 := to[from_+n*r.Y+n:][:count]
+			from3 := from[from_+n*r.Y+n:][:count]
+			from4 := from[from_+n*r.Y:][:count]
+			from5 := from[from_+n*r.Y+2*n:][:count]
+		within:
+			for at := range count {
+				x := from_ + at
+				_ = x
+//line c.go:24
+				j, i := x, (r.Y+1)*n+x
+				if false && j >= n {
+					continue within
+				}
+				left, right := float32(0), float32(0)
+				if j > 0 {
+					left = from0[gridgen.At(at, i-1)]
+				}
+				if j < n-1 {
+					right = from1[gridgen.At(at, i+1)]
+				}
+				to2[gridgen.At(at, i)] = from3[gridgen.At(at, i)] + float32(0.1*(from4[gridgen.At(at, i-n)]+from5[gridgen.At(at, i+n)]+left+right-float32(4*from3[gridgen.At(at, i)])))
+//line main_kernels.go:532
+			}
+			x = to_ - 1
+			continue
+		}
+//line c.go:24
+		j, i := x, (r.Y+1)*n+x
+		if j >= n {
+			continue threads
+		}
+		left, right := float32(0), float32(0)
+		if j > 0 {
+			left = from[i-1]
+		}
+		if j < n-1 {
+			right = from[i+1]
+		}
+		to[i] = from[i] + float32(0.1*(from[i-n]+from[i+n]+left+right-float32(4*from[i])))
+//line main_kernels.go:550
+	}
+}
+
+// attractRow runs attract for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+//
+//go:noinline
+func attractRow(r gridgen.Row, px []float32, py []float32, pz []float32, mass []float32, ax grid.Out[float32], ay grid.Out[float32], az grid.Out[float32]) {
+	end := min(r.End, len(px))
+threads:
+	for x_ := r.First(); x_ < end; x_++ {
+//line c.go:42
+		i := x_
+		if i >= len(px) {
+			continue threads
+		}
+		x, y, z := px[i], py[i], pz[i]
+		sx, sy, sz := float32(0), float32(0), float32(0)
+		for k := range px {
+			dx, dy, dz := px[k]-x, py[k]-y, pz[k]-z
+			d := float32(dx*dx) + float32(dy*dy) + float32(dz*dz) + 0.01
+			pull := mass[k] / float32(d*root(d))
+			sx += float32(dx * pull)
+			sy += float32(dy * pull)
+			sz += float32(dz * pull)
+		}
+		ax[i], ay[i], az[i] = sx, sy, sz
+//line main_kernels.go:577
+	}
+}
+
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
+	heatVectors          func(gridgen.Row, int, []float32, grid.Out[float32]) gridgen.Row
+	attractVectors       func(gridgen.Row, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32], grid.Out[float32]) gridgen.Row
 	treeSumPhase1Vectors func(int, []float32, int) int
 )

@@ -7,14 +7,142 @@ package main
 import (
 	"simd"
 
+	"github.com/go-halyard/halyard/kernel/grid"
 	"github.com/go-halyard/halyard/kernel/gridgen"
 	"github.com/go-halyard/halyard/kernel/lanes"
 )
 
 func init() {
 	if lanes.Hardware() {
+		heatVectors = heatLanes
+		attractVectors = attractLanes
 		treeSumPhase1Vectors = treeSumPhase1Lanes
 	}
+}
+
+// heatLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func heatLanes(r gridgen.Row, n int, from []float32, to grid.Out[float32]) gridgen.Row {
+	from_2, to_2 := r.First(), min(r.End, n)
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+n-1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+n+1, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+n, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+2*n, len(from))
+	from_2, to_2 = gridgen.Within(from_2, to_2, n*r.Y+n, len(to))
+	from_2 = max(from_2, 1)
+	to_2 = min(to_2, n-1)
+	if to_2-from_2 < lanes.Lanes32().Len() {
+		return r
+	}
+	count := to_2 - from_2
+	from0 := from[from_2+n*r.Y+n-1:][:count]
+	from1 := from[from_2+n*r.Y+n+1:][:count]
+	from2 := from[from_2+n*r.Y+n:][:count]
+	from3 := from[from_2+n*r.Y:][:count]
+	from4 := from[from_2+n*r.Y+2*n:][:count]
+	to5 := to[from_2+n*r.Y+n:][:count]
+	if !lanes.Disjoint(to, from) && (!lanes.Apart(to5, from0) || !lanes.Apart(to5, from1) || !lanes.Apart(to5, from2) || !lanes.Apart(to5, from3) || !lanes.Apart(to5, from4)) {
+		return r // a thread uses what another one stores
+	}
+	if from_2 > r.First() {
+		heatRow(r.Until(from_2), n, from, to)
+	}
+	c0 := simd.BroadcastFloat32s(0)
+	c1 := simd.BroadcastFloat32s(4)
+	c2 := simd.BroadcastFloat32s(0.1)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+//line c.go:28
+			left := c0
+//line c.go:28
+			right := c0
+//line c.go:30
+			left = lanes.Load[simd.Float32s](&from0[at])
+//line c.go:33
+			right = lanes.Load[simd.Float32s](&from1[at])
+//line c.go:35
+			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c2.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c1.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
+//line main_kernels_simd.go:67
+		}
+		if at == count || !lanes.Disjoint(to, from) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+	}
+	lanes.ClearUpper()
+	return r.From(from_2 + at)
+}
+
+// attractLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func attractLanes(r gridgen.Row, px []float32, py []float32, pz []float32, mass []float32, ax grid.Out[float32], ay grid.Out[float32], az grid.Out[float32]) gridgen.Row {
+	from, to := r.First(), min(r.End, len(px))
+	from, to = gridgen.Within(from, to, 0, len(px))
+	from, to = gridgen.Within(from, to, 0, len(py))
+	from, to = gridgen.Within(from, to, 0, len(pz))
+	from, to = gridgen.Within(from, to, 0, len(ax))
+	from, to = gridgen.Within(from, to, 0, len(ay))
+	from, to = gridgen.Within(from, to, 0, len(az))
+	if to-from < lanes.Lanes32().Len() || len(py) < len(px) || len(pz) < len(px) || len(mass) < len(px) {
+		return r
+	}
+	count := to - from
+	px0 := px[from+0:][:count]
+	py1 := py[from+0:][:count]
+	pz2 := pz[from+0:][:count]
+	ax3 := ax[from+0:][:count]
+	ay4 := ay[from+0:][:count]
+	az5 := az[from+0:][:count]
+	if !lanes.Apart(ax3, ay4) || !lanes.Apart(ax3, az5) || !lanes.Disjoint(ax3, px) || !lanes.Disjoint(ax3, py) || !lanes.Disjoint(ax3, pz) || !lanes.Disjoint(ax3, mass) || !lanes.Apart(ay4, az5) || !lanes.Disjoint(ay4, px) || !lanes.Disjoint(ay4, py) || !lanes.Disjoint(ay4, pz) || !lanes.Disjoint(ay4, mass) || !lanes.Disjoint(az5, px) || !lanes.Disjoint(az5, py) || !lanes.Disjoint(az5, pz) || !lanes.Disjoint(az5, mass) {
+		return r // a thread uses what another one stores
+	}
+	if from > r.First() {
+		attractRow(r.Until(from), px, py, pz, mass, ax, ay, az)
+	}
+	c0 := simd.BroadcastFloat32s(0)
+	c1 := simd.BroadcastFloat32s(0.01)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+//line c.go:46
+			x_2 := lanes.Load[simd.Float32s](&px0[at])
+//line c.go:46
+			y := lanes.Load[simd.Float32s](&py1[at])
+//line c.go:46
+			z := lanes.Load[simd.Float32s](&pz2[at])
+			sx := c0
+//line c.go:47
+			sy := c0
+//line c.go:47
+			sz := c0
+			for k := range len(px) {
+				dx := simd.BroadcastFloat32s(px[k]).Sub(x_2)
+//line c.go:49
+				dy := simd.BroadcastFloat32s(py[k]).Sub(y)
+//line c.go:49
+				dz := simd.BroadcastFloat32s(pz[k]).Sub(z)
+				d := dx.Mul(dx).Add(dy.Mul(dy)).Add(dz.Mul(dz)).Add(c1)
+				v := d.Sqrt()
+//line c.go:51
+				pull := simd.BroadcastFloat32s(mass[k]).Div(d.Mul(v))
+				sx = sx.Add(dx.Mul(pull))
+				sy = sy.Add(dy.Mul(pull))
+				sz = sz.Add(dz.Mul(pull))
+			}
+			lanes.Store(sx, &ax3[at])
+//line c.go:56
+			lanes.Store(sy, &ay4[at])
+//line c.go:56
+			lanes.Store(sz, &az5[at])
+//line main_kernels_simd.go:138
+		}
+		if at == count || !lanes.Disjoint(ax, px) || !lanes.Disjoint(ax, py) || !lanes.Disjoint(ax, pz) || !lanes.Disjoint(ax, mass) || !lanes.Disjoint(ay, px) || !lanes.Disjoint(ay, py) || !lanes.Disjoint(ay, pz) || !lanes.Disjoint(ay, mass) || !lanes.Disjoint(az, px) || !lanes.Disjoint(az, py) || !lanes.Disjoint(az, pz) || !lanes.Disjoint(az, mass) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+	}
+	lanes.ClearUpper()
+	return r.From(from + at)
 }
 
 // treeSumPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
@@ -44,7 +172,7 @@ func treeSumPhase1Lanes(half int, part []float32, threads int) int {
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line barriers.go:20
 		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
-//line main_kernels_simd.go:48
+//line main_kernels_simd.go:176
 	}
 	lanes.ClearUpper()
 	if from+at == last {

@@ -14,43 +14,33 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if len(os.Args) > 1 && os.Args[1] == "halyard" {
-		if err := halyard(ctx, os.Args[2:], os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "peers:", err)
-			os.Exit(1)
-		}
-		return
-	}
 	var o options
 	flag.IntVar(&o.rounds, "rounds", 3, "how many times each program runs")
 	flag.StringVar(&o.python, "python", "python3", "the Python that has dpctl and pydotcompute")
 	flag.StringVar(&o.programs, "programs", "bench/peers/programs", "the folder of the Python programs")
 	flag.StringVar(&o.built, "built", ".cache/peers", "the folder of the programs that were compiled")
 	flag.StringVar(&o.platform, "platform", "Intel", "part of the name of the OpenCL platform to use")
-	flag.StringVar(&o.document, "document", "", "a Markdown file whose part between the markers is replaced; standard output if empty")
 	flag.StringVar(&o.json, "json", "", "a file for all samples")
-	flag.Parse()
-	if flag.NArg() > 0 || o.rounds < 1 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	if err := o.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "peers:", err)
-		os.Exit(1)
-	}
+	document := frame.Document()
+	frame.Parse(3, func() bool { return o.rounds > 0 && (flag.NArg() == 0 || flag.Arg(0) == "halyard" && flag.NArg() > 1) })
+	frame.Main("peers", func(ctx context.Context) {
+		if flag.NArg() > 0 {
+			halyard(ctx, flag.Args()[1:], os.Stdout)
+			return
+		}
+		o.document = *document
+		o.run(ctx)
+	})
 }
 
 type options struct {
@@ -65,11 +55,8 @@ type program struct {
 	env  []string
 }
 
-func (o options) all() ([]program, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+func (o options) all() []program {
+	self := frame.Self()
 	// StarPU's worker shares the processors with the device's threads. It is many times as fast if it is not bound to one processor, and does not poll
 	// for the end of its copies.
 	starpu := []string{"STARPU_WORKERS_NOBIND=1", "STARPU_DISABLE_ASYNCHRONOUS_OPENCL_COPY=1", "STARPU_OPENCL_ON_CPUS=1", "STARPU_NCPU=0", "STARPU_NOPENCL=1", "STARPU_NCUDA=0",
@@ -83,7 +70,7 @@ func (o options) all() ([]program, error) {
 		{"StarPU, sweep", []string{filepath.Join(o.built, "starpu"), "sweep"}, append(slices.Clip(starpu), "STARPU_LIMIT_OPENCL_MEM=32")},
 		{"Kokkos", []string{filepath.Join(o.built, "kokkos")}, nil},
 		{"OpenCL", []string{filepath.Join(o.built, "opencl"), o.platform}, nil},
-	}, nil
+	}
 }
 
 // line is one line that a program prints: who it is, or a sample.
@@ -120,46 +107,25 @@ type results struct {
 	Missing map[string]string `json:"missing,omitempty"`
 }
 
-func (o options) run(ctx context.Context) error {
-	programs, err := o.all()
-	if err != nil {
-		return err
-	}
+func (o options) run(ctx context.Context) {
 	r := results{Date: time.Now().Format(time.DateOnly), Machine: timing.Machine(), Halyard: timing.Version(), Rounds: o.rounds, Missing: map[string]string{}}
 	for round := range o.rounds {
-		for i, p := range programs {
+		for i, p := range o.all() {
 			if r.Missing[p.name] != "" {
 				continue
 			}
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, o.rounds, p.name)
 			if err := r.add(ctx, p, i); err != nil {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
+				frame.Must(ctx.Err())
 				fmt.Fprintf(os.Stderr, "  without it: %v\n", err)
 				r.Missing[p.name] = err.Error()
 			}
 		}
 	}
 	slices.SortFunc(r.Peers, func(a, b *peer) int { return a.order - b.order })
-	if o.json != "" {
-		text, err := json.MarshalIndent(r, "", "\t")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(o.json, append(text, '\n'), 0o644); err != nil {
-			return err
-		}
-	}
-	if o.document == "" {
-		_, err = io.WriteString(os.Stdout, r.markdown())
-	} else {
-		err = timing.Replace(o.document, "peers", r.markdown())
-	}
-	if err != nil {
-		return err
-	}
-	return r.complete()
+	frame.JSON(o.json, r)
+	frame.Write(o.document, "peers", r.markdown())
+	frame.Must(r.complete())
 }
 
 // complete returns an error that names the programs which could not be measured. The table is written without them.
@@ -174,19 +140,15 @@ func (r *results) complete() error {
 func (r *results) add(ctx context.Context, p program, order int) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.args[0], p.args[1:]...)
-	cmd.Env = append(os.Environ(), p.env...)
-	var out, why strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &why
-	if err := cmd.Run(); err != nil {
-		lines := strings.Split(strings.TrimSpace(why.String()), "\n")
-		return fmt.Errorf("%w: %s", err, lines[len(lines)-1])
+	out, err := frame.Output(ctx, p.env, p.args...)
+	if err != nil {
+		return err
 	}
-	return r.read(&out, order)
+	return r.read(out, order)
 }
 
-func (r *results) read(out *strings.Builder, order int) error {
-	dec := json.NewDecoder(strings.NewReader(out.String()))
+func (r *results) read(out string, order int) error {
+	dec := json.NewDecoder(strings.NewReader(out))
 	var current *peer
 	for {
 		var l line

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -61,13 +62,7 @@ func (r *results) markdown() string {
 		}
 		b.WriteString(".\n")
 	}
-	for _, name := range slices.Sorted(func(yield func(string) bool) {
-		for k := range r.Missing {
-			if !yield(k) {
-				return
-			}
-		}
-	}) {
+	for _, name := range slices.Sorted(maps.Keys(r.Missing)) {
 		fmt.Fprintf(&b, "- %s is missing: %s.\n", name, r.Missing[name])
 	}
 	return b.String()

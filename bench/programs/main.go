@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -21,40 +20,30 @@ import (
 	"github.com/ebitengine/purego"
 
 	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/hal"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "programs:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context) error {
 	rounds := flag.Int("rounds", 5, "how often each side is timed")
 	only := flag.String("only", "", "a regular expression: measure the programs that it matches")
 	options := flag.String("cflags", "-O3", "options of gcc; no options make it fuse products with sums")
 	devices := flag.Bool("devices", true, "measure on OpenCL devices, too")
-	flag.Parse()
-	match, err := regexp.Compile(*only)
-	if flag.NArg() > 0 || *rounds < 1 || err != nil {
-		flag.Usage()
-		os.Exit(2)
-	}
-	dir, err := os.MkdirTemp("", "programs")
-	if err != nil {
-		return err
-	}
+	frame.Parse(0, func() bool { return *rounds > 0 })
+	frame.Main("programs", func(ctx context.Context) {
+		run(ctx, *rounds, frame.Get(regexp.Compile(*only)), *options, *devices)
+	})
+}
+
+func run(ctx context.Context, rounds int, match *regexp.Regexp, options string, devices bool) {
+	dir := frame.Get(os.MkdirTemp("", "programs"))
 	defer os.RemoveAll(dir)
-	library, missing := compile(ctx, dir, strings.Fields(*options)...)
-	fmt.Printf("%s; Halyard at %s; medians of %d rounds; gcc %s\n\n", timing.Machine(), timing.Version(), *rounds, *options)
+	library, missing := compile(ctx, dir, strings.Fields(options)...)
+	fmt.Printf("%s; Halyard at %s; medians of %d rounds; gcc %s\n\n", timing.Machine(), timing.Version(), rounds, options)
 	fmt.Print("| program | size | device | by hand | translated | ratio | quartiles | vectors |\n|---|---|---|--:|--:|--:|--:|---|\n")
 	row := func(s *setting, p *program, label string, hand func() error, missing error, clock func() time.Duration) error {
-		r, err := timing.Compare(ctx, timing.Side{Op: s.ours(ctx, p)}, timing.Side{Op: hand}, timing.Options{Reps: *rounds, Clock: clock})
+		r, err := timing.Compare(ctx, timing.Side{Op: s.ours(ctx, p)}, timing.Side{Op: hand}, timing.Options{Reps: rounds, Clock: clock})
 		byHand, ratio := "-", fmt.Sprintf("%v | -", missing)
 		if hand != nil {
 			byHand = timing.Duration(r.Raw.Median)
@@ -65,7 +54,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	before := runtime.GOMAXPROCS(1)
-	err = each(ctx, host, match, func(s *setting, p *program) error {
+	err := each(ctx, host, match, func(s *setting, p *program) error {
 		inC, err := s.inC(p, library)
 		if err != nil {
 			return err
@@ -73,20 +62,18 @@ func run(ctx context.Context) error {
 		return row(s, p, "host, 1 processor, beside C", inC, missing, processorTime(library))
 	})
 	runtime.GOMAXPROCS(before)
-	list, listErr := hal.Devices(ctx)
-	err = errors.Join(err, listErr)
-	for _, d := range list {
-		if err != nil || !*devices || d.Backend != "opencl" {
+	frame.Must(err)
+	for _, d := range frame.Get(hal.Devices(ctx)) {
+		if !devices || d.Backend != "opencl" {
 			continue
 		}
-		err = each(ctx, d.Name(), match, func(s *setting, p *program) error {
+		frame.Must(each(ctx, d.Name(), match, func(s *setting, p *program) error {
 			if p.hand == nil {
 				return nil
 			}
 			return row(s, p, d.Model+", beside OpenCL C", s.byHand(ctx, p), nil, nil)
-		})
+		}))
 	}
-	return err
 }
 
 // host is the device that works on the program's own memory.
@@ -132,35 +119,31 @@ type setting struct {
 }
 
 // each does something with each program on a device, once the program has computed there what plain Go computes.
-func each(ctx context.Context, device string, match *regexp.Regexp, do func(s *setting, p *program) error) (err error) {
-	dev, err := hal.Open(ctx, device)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dev.Close()) }()
-	s := &setting{device: device}
-	if s.stream, err = dev.NewStream(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.stream.Close()) }()
-	for _, make := range programs {
-		p := make()
-		if err = p.err; err == nil && match.MatchString(p.name) {
-			if err = s.ours(ctx, p)(); err == nil {
-				err = p.check(ctx, p.data, false)
+func each(ctx context.Context, device string, match *regexp.Regexp, do func(s *setting, p *program) error) error {
+	return frame.Do(func() {
+		dev := frame.Get(hal.Open(ctx, device))
+		defer frame.Close(dev)
+		s := &setting{device: device, stream: frame.Get(dev.NewStream())}
+		defer frame.Close(s.stream)
+		for _, make := range programs {
+			p := make()
+			err := p.err
+			if err == nil && match.MatchString(p.name) {
+				if err = s.ours(ctx, p)(); err == nil {
+					err = p.check(ctx, p.data, false)
+				}
+				if err == nil {
+					err = do(s, p)
+				}
 			}
-			if err == nil {
-				err = do(s, p)
+			for _, d := range append(p.data, p.inC...) {
+				err = errors.Join(err, d.close())
+			}
+			if err != nil {
+				frame.Must(fmt.Errorf("%s on %s: %w", p.name, device, err))
 			}
 		}
-		for _, d := range append(p.data, p.inC...) {
-			err = errors.Join(err, d.close())
-		}
-		if err != nil {
-			return fmt.Errorf("%s on %s: %w", p.name, device, err)
-		}
-	}
-	return nil
+	})
 }
 
 // on returns a function that prepares the data, launches kernels, and waits.

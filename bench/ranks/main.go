@@ -9,26 +9,19 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"path/filepath"
 
-	"github.com/go-halyard/halyard/bench/internal/timing"
+	"github.com/go-halyard/halyard/bench/internal/frame"
 )
 
 func main() {
-	document := flag.String("document", "", "a Markdown file whose part between the markers is replaced; standard output if empty")
+	document := frame.Document()
 	svg := flag.String("svg", "", "write a picture to this file")
 	most := flag.Int("max", 4096, "the most ranks")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *most, *document, *svg); err != nil {
-		fmt.Fprintln(os.Stderr, "ranks:", err)
-		os.Exit(1)
-	}
+	frame.Parse(0, func() bool { return *most > 0 })
+	frame.Main("ranks", func(ctx context.Context) { run(ctx, *most, *document, *svg) })
 }
 
-func run(ctx context.Context, most int, document, svg string) error {
+func run(ctx context.Context, most int, document, svg string) {
 	var all []curve
 	for _, p := range problems {
 		c := curve{name: p.name}
@@ -37,27 +30,12 @@ func run(ctx context.Context, most int, document, svg string) error {
 				break
 			}
 			fmt.Fprintf(os.Stderr, "%s, %d ranks\n", p.name, ranks)
-			at, err := measure(ctx, p, ranks)
-			if err != nil {
-				return fmt.Errorf("%s, %d ranks: %w", p.name, ranks, err)
-			}
-			c.points = append(c.points, at)
+			c.points = append(c.points, frame.Get(measure(ctx, p, ranks)))
 		}
 		all = append(all, c)
 	}
 	if svg != "" {
-		if err := page(all).Write(svg); err != nil {
-			return err
-		}
+		frame.Must(page(all).Write(svg))
 	}
-	picture := svg
-	if rel, err := filepath.Rel(filepath.Dir(document), svg); err == nil && document != "" && svg != "" {
-		picture = filepath.ToSlash(rel)
-	}
-	text := markdown(all, picture)
-	if document == "" {
-		_, err := fmt.Print(text)
-		return err
-	}
-	return timing.Replace(document, "ranks", text)
+	frame.Write(document, "ranks", markdown(all, frame.Relative(document, svg)))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
@@ -49,5 +50,6 @@ func TestReport(t *testing.T) {
 	assert.Contains(t, text, "| other | 8 | 1 | 5 | 0s | 0s | 0s | 0 |")
 	assert.Equal(t, 1, strings.Count(text, "(ranks.svg)"))
 	require.NoError(t, page(all).Write(filepath.Join(t.TempDir(), "ranks.svg")))
-	require.ErrorContains(t, run(t.Context(), 1, filepath.Join(t.TempDir(), "missing.md"), ""), "missing.md")
+	file := filepath.Join(t.TempDir(), "missing.md")
+	require.ErrorContains(t, frame.Do(func() { run(t.Context(), 1, file, "") }), "missing.md")
 }

@@ -7,7 +7,7 @@ type curve struct {
 	name, what string
 	from, to   int
 	series     []plan
-	run        func(p *point) error // once, at p.n
+	run        func(p *point) // once, at p.n
 }
 
 // plan is what a curve measures at each N.
@@ -23,9 +23,9 @@ var (
 
 var curves = []curve{
 	{"slices/read", "N disjoint slices of a buffer, acquired and released in turn on one stream, which is synchronised after every 64; then a View of all",
-		100, 1e6, afterSlices, slices(coherence.Read)},
-	{"slices/readwrite", "the same, for reading and writing", 100, 1e6, afterSlices, slices(coherence.ReadWrite)},
-	{"slices/overwrite", "the same, for overwriting", 100, 1e6, afterSlices, slices(coherence.Overwrite)},
+		100, 1e6, afterSlices, parts(coherence.Read)},
+	{"slices/readwrite", "the same, for reading and writing", 100, 1e6, afterSlices, parts(coherence.ReadWrite)},
+	{"slices/overwrite", "the same, for overwriting", 100, 1e6, afterSlices, parts(coherence.Overwrite)},
 	{"ranges/idle", "AcquireRanges of N rows, released and done; then AccessRanges of them on the host", 10, 1e5, afterRows, rows(ranges, false)},
 	{"ranges/busy", "the same while a gate, which stops a stream until the program opens it, holds the stream; it opens while the host waits, and the view's time begins then", 10, 1e5, afterRows, rows(ranges, true)},
 	{"strided/idle", "AcquireStrided of a window of N rows of an array, released and done; then a View of the window", 10, 1e5, afterRows, rows(strided, false)},
@@ -43,5 +43,6 @@ var curves = []curve{
 	{"refused", "an Acquire that must fail, because N leased replicas fill the budget; its deadline is 100 ms", 100, 1e5,
 		[]plan{{"call", 1}}, refused},
 	{"exposed", "N memories whose bytes the host uses", 100, 1e5, []plan{{"Bytes", 0}, {"copy in beside them", 0}, {"Close", 0}}, exposed},
-	{"several", "N buffers for one piece of work", 1, 1e5, severalPlans(), several},
+	{"several", "N buffers for one piece of work", 1, 1e5,
+		[]plan{{"acquire one by one", 0}, {"release one by one", 0}, {"acquire all", 0}, {"release all", 0}}, several},
 }

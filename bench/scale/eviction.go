@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 )
@@ -18,25 +19,18 @@ const (
 )
 
 // crowd makes n buffers whose replicas fill the device's budget, and more buffers without a replica.
-func (p *point) crowd(n, more int) (in, out []*buffer.Buffer[uint32], err error) {
+func (p *point) crowd(n, more int) (in, out []*buffer.Buffer[uint32]) {
 	buffer.SetBudget(p.dev, uint64(n)*smallBytes)
-	data := make([]uint32, smallElements)
 	list := make([]*buffer.Buffer[uint32], n+more)
 	for i := range list {
-		if list[i], err = buffer.From(data); err != nil {
-			return nil, nil, err
-		}
-		p.later(list[i].Close)
+		list[i] = p.buffer(smallElements)
 	}
-	return list[:n], list[n:], nil
+	return list[:n], list[n:]
 }
 
-func eviction(mode coherence.Mode) func(*point) error {
-	return func(p *point) error {
-		in, out, err := p.crowd(p.n, evicted)
-		if err != nil {
-			return err
-		}
+func eviction(mode coherence.Mode) func(*point) {
+	return func(p *point) {
+		in, out := p.crowd(p.n, evicted)
 		use := func(list []*buffer.Buffer[uint32]) func(int) error {
 			return func(i int) error {
 				l, err := list[i].Acquire(p.ctx, p.stream, mode)
@@ -46,47 +40,32 @@ func eviction(mode coherence.Mode) func(*point) error {
 				return errors.Join(work(p.stream, l), l.Release())
 			}
 		}
-		if err := each(len(in), use(in))(); err != nil {
-			return err
-		}
-		if err := p.stream.Sync(p.ctx); err != nil {
-			return err
-		}
-		if err := p.time("acquire", len(out), each(len(out), use(out))); err != nil {
-			return err
-		}
+		frame.Must(each(len(in), use(in))())
+		frame.Must(p.stream.Sync(p.ctx))
+		p.time("acquire", len(out), each(len(out), use(out)))
 		if got := buffer.ResidencyOf(p.dev).Evictions; got != evicted {
-			return fmt.Errorf("%d replicas were evicted, not %d", got, evicted)
+			frame.Must(fmt.Errorf("%d replicas were evicted, not %d", got, evicted))
 		}
-		return nil
 	}
 }
 
 // refused acquires a buffer while leased replicas fill the budget.
-func refused(p *point) error {
-	in, out, err := p.crowd(p.n, 1)
-	if err != nil {
-		return err
-	}
+func refused(p *point) {
+	in, out := p.crowd(p.n, 1)
 	for _, b := range in {
-		l, err := b.TryAcquire(p.stream, coherence.Read)
-		if err != nil {
-			return err
-		}
-		p.later(l.Release)
+		p.later(frame.Get(b.TryAcquire(p.stream, coherence.Read)).Release)
 	}
 	const deadline = 100 * time.Millisecond
 	ctx, cancel := context.WithTimeout(p.ctx, deadline)
 	defer cancel()
 	start := time.Now()
-	_, err = out[0].Acquire(ctx, p.stream, coherence.Read)
+	_, err := out[0].Acquire(ctx, p.stream, coherence.Read)
 	took := time.Since(start)
 	if err == nil {
-		return errors.New("there was room")
+		frame.Must(errors.New("there was room"))
 	}
 	p.took("call", took, 1)
 	if took > 2*deadline {
 		p.put(sample{Note: fmt.Sprintf("it returned after %s, with a deadline of %s", took.Round(time.Millisecond), deadline)})
 	}
-	return nil
 }

@@ -10,46 +10,41 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"regexp"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if len(os.Args) > 1 && os.Args[1] == "point" {
-		if err := measure(ctx, os.Args[2:], os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "scale:", err)
-			os.Exit(1)
-		}
-		return
-	}
 	var o options
 	var only string
 	flag.IntVar(&o.most, "max", 1_000_000, "the largest N")
 	flag.DurationVar(&o.limit, "limit", 5*time.Second, "time for one point, with what it needs before and after")
 	flag.StringVar(&only, "curves", "", "a regular expression: only curves whose name it matches")
 	flag.StringVar(&o.svg, "svg", "", "a file for the picture (.svg or .png)")
-	flag.StringVar(&o.document, "document", "", "a Markdown file whose part between the markers is replaced")
 	flag.StringVar(&o.json, "json", "", "a file for all figures")
-	flag.Parse()
-	var err error
-	if o.only, err = regexp.Compile(only); err != nil || flag.NArg() > 0 || o.most < 1 || o.limit <= 0 {
-		fmt.Fprintln(os.Stderr, "scale: wrong usage:", err, flag.Args())
-		os.Exit(2)
+	document := frame.Document()
+	point := len(os.Args) > 1 && os.Args[1] == "point"
+	if !point {
+		frame.Parse(0, func() (ok bool) {
+			var err error
+			o.only, err = regexp.Compile(only)
+			return err == nil && o.most > 0 && o.limit > 0
+		})
 	}
-	if err := o.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "scale:", err)
-		os.Exit(1)
-	}
+	frame.Main("scale", func(ctx context.Context) {
+		if point {
+			frame.Must(measure(ctx, os.Args[2:], os.Stdout))
+			return
+		}
+		o.document = *document
+		o.run(ctx)
+	})
 }
 
 type options struct {
@@ -60,47 +55,25 @@ type options struct {
 }
 
 // run measures the curves and writes what was asked for. After an interrupt it prints what there is, and writes no files.
-func (o options) run(ctx context.Context) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
+func (o options) run(ctx context.Context) {
 	r := results{Date: time.Now().Format(time.DateOnly), Machine: timing.Machine(), Halyard: timing.Version(), Limit: o.limit}
 	for _, c := range curves {
 		if !o.only.MatchString(c.name) {
 			continue
 		}
-		got, err := o.curve(ctx, self, c)
-		if err != nil {
-			return err
-		}
+		got := frame.Get(o.curve(ctx, frame.Self(), c))
 		r.Curves = append(r.Curves, got)
 		fmt.Println(got.text(o.limit))
 	}
 	if len(r.Curves) == 0 {
-		return fmt.Errorf("no curve has %q in its name", o.only)
+		frame.Must(fmt.Errorf("no curve has %q in its name", o.only))
 	}
 	fmt.Print(r.summary())
-	if o.json != "" {
-		text, err := json.MarshalIndent(r, "", "\t")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(o.json, append(text, '\n'), 0o644); err != nil {
-			return err
-		}
-	}
+	frame.JSON(o.json, r)
 	if o.svg != "" {
-		if err := r.page().Write(o.svg); err != nil {
-			return err
-		}
+		frame.Must(r.page().Write(o.svg))
 	}
-	if o.document == "" {
-		return nil
+	if o.document != "" {
+		frame.Write(o.document, "scale", r.markdown(frame.Relative(o.document, o.svg)))
 	}
-	picture := o.svg
-	if rel, err := filepath.Rel(filepath.Dir(o.document), o.svg); err == nil && o.svg != "" {
-		picture = filepath.ToSlash(rel)
-	}
-	return timing.Replace(o.document, "scale", r.markdown(picture))
 }

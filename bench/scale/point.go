@@ -8,13 +8,17 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/timing"
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 )
 
 // sample is one line that the process of a point prints: a figure or a note. Each point has a process of its own.
@@ -47,65 +51,70 @@ func measure(ctx context.Context, args []string, out io.Writer) error {
 		return errors.New("point needs a curve and a number")
 	}
 	n, err := strconv.Atoi(args[1])
-	if err != nil {
-		return err
+	i := slices.IndexFunc(curves, func(c curve) bool { return c.name == args[0] })
+	if i < 0 || err != nil {
+		return errors.Join(err, fmt.Errorf("there is no curve %q", args[0]))
 	}
 	enc := json.NewEncoder(out)
-	for _, c := range curves {
-		if c.name != args[0] {
-			continue
+	start := time.Now()
+	for rep := 0; rep == 0 || rep < mostRep && time.Since(start) < enough; rep++ {
+		// A sample that cannot be printed has no reader, so the error does not matter.
+		if err := curves[i].once(ctx, n, func(s sample) { _ = enc.Encode(s) }); err != nil {
+			return fmt.Errorf("%s at %d: %w", args[0], n, err)
 		}
-		start := time.Now()
-		for rep := 0; rep == 0 || rep < mostRep && time.Since(start) < enough; rep++ {
-			// A sample that cannot be printed has no reader, so the error does not matter.
-			if err := c.once(ctx, n, func(s sample) { _ = enc.Encode(s) }); err != nil {
-				return fmt.Errorf("%s at %d: %w", c.name, n, err)
-			}
-		}
-		return nil
 	}
-	return fmt.Errorf("there is no curve %q", args[0])
+	return nil
 }
 
 // once measures a point on a device of its own and closes what it made. Errors of closing are returned too.
 func (c curve) once(ctx context.Context, n int, put func(sample)) (err error) {
-	dev, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), 1)
-	if err != nil {
-		return err
-	}
-	p := &point{ctx: ctx, n: n, dev: dev, put: put}
-	p.later(dev.Close)
+	p := &point{ctx: ctx, n: n, put: put}
 	defer func() {
-		for i := len(p.undo) - 1; i >= 0; i-- {
-			err = errors.Join(err, p.undo[i]())
+		for _, undo := range slices.Backward(p.undo) {
+			err = errors.Join(err, undo())
 		}
 	}()
-	if p.stream, err = p.newStream(); err != nil {
-		return err
-	}
-	return c.run(p)
+	return frame.Do(func() {
+		p.dev = frame.Get(hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), 1))
+		p.later(p.dev.Close)
+		p.stream = p.newStream()
+		c.run(p)
+	})
 }
 
 // later makes fn run when the point has been measured.
 func (p *point) later(fn func() error) { p.undo = append(p.undo, fn) }
 
-func (p *point) newStream() (*hal.Stream, error) {
-	s, err := p.dev.NewStream()
-	if err == nil {
-		p.later(s.Close)
-	}
-	return s, err
+// newStream, buffer and pool make what is closed with the point. The elements of a buffer are 1.
+func (p *point) newStream() *hal.Stream {
+	s := frame.Get(p.dev.NewStream())
+	p.later(s.Close)
+	return s
+}
+
+func (p *point) buffer(n int) *buffer.Buffer[uint32] {
+	b := frame.Get(buffer.From(slices.Repeat([]uint32{1}, n)))
+	p.later(b.Close)
+	return b
+}
+
+func (p *point) pool() *pool.Pool {
+	got := frame.Get(pool.New(p.dev, pool.WithChunk(1<<20)))
+	p.later(got.Close)
+	return got
 }
 
 // time runs fn, which does the given number of operations, and puts the time of one.
-func (p *point) time(series string, operations int, fn func() error) error {
+func (p *point) time(series string, operations int, fn func() error) {
 	start := time.Now()
 	if err := fn(); err != nil {
-		return fmt.Errorf("%s: %w", series, err)
+		frame.Must(fmt.Errorf("%s: %w", series, err))
 	}
 	p.took(series, time.Since(start), operations)
-	return nil
 }
+
+// all is time of fn with each number below N.
+func (p *point) all(series string, fn func(i int) error) { p.time(series, p.n, each(p.n, fn)) }
 
 func (p *point) took(series string, d time.Duration, operations int) {
 	// If the clock has not moved, the time was shorter than its tick, but not 0.

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/array"
 	"github.com/go-halyard/halyard/coherence"
@@ -23,20 +25,8 @@ type window struct {
 	view    func(ctx context.Context) error // views the rows, and compares them
 }
 
-func (p *point) ones() []uint32 {
-	data := make([]uint32, p.n*rowLength)
-	for i := range data {
-		data[i] = 1
-	}
-	return data
-}
-
-func ranges(p *point) (window, error) {
-	b, err := buffer.From(p.ones())
-	if err != nil {
-		return window{}, err
-	}
-	p.later(b.Close)
+func ranges(p *point) window {
+	b := p.buffer(p.n * rowLength)
 	list := make([]buffer.Range, p.n)
 	for i := range list {
 		list[i] = buffer.Range{Lo: i*rowLength + rowLo, Hi: i*rowLength + rowHi}
@@ -47,101 +37,63 @@ func ranges(p *point) (window, error) {
 		},
 		func(ctx context.Context) error {
 			return b.AccessRanges(ctx, coherence.Read, list, func(got []uint32) error {
-				for i := range p.n {
-					if err := expect(got[i*rowLength:][:rowHi-rowLo], written); err != nil {
-						return err
-					}
-				}
-				return nil
+				return each(p.n, func(i int) error { return expect(got[i*rowLength:][:rowHi-rowLo], written) })()
 			})
 		},
-	}, nil
+	}
 }
 
-func strided(p *point) (window, error) {
-	a, err := array.From(p.ones(), p.n, rowLength)
-	if err != nil {
-		return window{}, err
-	}
+func strided(p *point) window {
+	a := frame.Get(array.From(slices.Repeat([]uint32{1}, p.n*rowLength), p.n, rowLength))
 	p.later(a.Close)
-	w, err := a.Slice(array.Between(0, p.n), array.Between(rowLo, rowHi))
-	if err != nil {
-		return window{}, err
-	}
+	w := frame.Get(a.Slice(array.Between(0, p.n), array.Between(rowLo, rowHi)))
 	return window{
 		func(ctx context.Context, s *hal.Stream) (buffer.Lease, error) {
 			return w.AcquireStrided(ctx, s, coherence.ReadWrite)
 		},
 		func(ctx context.Context) error {
 			return w.View(ctx, func(g array.Accessor[uint32]) error {
-				for i := range p.n {
+				return each(p.n, func(i int) error {
 					row, err := g.Row(i)
-					if err == nil {
-						err = expect(row, written)
-					}
 					if err != nil {
 						return err
 					}
-				}
-				return nil
+					return expect(row, written)
+				})()
 			})
 		},
-	}, nil
+	}
 }
 
 // rows acquires a window on the device, writes to it, and views it on the host.
-func rows(of func(*point) (window, error), busy bool) func(*point) error {
-	return func(p *point) error {
-		w, err := of(p)
-		if err != nil {
-			return err
-		}
+func rows(of func(*point) window, busy bool) func(*point) {
+	return func(p *point) {
+		w := of(p)
 		open := func() error { return nil }
 		if busy {
-			gate, err := p.stream.Gate()
-			if err != nil {
-				return err
-			}
-			open = gate.Signal
+			open = frame.Get(p.stream.Gate()).Signal
 		}
 		var l buffer.Lease
-		err = p.time("acquire, per row", p.n, func() (err error) {
+		p.time("acquire, per row", p.n, func() (err error) {
 			l, err = w.acquire(p.ctx, p.stream)
 			return err
 		})
-		if err != nil {
-			return err
-		}
 		all := l.Region()
-		err = each(p.n, func(i int) error {
-			row, err := all.Sub(uint64(i)*rowLength*4, (rowHi-rowLo)*4)
-			if err != nil {
-				return err
-			}
-			return p.stream.Fill(row, hal.Pattern32(written))
-		})()
-		if err != nil {
-			return err
+		for i := range p.n {
+			frame.Must(p.stream.Fill(frame.Get(all.Sub(uint64(i)*rowLength*4, (rowHi-rowLo)*4)), hal.Pattern32(written)))
 		}
-		if err := l.Release(); err != nil {
-			return err
-		}
+		frame.Must(l.Release())
 		if !busy {
-			if err := p.stream.Sync(p.ctx); err != nil {
-				return err
-			}
-			return p.time("view, per row", p.n, func() error { return w.view(p.ctx) })
+			frame.Must(p.stream.Sync(p.ctx))
+			p.time("view, per row", p.n, func() error { return w.view(p.ctx) })
+			return
 		}
-		type opened struct {
-			at  time.Time
-			err error
-		}
-		gate := make(chan opened, 1)
-		time.AfterFunc(held, func() { gate <- opened{time.Now(), open()} })
-		err = w.view(p.ctx)
+		var opened time.Time
+		signal := make(chan error, 1)
+		time.AfterFunc(held, func() { opened = time.Now(); signal <- open() })
+		err := w.view(p.ctx)
 		end := time.Now()
-		o := <-gate
-		p.took("view, per row", end.Sub(o.at), p.n)
-		return errors.Join(err, o.err)
+		frame.Must(errors.Join(err, <-signal))
+		p.took("view, per row", end.Sub(opened), p.n)
 	}
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"runtime"
+	"sync"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -16,23 +20,13 @@ const (
 )
 
 // cut makes a buffer of ones and n slices of it.
-func (p *point) cut(n int) (*buffer.Buffer[uint32], []*buffer.Buffer[uint32], error) {
-	data := make([]uint32, n*sliceElements)
-	for i := range data {
-		data[i] = 1
-	}
-	b, err := buffer.From(data)
-	if err != nil {
-		return nil, nil, err
-	}
-	p.later(b.Close)
-	parts := make([]*buffer.Buffer[uint32], n)
+func (p *point) cut() (*buffer.Buffer[uint32], []*buffer.Buffer[uint32]) {
+	b := p.buffer(p.n * sliceElements)
+	parts := make([]*buffer.Buffer[uint32], p.n)
 	for i := range parts {
-		if parts[i], err = b.Slice(i*sliceElements, (i+1)*sliceElements); err != nil {
-			return nil, nil, err
-		}
+		parts[i] = frame.Get(b.Slice(i*sliceElements, (i+1)*sliceElements))
 	}
-	return b, parts, nil
+	return b, parts
 }
 
 // work fills the elements of a lease, unless the lease is for reading.
@@ -53,31 +47,22 @@ func expect(got []uint32, want uint32) error {
 	return nil
 }
 
-// left is the value of the elements after work.
-func left(mode coherence.Mode) uint32 {
-	if mode == coherence.Read {
-		return 1
-	}
-	return written
-}
-
-func slices(mode coherence.Mode) func(*point) error {
-	return func(p *point) error {
-		b, parts, err := p.cut(p.n)
-		if err != nil {
-			return err
+func parts(mode coherence.Mode) func(*point) {
+	return func(p *point) {
+		left := uint32(written) // the value of the elements after work
+		if mode == coherence.Read {
+			left = 1
 		}
+		b, parts := p.cut()
 		var worst time.Duration
-		err = p.time("acquire and release", p.n, each(p.n, func(i int) error {
+		p.all("acquire and release", func(i int) error {
 			l, err := parts[i].TryAcquire(p.stream, mode)
 			if err != nil {
 				return err
 			}
-			if err := work(p.stream, l); err != nil {
-				return err
-			}
+			err = work(p.stream, l)
 			start := time.Now()
-			if err := l.Release(); err != nil {
+			if err := errors.Join(err, l.Release()); err != nil {
 				return err
 			}
 			worst = max(worst, time.Since(start))
@@ -85,30 +70,91 @@ func slices(mode coherence.Mode) func(*point) error {
 				return p.stream.Sync(p.ctx)
 			}
 			return nil
-		}))
-		if err != nil {
-			return err
-		}
+		})
 		p.took("worst release", worst, 1)
-		return p.time("view of all, per slice", p.n, func() error {
-			return b.View(p.ctx, func(got []uint32) error { return expect(got, left(mode)) })
+		p.time("view of all, per slice", p.n, func() error {
+			return b.View(p.ctx, func(got []uint32) error { return expect(got, left) })
 		})
 	}
 }
 
 // leases acquires all leases, and then releases them.
-func leases(p *point) error {
-	_, parts, err := p.cut(p.n)
-	if err != nil {
-		return err
-	}
+func leases(p *point) {
+	_, parts := p.cut()
+	p.oneByOne("acquire", "release", parts)
+}
+
+// oneByOne acquires a lease of each buffer, and then releases them.
+func (p *point) oneByOne(acquire, release string, list []*buffer.Buffer[uint32]) {
 	open := make([]buffer.Lease, p.n)
-	err = p.time("acquire", p.n, each(p.n, func(i int) (err error) {
-		open[i], err = parts[i].TryAcquire(p.stream, coherence.ReadWrite)
+	p.all(acquire, func(i int) (err error) {
+		open[i], err = list[i].TryAcquire(p.stream, coherence.ReadWrite)
 		return err
-	}))
-	if err != nil {
-		return err
+	})
+	p.all(release, func(i int) error { return open[i].Release() })
+}
+
+func several(p *point) {
+	list, _ := p.crowd(p.n, 0)
+	put := p.put
+	p.put = func(sample) {} // the first time makes replicas, which is measured elsewhere
+	p.oneByOne("", "", list)
+	p.put = put
+	p.oneByOne("acquire one by one", "release one by one", list)
+	wants := make([]buffer.Want, len(list))
+	for i, b := range list {
+		wants[i] = b.Want(coherence.ReadWrite)
 	}
-	return p.time("release", p.n, each(p.n, func(i int) error { return open[i].Release() }))
+	var leases buffer.Leases
+	p.time("acquire all", p.n, func() (err error) {
+		leases, err = buffer.AcquireAll(p.ctx, p.stream, wants...)
+		return err
+	})
+	p.time("release all", p.n, func() error { return leases.Release() })
+}
+
+// exposed calls Bytes on n memories. After that every copy from host memory has to check whether its source is one of them.
+func exposed(p *point) {
+	list := make([]*hal.Memory, p.n)
+	for i := range list {
+		list[i] = frame.Get(p.dev.Alloc(hal.KindShared, 64, 0))
+	}
+	target := frame.Get(p.dev.Alloc(hal.KindDevice, 64, 0))
+	p.later(target.Close)
+	const copies = 1000
+	src := make([]byte, 64)
+	p.all("Bytes", func(i int) error {
+		_, err := list[i].Bytes()
+		return err
+	})
+	p.time("copy in beside them", copies, each(copies, func(int) error { return p.stream.CopyIn(target.All(), src) }))
+	frame.Must(p.stream.Sync(p.ctx))
+	p.all("Close", func(i int) error { return list[i].Close() })
+}
+
+// waiters makes goroutines wait for a lease of the host, and measures the time from its release until all have had their turn.
+func waiters(p *point) {
+	b := p.buffer(1)
+	front := frame.Get(b.AcquireHost(p.ctx, coherence.ReadWrite))
+	var begun, done sync.WaitGroup
+	failed := make(chan error, p.n)
+	for range p.n {
+		begun.Add(1)
+		done.Go(func() {
+			begun.Done()
+			failed <- b.Update(p.ctx, func(x []uint32) error { x[0]++; return nil })
+		})
+	}
+	begun.Wait()
+	for range 100 { // lets the goroutines run until they wait
+		runtime.Gosched()
+	}
+	start := time.Now()
+	frame.Must(front.Release())
+	done.Wait()
+	p.took("access", time.Since(start), p.n)
+	for range p.n {
+		frame.Must(<-failed)
+	}
+	frame.Must(b.View(p.ctx, func(x []uint32) error { return expect(x, uint32(p.n)+1) }))
 }

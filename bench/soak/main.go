@@ -8,20 +8,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-halyard/halyard/bench/internal/frame"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	var o options
 	var devices, only string
 	flag.DurationVar(&o.time, "for", 10*time.Minute, "how long to go on")
@@ -32,28 +31,24 @@ func main() {
 	flag.StringVar(&devices, "devices", "", "devices to use, with commas between; a discrete device of the host backend if empty")
 	flag.StringVar(&o.trace, "trace", "", "a file for a trace that is open all the time, /dev/null for instance")
 	flag.StringVar(&o.svg, "svg", "", "a file for the picture (.svg or .png)")
-	flag.Parse()
-	var err error
-	if o.only, err = regexp.Compile(only); err != nil || len(o.kinds()) == 0 || flag.NArg() > 0 || o.time <= 0 || o.every <= 0 || o.workers < 1 {
-		fmt.Fprintln(os.Stderr, "soak: wrong usage:", err, flag.Args())
-		os.Exit(2)
-	}
+	frame.Parse(0, func() (ok bool) {
+		var err error
+		o.only, err = regexp.Compile(only)
+		return err == nil && len(o.kinds()) > 0 && o.time > 0 && o.every > 0 && o.workers > 0
+	})
 	if devices != "" {
 		o.devices = strings.Split(devices, ",")
 	}
-	r, err := o.run(ctx)
-	if r != nil {
+	frame.Main("soak", func(ctx context.Context) {
+		r := o.run(ctx)
 		fmt.Print(r.text())
-		if o.svg != "" && err == nil {
-			err = r.page().Write(o.svg)
+		if o.svg != "" {
+			frame.Must(r.page().Write(o.svg))
 		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-	}
-	if err != nil || r.failed() {
-		os.Exit(1)
-	}
+		if r.failed() {
+			frame.Must(errors.New("it grows, or something failed"))
+		}
+	})
 }
 
 type options struct {
@@ -72,14 +67,11 @@ func (o options) kinds() []kind {
 }
 
 // run serves until the time is over or the context ends, takes samples, and closes everything.
-func (o options) run(parent context.Context) (*results, error) {
+func (o options) run(parent context.Context) *results {
 	ctx, cancel := context.WithTimeout(parent, o.time)
 	defer cancel()
 	goroutines := runtime.NumGoroutine()
-	s, err := newServer(o)
-	if err != nil {
-		return nil, err
-	}
+	s := newServer(o)
 	serving := s.serve(ctx)
 	start, ticker := time.Now(), time.NewTicker(o.every)
 	defer ticker.Stop()
@@ -103,5 +95,5 @@ func (o options) run(parent context.Context) (*results, error) {
 	r.Took, r.Requests, r.Kinds = time.Since(start), s.requests.Load(), s.counts()
 	s.close(goroutines)
 	r.Wrong, r.Failures, r.Failed = s.wrong.Load(), s.failures, s.failed
-	return r, nil
+	return r
 }

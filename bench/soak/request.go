@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/coherence"
@@ -21,7 +22,7 @@ import (
 type kind struct {
 	name  string
 	share int // of all requests, relative to the others'
-	do    func(w *worker, ctx context.Context) error
+	do    func(w *worker, ctx context.Context)
 }
 
 var kinds = []kind{
@@ -49,7 +50,7 @@ func (w *worker) request() {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		if err := k.do(w, ctx); err != nil {
+		if err := frame.Do(func() { k.do(w, ctx) }); err != nil {
 			w.fail(k.name, err)
 		}
 		cancel()
@@ -84,32 +85,20 @@ func fill(ctx context.Context, b *buffer.Buffer[uint32], s *hal.Stream, v uint32
 	return errors.Join(s.Fill(l.Region(), hal.Pattern32(v)), l.Release())
 }
 
-// onStream calls fn with a new stream, and closes the stream afterwards.
-func onStream(d *hal.Device, fn func(s *hal.Stream) error) error {
-	s, err := d.NewStream()
-	if err != nil {
-		return err
-	}
-	err = fn(s)
-	return errors.Join(err, s.Close())
+// see views a buffer and looks at its elements.
+func (w *worker) see(ctx context.Context, what string, b *buffer.Buffer[uint32], want func(i int) uint32) {
+	frame.Must(b.View(ctx, func(got []uint32) error { w.look(what, got, want); return nil }))
 }
 
-// readWeights copies the shared weights out of a device's replica and compares.
-func (w *worker) readWeights(ctx context.Context, s *hal.Stream) error {
-	l, err := w.weights.Acquire(ctx, s, coherence.Read)
-	if err != nil {
-		return err
-	}
+// readWeights copies the shared weights out of a device's replica, on a stream of its own, and compares.
+func (w *worker) readWeights(ctx context.Context, d *hal.Device) {
+	s := frame.Get(d.NewStream())
+	defer frame.Close(s)
+	l := frame.Get(w.weights.Acquire(ctx, s, coherence.Read))
 	got := make([]byte, 256)
-	part, err := l.Region().Sub(0, uint64(len(got)))
-	if err == nil {
-		err = s.CopyOut(got, part)
-	}
-	if err := errors.Join(err, l.Release(), s.Sync(ctx)); err != nil {
-		return err
-	}
+	err := s.CopyOut(got, frame.Get(l.Region().Sub(0, uint64(len(got)))))
+	frame.Must(errors.Join(err, l.Release(), s.Sync(ctx)))
 	w.look("weights", words(got), weight)
-	return nil
 }
 
 func words(b []byte) []uint32 {
@@ -121,115 +110,86 @@ func words(b []byte) []uint32 {
 }
 
 // shortStream answers with a stream of its own.
-func (w *worker) shortStream(ctx context.Context) error {
-	return onStream(w.main, func(s *hal.Stream) error { return w.readWeights(ctx, s) })
-}
+func (w *worker) shortStream(ctx context.Context) { w.readWeights(ctx, w.main) }
 
 // pooledBuffer answers with a stream and a buffer of its own. The buffer's memory comes from the pool.
-func (w *worker) pooledBuffer(ctx context.Context) error {
-	return onStream(w.pooled, func(s *hal.Stream) error {
-		b, err := buffer.New[uint32](1 + w.rng.IntN(2000))
-		if err != nil {
-			return err
-		}
-		v := w.rng.Uint32()
-		err = fill(ctx, b, s, v)
-		if err == nil {
-			err = b.View(ctx, func(got []uint32) error { w.look("pooled buffer", got, each(v)); return nil })
-		}
-		return errors.Join(err, b.Close(), w.pool.ForgetStream(s))
-	})
+func (w *worker) pooledBuffer(ctx context.Context) {
+	s := frame.Get(w.pooled.NewStream())
+	defer frame.Close(s)
+	defer func() { frame.Then(recover(), w.pool.ForgetStream(s)) }()
+	b := frame.Get(buffer.New[uint32](1 + w.rng.IntN(2000)))
+	defer frame.Close(b)
+	v := w.rng.Uint32()
+	frame.Must(fill(ctx, b, s, v))
+	w.see(ctx, "pooled buffer", b, each(v))
 }
 
 // slice writes to a random slice of the worker's part of the shared table, and checks the whole part.
-func (w *worker) slice(ctx context.Context) error {
+func (w *worker) slice(ctx context.Context) {
 	lo := w.rng.IntN(stripe)
 	hi := lo + 1 + w.rng.IntN(stripe-lo)
-	part, err := w.own.Slice(lo, hi)
-	if err != nil {
-		return err
-	}
+	part := frame.Get(w.own.Slice(lo, hi))
 	v := w.rng.Uint32()
 	if w.rng.IntN(2) == 0 {
-		err = fill(ctx, part, w.stream, v)
+		frame.Must(fill(ctx, part, w.stream, v))
 	} else {
-		err = part.Fill(ctx, v)
-	}
-	if err != nil {
-		return err
+		frame.Must(part.Fill(ctx, v))
 	}
 	for i := lo; i < hi; i++ {
 		w.want[i] = v
 	}
-	return w.lookAtOwn(ctx)
+	w.lookAtOwn(ctx)
 }
 
-func (w *worker) lookAtOwn(ctx context.Context) error {
-	return w.own.View(ctx, func(got []uint32) error {
-		w.look("slice", got, func(i int) uint32 { return w.want[i] })
-		return nil
-	})
+func (w *worker) lookAtOwn(ctx context.Context) {
+	w.see(ctx, "slice", w.own, func(i int) uint32 { return w.want[i] })
 }
 
 // ranges writes to rows of the worker's part on the device, and reads them on the host.
-func (w *worker) ranges(ctx context.Context) error {
+func (w *worker) ranges(ctx context.Context) {
 	var rows []buffer.Range
 	for lo := w.rng.IntN(8); lo+8 <= stripe; lo += 16 + w.rng.IntN(32) {
 		rows = append(rows, buffer.Range{Lo: lo, Hi: lo + 8})
 	}
-	l, err := w.own.AcquireRanges(ctx, w.stream, coherence.ReadWrite, rows)
-	if err != nil {
-		return err
-	}
+	l := frame.Get(w.own.AcquireRanges(ctx, w.stream, coherence.ReadWrite, rows))
 	v := w.rng.Uint32()
-	for _, r := range rows {
-		row, e := l.Region().Sub(uint64(r.Lo-rows[0].Lo)*4, 32)
-		err = errors.Join(err, e)
-		if e == nil {
-			err = errors.Join(err, w.stream.Fill(row, hal.Pattern32(v)))
+	err := frame.Do(func() {
+		for _, r := range rows {
+			frame.Must(w.stream.Fill(frame.Get(l.Region().Sub(uint64(r.Lo-rows[0].Lo)*4, 32)), hal.Pattern32(v)))
 		}
+	})
+	for _, r := range rows {
 		for i := r.Lo; i < r.Hi; i++ {
 			w.want[i] = v
 		}
 	}
-	if err := errors.Join(err, l.Release()); err != nil {
-		return err
-	}
-	return w.own.AccessRanges(ctx, coherence.Read, rows, func(got []uint32) error {
+	frame.Must(errors.Join(err, l.Release()))
+	frame.Must(w.own.AccessRanges(ctx, coherence.Read, rows, func(got []uint32) error {
 		for _, r := range rows {
 			w.look("ranges", got[r.Lo-rows[0].Lo:][:8], each(v))
 		}
 		return nil
-	})
+	}))
 }
 
 // budget uses one buffer of a set that does not fit into the device's budget.
-func (w *worker) budget(ctx context.Context) error {
+func (w *worker) budget(ctx context.Context) {
 	i := w.rng.IntN(len(w.set))
 	if w.rng.IntN(2) == 0 {
-		err := w.set[i].View(ctx, func(got []uint32) error { w.look("budget", got, each(w.values[i])); return nil })
-		if err != nil {
-			return err
-		}
+		w.see(ctx, "budget", w.set[i], each(w.values[i]))
 	}
 	v := w.rng.Uint32()
-	if err := fill(ctx, w.set[i], w.stream, v); err != nil {
-		return err
-	}
+	frame.Must(fill(ctx, w.set[i], w.stream, v))
 	w.values[i] = v
-	return nil
 }
 
 // deadline waits for work behind a shut gate until a deadline of its own, opens the gate, and waits for the work.
-func (w *worker) deadline(ctx context.Context) error {
+func (w *worker) deadline(ctx context.Context) {
 	w.gates.RLock()
 	defer w.gates.RUnlock()
-	gate, err := w.stream.Gate()
-	if err != nil {
-		return err
-	}
+	gate := frame.Get(w.stream.Gate())
 	v := w.rng.Uint32()
-	err = fill(ctx, w.set[0], w.stream, v)
+	err := fill(ctx, w.set[0], w.stream, v)
 	if err == nil {
 		short, cancel := context.WithTimeout(ctx, time.Duration(20+w.rng.IntN(200))*time.Microsecond)
 		if w.rng.IntN(2) == 0 {
@@ -246,73 +206,40 @@ func (w *worker) deadline(ctx context.Context) error {
 		}
 		w.values[0] = v
 	}
-	if err := errors.Join(err, gate.Signal()); err != nil {
-		return err
-	}
-	return w.set[0].View(ctx, func(got []uint32) error { w.look("deadline", got, each(v)); return nil })
+	frame.Must(errors.Join(err, gate.Signal()))
+	w.see(ctx, "deadline", w.set[0], each(v))
 }
 
 // handle opens another handle on the device, reads the shared weights with it, and closes it.
-func (w *worker) handle(ctx context.Context) error {
-	d, err := w.open(ctx)
-	if err != nil {
-		return err
-	}
-	err = onStream(d, func(s *hal.Stream) error { return w.readWeights(ctx, s) })
+func (w *worker) handle(ctx context.Context) {
+	d := w.open(ctx)
+	err := frame.Do(func() { w.readWeights(ctx, d) })
 	err = errors.Join(err, w.weights.Evict(ctx, d))
 	w.gates.Lock()
 	defer w.gates.Unlock()
-	return errors.Join(err, d.Close())
+	frame.Must(errors.Join(err, d.Close()))
 }
 
 // chunks streams a few chunks through the device: while it works on one, the host fills the next.
-func (w *worker) chunks(ctx context.Context) (err error) {
+func (w *worker) chunks(ctx context.Context) {
 	const chunk, chunks, slots = 512, 6, 2
 	var in, out [slots]*buffer.Buffer[uint32]
 	var streams [slots]*hal.Stream
-	defer func() {
-		for i := range slots {
-			if streams[i] != nil {
-				err = errors.Join(err, streams[i].Close())
-			}
-			err = errors.Join(err, in[i].Close(), out[i].Close())
-		}
-	}()
 	for i := range slots {
-		if in[i], err = buffer.New[uint32](chunk); err == nil {
-			out[i], err = buffer.New[uint32](chunk)
-		}
-		if err == nil {
-			streams[i], err = w.main.NewStream()
-		}
-		if err != nil {
-			return err
-		}
+		streams[i] = frame.Get(w.main.NewStream())
+		in[i], out[i] = frame.Get(buffer.New[uint32](chunk)), frame.Get(buffer.New[uint32](chunk))
+		defer func() { frame.Then(recover(), errors.Join(streams[i].Close(), in[i].Close(), out[i].Close())) }()
 	}
 	for i := range chunks + slots {
 		at := i % slots
 		if i >= slots {
-			err = out[at].View(ctx, func(got []uint32) error {
-				w.look("chunks", got, each(uint32(i-slots)))
-				return nil
-			})
+			w.see(ctx, "chunks", out[at], each(uint32(i-slots)))
 		}
-		if err == nil && i < chunks {
-			err = in[at].Overwrite(ctx, func(fill []uint32) error {
-				for k := range fill {
-					fill[k] = uint32(i)
-				}
-				return nil
-			})
-			if err == nil {
-				err = copyOn(ctx, streams[at], out[at], in[at])
-			}
-		}
-		if err != nil {
-			return err
+		if i < chunks {
+			frame.Must(in[at].Fill(ctx, uint32(i)))
+			frame.Must(copyOn(ctx, streams[at], out[at], in[at]))
 		}
 	}
-	return nil
 }
 
 // copyOn enqueues a copy of a whole buffer, as a kernel would be.
@@ -325,93 +252,64 @@ func copyOn(ctx context.Context, s *hal.Stream, dst, src *buffer.Buffer[uint32])
 }
 
 // failingDriver uses a device whose driver fails once. After a failed write each element has its old or its new value.
-func (w *worker) failingDriver(ctx context.Context) (err error) {
+func (w *worker) failingDriver(ctx context.Context) {
 	layer := faulty.New(host.New(host.Options{Name: "failing", Discrete: 1}))
-	d, err := hal.OpenWith(ctx, layer, 1)
-	if err != nil {
-		return err
-	}
+	d := frame.Get(hal.OpenWith(ctx, layer, 1))
 	fault := []error{hal.ErrDriver, hal.ErrInvalidArgument, hal.ErrOutOfMemory}[w.rng.IntN(3)]
-	// explained returns nil for an error that the fault explains.
-	explained := func(err error) error {
-		if errors.Is(err, fault) || errors.Is(err, hal.ErrDeviceLost) {
-			return nil
+	// failed reports whether there is an error. It must be one that the fault explains.
+	failed := func(err error) bool {
+		if !errors.Is(err, fault) && !errors.Is(err, hal.ErrDeviceLost) {
+			frame.Must(err)
 		}
-		return err
+		return err != nil
 	}
+	closed := func(p any, err error) { frame.Then(p, frame.Do(func() { failed(err) })) }
 	defer func() {
 		layer.Fail(0, fault)
-		err = errors.Join(err, explained(d.Close()))
+		closed(recover(), d.Close())
 	}()
-	b, err := buffer.New[uint32](64)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, explained(b.Close())) }()
+	b := frame.Get(buffer.New[uint32](64))
+	defer func() { closed(recover(), b.Close()) }()
 	layer.Fail(int64(1+w.rng.IntN(40)), fault)
 	s, err := d.NewStream()
-	if err != nil {
-		return explained(err)
+	if failed(err) {
+		return
 	}
-	defer func() { err = errors.Join(err, explained(s.Close())) }()
+	defer func() { closed(recover(), s.Close()) }()
 	var before uint32
 	for v := uint32(1); v <= 4; v++ {
-		failed := fill(ctx, b, s, v)
-		if err := explained(failed); err != nil {
-			return err
-		}
-		seen := false
-		err := b.View(ctx, func(got []uint32) error {
-			seen = true
+		lost := failed(fill(ctx, b, s, v))
+		unseen := failed(b.View(ctx, func(got []uint32) error {
 			w.look("failing driver", got, func(i int) uint32 {
-				if failed != nil && got[i] == before {
+				if lost && got[i] == before {
 					return before
 				}
 				return v
 			})
 			return nil
-		})
-		if err := explained(err); err != nil {
-			return err
-		}
-		if failed != nil || !seen { // make the contents known again
-			if err := explained(b.Fill(ctx, v)); err != nil {
-				return err
-			}
+		}))
+		if lost || unseen { // make the contents known again
+			failed(b.Fill(ctx, v))
 		}
 		before = v
 	}
-	return nil
 }
 
 // traced records a trace of some requests in a file, and checks the file.
-func (w *worker) traced(context.Context) error {
+func (w *worker) traced(context.Context) {
 	if !w.tracing.TryLock() {
-		return nil
+		return
 	}
 	defer w.tracing.Unlock()
-	file, err := os.CreateTemp("", "halyard-soak-*.json")
-	if err != nil {
-		return err
-	}
+	file := frame.Get(os.CreateTemp("", "halyard-soak-*.json"))
 	defer os.Remove(file.Name())
-	if err := file.Close(); err != nil {
-		return err
-	}
-	t, err := trace.Create(file.Name())
-	if err != nil {
-		return err
-	}
+	frame.Must(file.Close())
+	t := frame.Get(trace.Create(file.Name()))
 	for range 20 {
 		w.request()
 	}
-	if err := t.Close(); err != nil {
-		return err
-	}
-	in, err := os.Open(file.Name())
-	if err != nil {
-		return err
-	}
+	frame.Must(t.Close())
+	in := frame.Get(os.Open(file.Name()))
 	defer in.Close()
-	return tracecheck.Check(in)
+	frame.Must(tracecheck.Check(in))
 }

@@ -15,6 +15,7 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/hal"
@@ -32,7 +33,7 @@ const (
 
 // server is what the workers share.
 type server struct {
-	open           func(ctx context.Context) (*hal.Device, error) // one more handle on the first device
+	open           func(ctx context.Context) *hal.Device // one more handle on the first device
 	main, pooled   *hal.Device
 	pool           *pool.Pool
 	weights, table *buffer.Buffer[uint32]
@@ -65,27 +66,20 @@ type worker struct {
 	done   []uint64 // requests by kind
 }
 
-func newServer(o options) (s *server, err error) {
+func newServer(o options) *server {
 	ctx := context.Background()
-	s = &server{failures: map[string]uint64{}, kinds: o.kinds(), settle: 5 * time.Second}
+	s := &server{failures: map[string]uint64{}, kinds: o.kinds(), settle: 5 * time.Second}
 	s.leakHandler = hal.SetLeakHandler(func(l hal.Leak) { s.fail("leak", fmt.Errorf("%s on %s was never closed", l.Object, l.Device)) })
 	if len(o.devices) == 0 {
 		backend := host.New(host.Options{Name: "soak", Discrete: 2})
-		s.open = func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, backend, 1) }
-		s.pooled, err = hal.OpenWith(ctx, backend, 2)
+		s.open = func(ctx context.Context) *hal.Device { return frame.Get(hal.OpenWith(ctx, backend, 1)) }
+		s.pooled = frame.Get(hal.OpenWith(ctx, backend, 2))
 	} else {
-		s.open = func(ctx context.Context) (*hal.Device, error) { return hal.Open(ctx, o.devices[0]) }
-		s.pooled, err = hal.Open(ctx, o.devices[len(o.devices)-1])
+		s.open = func(ctx context.Context) *hal.Device { return frame.Get(hal.Open(ctx, o.devices[0])) }
+		s.pooled = frame.Get(hal.Open(ctx, o.devices[len(o.devices)-1]))
 	}
-	if err != nil {
-		return nil, err
-	}
-	if s.main, err = s.open(ctx); err != nil {
-		return nil, err
-	}
-	if s.pool, err = pool.New(s.pooled, pool.WithChunk(1<<20)); err != nil {
-		return nil, err
-	}
+	s.main = s.open(ctx)
+	s.pool = frame.Get(pool.New(s.pooled, pool.WithChunk(1<<20)))
 	buffer.SetAllocator(s.pooled, s.pool)
 	// The budget is half of the workers' sets, and room for what all workers share.
 	buffer.SetBudget(s.main, uint64(o.workers)*(setSize/2*setElements*4+stripe*4)+2<<20)
@@ -93,41 +87,25 @@ func newServer(o options) (s *server, err error) {
 	for i := range weights {
 		weights[i] = weight(i)
 	}
-	if s.weights, err = buffer.From(weights); err != nil {
-		return nil, err
-	}
+	s.weights = frame.Get(buffer.From(weights))
 	// Memory that a unified device shares with the host belongs to the handle that used it first, and keeps that handle from closing. So
 	// s.main, which stays open, uses it first.
-	if err = s.weights.SyncTo(ctx, s.main); err != nil {
-		return nil, err
-	}
-	if s.table, err = buffer.New[uint32](o.workers * stripe); err != nil {
-		return nil, err
-	}
+	frame.Must(s.weights.SyncTo(ctx, s.main))
+	s.table = frame.Get(buffer.New[uint32](o.workers * stripe))
 	if o.trace != "" {
-		if s.trace, err = trace.Create(o.trace); err != nil {
-			return nil, err
-		}
+		s.trace = frame.Get(trace.Create(o.trace))
 	}
 	for i := range o.workers {
 		w := &worker{server: s, rng: rand.New(rand.NewPCG(o.seed, uint64(i))), want: make([]uint32, stripe),
 			values: make([]uint32, setSize), done: make([]uint64, len(s.kinds))}
-		if w.stream, err = s.main.NewStream(); err != nil {
-			return nil, err
-		}
-		if w.own, err = s.table.Slice(i*stripe, (i+1)*stripe); err != nil {
-			return nil, err
-		}
+		w.stream = frame.Get(s.main.NewStream())
+		w.own = frame.Get(s.table.Slice(i*stripe, (i+1)*stripe))
 		for range setSize {
-			b, err := buffer.New[uint32](setElements)
-			if err != nil {
-				return nil, err
-			}
-			w.set = append(w.set, b)
+			w.set = append(w.set, frame.Get(buffer.New[uint32](setElements)))
 		}
 		s.workers = append(s.workers, w)
 	}
-	return s, nil
+	return s
 }
 
 func weight(i int) uint32 { return uint32(i)*2654435761 + 1 }

@@ -278,9 +278,7 @@ func (a *attempt) lost(lost bool) {
 func callbacks(r *run) {
 	devs := slices.Clone(r.w.always)
 	if r.rng.IntN(4) == 0 {
-		var done func()
-		devs, done = r.fleet()
-		defer done()
+		devs = r.fleet()
 	}
 	able := r.computing(devs)
 	for _, i := range r.rng.Perm(len(situations)) {
@@ -318,24 +316,8 @@ func (r *run) attempt(in *situation, d *hal.Device) {
 		r.must(a.y.Buffer().SyncTo(r.ctx, d))
 	}
 	r.must(a.q.Err())
-	how := byExit
-	if !step(func() {
-		defer func() {
-			if p := recover(); p != nil {
-				how = byPanic
-				err, _ := p.(error)
-				switch {
-				case errors.Is(err, errThrown):
-				case in.apart && err != nil && strings.Contains(err.Error(), "it ended its goroutine"):
-					how = byExit
-				default:
-					panic(p)
-				}
-			}
-		}()
-		in.do(a)
-		how = byReturn
-	}) {
+	var how ending
+	if !step(func() { a.leaves(in, &how) }) {
 		return
 	}
 	expect := byReturn
@@ -358,6 +340,26 @@ func (r *run) attempt(in *situation, d *hal.Device) {
 	}) {
 		r.must(a.s.Close())
 	}
+}
+
+// leaves does what is attempted, and says how that ended.
+func (a *attempt) leaves(in *situation, how *ending) {
+	*how = byExit
+	defer func() {
+		if p := recover(); p != nil {
+			*how = byPanic
+			err, _ := p.(error)
+			switch {
+			case errors.Is(err, errThrown):
+			case in.apart && err != nil && strings.Contains(err.Error(), "it ended its goroutine"):
+				*how = byExit
+			default:
+				panic(p)
+			}
+		}
+	}()
+	in.do(a)
+	*how = byReturn
 }
 
 // afterwards reads, writes and launches, by package buffer, because the queue may keep an error.

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -23,25 +24,16 @@ import (
 // children starts processes while copies are under way. The processes must work although they inherit open files and signal masks, and
 // must not disturb the copies.
 func children(r *run) {
-	devs, done := r.fleet()
-	defer done()
-	for _, d := range devs {
-		s := r.stream(d)
-		b, err := buffer.New[uint32](1 << 18)
-		r.must(err)
+	for _, s := range r.streams(1, r.fleet()...) {
+		b := r.made(1 << 18)
 		v := uint32(r.seed + 1)
-		l, err := b.TryAcquire(s, coherence.Overwrite)
-		r.must(err)
-		r.must(s.Fill(l.Region(), hal.Pattern32(v)))
-		r.must(l.Release())
+		r.write(b, s, coherence.Overwrite, v)
 		out, err := r.command(r.ctx, "echo").CombinedOutput()
 		r.must(err)
 		if string(out) != "child\n" {
 			r.fail("a child printed %q", out)
 		}
 		r.same(b, v)
-		r.must(b.Close())
-		r.must(s.Close())
 		r.actions.Add(3)
 		r.fault(1)
 	}
@@ -113,95 +105,57 @@ func signals(r *run) {
 
 // child is what the processes do that this command starts.
 func child(args []string) {
+	did := errors.New("wrong usage")
 	switch {
 	case len(args) == 1 && args[0] == "echo":
+		did = nil
 		fmt.Println("child")
 	case len(args) == 2 && args[0] == "copies":
-		succeed(copies(args[1] == "careful"))
+		did = frame.Do(func() { copies(args[1] == "careful") })
 	case len(args) == 3 && args[0] == "blend":
-		succeed(blends(args[1], args[2]))
+		did = frame.Do(func() { blends(args[1], args[2]) })
 	case len(args) == 4 && args[0] == "ondone":
-		succeed(notified(args[1], args[2], args[3]))
-	default:
-		os.Exit(2)
+		did = frame.Do(func() { notified(args[1], args[2], args[3]) })
 	}
-}
-
-func succeed(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	if did != nil {
+		fmt.Fprintln(os.Stderr, did)
 		os.Exit(1)
 	}
 }
 
 // copies lets all devices write a buffer in turn until SIGTERM comes, then checks that all bytes are right and closes everything.
-func copies(careful bool) error {
+func copies(careful bool) {
 	ctx, stop := background, func() {}
 	if careful {
 		ctx, stop = signal.NotifyContext(background, syscall.SIGTERM)
 	}
 	defer stop()
-	var devs []*hal.Device
+	var streams []*hal.Stream
+	var open []io.Closer
 	for _, r := range hal.List(ctx) {
 		for _, i := range r.Devices {
-			d, err := hal.Open(ctx, i.Name())
-			if err != nil {
-				return err
-			}
-			devs = append(devs, d)
+			d := frame.Get(hal.Open(ctx, i.Name()))
+			s := frame.Get(d.NewStream())
+			streams, open = append(streams, s), append(open, d, s)
 		}
 	}
-	var streams []*hal.Stream
-	for _, d := range devs {
-		s, err := d.NewStream()
-		if err != nil {
-			return err
-		}
-		streams = append(streams, s)
-	}
-	b, err := buffer.New[uint32](1 << 20)
-	if err != nil {
-		return err
-	}
+	b := frame.Get(buffer.New[uint32](1 << 20))
 	fmt.Println("ready")
 	n := uint32(0)
 	for ctx.Err() == nil {
 		s := streams[int(n)%len(streams)]
-		l, err := b.TryAcquire(s, coherence.ReadWrite)
-		if err != nil {
-			return err
-		}
+		l := frame.Get(b.TryAcquire(s, coherence.ReadWrite))
 		n++
-		if err := s.Fill(l.Region(), hal.Pattern32(n)); err != nil {
-			return err
-		}
-		if err := l.Release(); err != nil {
-			return err
-		}
+		frame.Must(s.Fill(l.Region(), hal.Pattern32(n)))
+		frame.Must(l.Release())
 		fmt.Print(".")
 	}
-	err = b.View(background, func(got []uint32) error {
-		for i, v := range got {
-			if v != n {
-				return fmt.Errorf("element %d is %d, not %d", i, v, n)
-			}
+	frame.Must(b.View(background, func(got []uint32) error {
+		if bad := differing(got, n); bad > 0 {
+			return fmt.Errorf("%d bytes are not those of %d", bad, n)
 		}
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if err := b.Close(); err != nil {
-		return err
-	}
-	for i, d := range devs {
-		if err := streams[i].Close(); err != nil {
-			return err
-		}
-		if err := d.Close(); err != nil {
-			return err
-		}
-	}
+	}))
+	frame.Must(hal.CloseAll(append(open, b)...))
 	fmt.Println("clean")
-	return nil
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -30,76 +31,73 @@ func init() {
 }
 
 func marked(r *run) {
-	const n = 64
-	devs, done := r.fleet()
-	defer done()
+	devs := r.fleet()
 	for range 8 {
 		r.actions.Add(1)
-		d := devs[r.rng.IntN(len(devs))]
-		s, u, t := r.stream(d), r.stream(d), r.stream(devs[r.rng.IntN(len(devs))])
-		want := make([]uint32, n)
-		for i := range want {
-			want[i] = r.rng.Uint32()
-		}
-		b, err := buffer.From(want)
-		r.must(err)
-		r.must(b.SyncTo(r.ctx, d))
-		mem, err := b.Memory(d)
-		r.must(err)
-		mid := 1 + r.rng.IntN(n-1)
-		g, err := u.Gate()
-		r.must(err)
-		rest, err := b.Slice(mid, n)
-		r.must(err)
-		mode := []coherence.Mode{coherence.Read, coherence.ReadWrite, coherence.Overwrite}[r.rng.IntN(3)]
-		seen := make([]byte, 4)
+		r.mark(devs[r.rng.IntN(len(devs))], devs[r.rng.IntN(len(devs))])
+	}
+}
+
+// mark marks a write of the first elements on d, while a gate holds up work on the rest, which somebody writes or reads later on another device.
+func (r *run) mark(d, other *hal.Device) {
+	const n = 64
+	s, u, t := r.stream(d), r.stream(d), r.stream(other)
+	defer closing(r.must, []*hal.Stream{s, u, t})
+	want := make([]uint32, n)
+	for i := range want {
+		want[i] = r.rng.Uint32()
+	}
+	b, err := buffer.From(want)
+	r.must(err)
+	defer func() { r.must(b.Close()) }()
+	r.must(b.SyncTo(r.ctx, d))
+	mem, err := b.Memory(d)
+	r.must(err)
+	mid := 1 + r.rng.IntN(n-1)
+	g, err := u.Gate()
+	r.must(err)
+	rest := r.part(b, mid, n)
+	mode := []coherence.Mode{coherence.Read, coherence.ReadWrite, coherence.Overwrite}[r.rng.IntN(3)]
+	seen, before := make([]byte, 4), want[mid]
+	if mode == coherence.Read {
 		l, err := r.acquire(rest, u, mode)
 		r.must(err)
-		before := want[mid]
-		if mode == coherence.Read {
-			first, err := l.Region().Sub(0, 4)
-			r.must(err)
-			r.must(u.CopyOut(seen, first))
-		} else {
-			r.must(u.Fill(l.Region(), hal.Pattern32(7)))
-			for i := mid; i < n; i++ {
-				want[i] = 7
-			}
-		}
-		r.must(l.Release())
-		part, err := mem.Sub(0, uint64(mid)*4)
+		first, err := l.Region().Sub(0, 4)
 		r.must(err)
-		r.must(s.Fill(part, hal.Pattern32(5)))
-		for i := range mid {
-			want[i] = 5
+		r.must(u.CopyOut(seen, first))
+		r.must(l.Release())
+	} else {
+		r.write(rest, u, mode, 7)
+		set(want[mid:], 7)
+	}
+	part, err := mem.Sub(0, uint64(mid)*4)
+	r.must(err)
+	r.must(s.Fill(part, hal.Pattern32(5)))
+	set(want[:mid], 5)
+	r.must(b.MarkModified(s))
+	if r.rng.IntN(2) == 0 { // a later writer, here or elsewhere
+		r.must(r.fill(rest, t, 9))
+		set(want[mid:], 9)
+	} else {
+		r.must(r.prefetch(b, t))
+	}
+	r.must(g.Signal())
+	r.must(b.View(r.ctx, func(got []uint32) error {
+		if !slices.Equal(got, want) {
+			r.wrong(4, "%s and %s, %v of [%d, %d): %v, want %v", d.Name(), t.Device().Name(), mode, mid, n, got, want)
 		}
-		r.must(b.MarkModified(s))
-		if r.rng.IntN(2) == 0 { // a later writer, here or elsewhere
-			l, err := rest.Acquire(r.ctx, t, coherence.ReadWrite)
-			r.must(err)
-			r.must(t.Fill(l.Region(), hal.Pattern32(9)))
-			r.must(l.Release())
-			for i := mid; i < n; i++ {
-				want[i] = 9
-			}
-		} else {
-			r.must(r.prefetch(b, t))
-		}
-		r.must(g.Signal())
-		r.must(b.View(r.ctx, func(got []uint32) error {
-			if !slices.Equal(got, want) {
-				r.wrong(4, "%s and %s, %v of [%d, %d): %v, want %v", d.Name(), t.Device().Name(), mode, mid, n, got, want)
-			}
-			return nil
-		}))
-		r.must(u.Sync(r.ctx))
-		if v := uint32(seen[0]) | uint32(seen[1])<<8 | uint32(seen[2])<<16 | uint32(seen[3])<<24; mode == coherence.Read && v != before {
-			r.wrong(4, "a reader on %s was overtaken: %#x, want %#x", d.Name(), v, before)
-		}
-		r.must(b.Close())
-		for _, s := range []*hal.Stream{s, u, t} {
-			r.must(s.Close())
-		}
+		return nil
+	}))
+	r.must(u.Sync(r.ctx))
+	if v := binary.LittleEndian.Uint32(seen); mode == coherence.Read && v != before {
+		r.wrong(4, "a reader on %s was overtaken: %#x, want %#x", d.Name(), v, before)
+	}
+}
+
+// set makes all elements v.
+func set(list []uint32, v uint32) {
+	for i := range list {
+		list[i] = v
 	}
 }
 
@@ -124,8 +122,7 @@ func (c *brief) Err() error {
 }
 
 func failingLoans(r *run) {
-	devs, done := r.fleet()
-	defer done()
+	devs := r.fleet()
 	for range 8 {
 		r.actions.Add(1)
 		d := devs[r.rng.IntN(len(devs))]
@@ -162,16 +159,24 @@ func failingLoans(r *run) {
 
 var errThrown = errors.New("a panic on purpose")
 
+// thrown calls fn, and reports whether it has returned. A panic on purpose is none.
+func thrown(fn func()) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			if err, _ := p.(error); !errors.Is(err, errThrown) {
+				panic(p)
+			}
+		}
+	}()
+	fn()
+	return true
+}
+
 func panics(r *run) {
 	const n = 64
-	devs, done := r.fleet()
-	defer done()
+	streams := r.streams(1, r.fleet()...)
 	b, err := buffer.New[uint32](n)
 	r.must(err)
-	var streams []*hal.Stream
-	for _, d := range devs {
-		streams = append(streams, r.stream(d))
-	}
 	want := make([]uint32, n)
 	// An eviction that ends late reports from a goroutine of its own.
 	var mu sync.Mutex
@@ -188,64 +193,16 @@ func panics(r *run) {
 		}
 	})
 	defer stop()
-	// try reports whether fn has returned.
-	try := func(fn func()) (ok bool) {
-		defer func() {
-			if p := recover(); p != nil {
-				if err, _ := p.(error); !errors.Is(err, errThrown) {
-					panic(p)
-				}
-			}
-		}()
-		fn()
-		return true
-	}
 	for k := range 40 {
 		r.actions.Add(1)
 		lo := r.rng.IntN(n)
 		hi := lo + 1 + r.rng.IntN(n-lo)
-		part, err := b.Slice(lo, hi)
-		r.must(err)
-		s := streams[r.rng.IntN(len(streams))]
-		wrote := func() {
-			for i := lo; i < hi; i++ {
-				want[i] = uint32(k)
-			}
-		}
-		switch r.rng.IntN(5) {
-		case 0:
-			try(func() {
-				r.must(part.Update(r.ctx, func(p []uint32) error {
-					for i := range p {
-						p[i] = uint32(k)
-					}
-					wrote()
-					return nil
-				}))
-			})
-		case 1, 2:
-			var l buffer.Lease
-			if try(func() {
-				var err error
-				l, err = part.Acquire(r.ctx, s, coherence.ReadWrite)
-				r.must(err)
-			}) {
-				r.must(s.Fill(l.Region(), hal.Pattern32(uint32(k))))
-				wrote()
-				try(func() { r.must(l.Release()) })
-			}
-		case 3:
-			try(func() { r.must(part.SyncTo(r.ctx, s.Device())) })
-		case 4:
-			if !s.Device().Info().SharesHostMemory {
-				try(func() { r.must(b.Evict(r.ctx, s.Device())) })
-			}
-		}
+		r.watched(b, want, lo, hi, streams[r.rng.IntN(len(streams))], uint32(k))
 	}
 	stop()
 	// What the observer threw in a late eviction comes with the next call.
 	finally := func(fn func() error) {
-		for !try(func() { r.must(fn()) }) {
+		for !thrown(func() { r.must(fn()) }) {
 		}
 	}
 	short, cancel := context.WithTimeout(r.ctx, time.Minute)
@@ -260,7 +217,34 @@ func panics(r *run) {
 	})
 	finally(func() error { return b.Update(short, func([]uint32) error { return nil }) })
 	finally(b.Close)
-	for _, s := range streams {
-		r.must(s.Close())
+}
+
+// watched uses elements of a buffer in one of several ways, of which an observer is told.
+func (r *run) watched(b *buffer.Buffer[uint32], want []uint32, lo, hi int, s *hal.Stream, v uint32) {
+	part := r.part(b, lo, hi)
+	switch r.rng.IntN(5) {
+	case 0:
+		thrown(func() {
+			r.must(part.Update(r.ctx, func(p []uint32) error {
+				set(p, v)
+				set(want[lo:hi], v)
+				return nil
+			}))
+		})
+	case 1, 2:
+		var l buffer.Lease
+		if thrown(func() {
+			var err error
+			l, err = part.Acquire(r.ctx, s, coherence.ReadWrite)
+			r.must(err)
+		}) {
+			r.must(s.Fill(l.Region(), hal.Pattern32(v)))
+			set(want[lo:hi], v)
+			thrown(func() { r.must(l.Release()) })
+		}
+	case 3:
+		thrown(func() { r.must(part.SyncTo(r.ctx, s.Device())) })
+	case 4:
+		thrown(func() { r.evict(b, s.Device()) })
 	}
 }

@@ -25,7 +25,7 @@ func init() {
 const stuck = time.Minute
 
 func gates(r *run) {
-	devs := []*hal.Device{r.open("cuda:0"), r.open("hip:0")}
+	devs := r.devices("cuda:0", "hip:0")
 	hosts := r.w.always[len(r.w.always)-2:]
 	r.within(stuck, "gates and frees", func() {
 		var all sync.WaitGroup
@@ -38,7 +38,6 @@ func gates(r *run) {
 	})
 	for _, d := range devs {
 		r.must(d.Reclaim(r.ctx))
-		r.must(d.Close())
 	}
 }
 
@@ -86,8 +85,7 @@ func guards(r *run) {
 	if r.rng.IntN(2) == 1 {
 		c, name = r.w.sims[1], "hip:0"
 	}
-	d := r.open(name)
-	s := r.stream(d)
+	s := r.streams(1, r.devices(name)...)[0]
 	b, err := buffer.New[uint32](1<<18, buffer.WithGuard())
 	r.must(err)
 	var failing sync.WaitGroup
@@ -112,19 +110,13 @@ func guards(r *run) {
 	for range 20 {
 		r.actions.Add(1)
 		r.explain(b.Update(r.ctx, func(x []uint32) error { x[0]++; return nil }))
-		l, err := r.acquire(b, s, coherence.ReadWrite)
-		if r.explain(err) {
-			continue
+		if began, _ := r.write(b, s, coherence.ReadWrite, uint32(r.seed)); began {
+			r.explain(b.View(r.ctx, func([]uint32) error { return nil }))
 		}
-		r.explain(s.Fill(l.Region(), hal.Pattern32(uint32(r.seed))))
-		r.explain(l.Release())
-		r.explain(b.View(r.ctx, func([]uint32) error { return nil }))
 	}
 	close(stop)
 	failing.Wait()
 	c.FailCall(0, 0)
 	r.explain(s.Sync(r.ctx))
 	r.must(b.Close())
-	r.must(s.Close())
-	r.must(d.Close())
 }

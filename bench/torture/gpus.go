@@ -36,10 +36,7 @@ func ranksOfGPUs(r *run) {
 	lib, err := collectives()
 	r.must(err)
 	const ranks = 2
-	var devs [ranks]*hal.Device
-	for i := range devs {
-		devs[i] = r.open(simulated[i])
-	}
+	devs := r.devices(simulated[:ranks]...)
 	id, err := nccl.NewID(devs[0])
 	r.must(err)
 	steps, quits := 3+r.rng.IntN(8), -1
@@ -57,9 +54,6 @@ func ranksOfGPUs(r *run) {
 	for left := 1; left > 0; runtime.Gosched() { // the library's memory goes back before its device
 		left, err = simnccl.Reap(lib)
 		r.must(err)
-	}
-	for _, d := range devs {
-		r.must(d.Close())
 	}
 }
 
@@ -90,46 +84,13 @@ func (r *run) rankOfGPU(id nccl.ID, rank, ranks int, dev *hal.Device, steps, qui
 		}
 		err = errors.Join(err, s.Close())
 	}()
-	mine, whole, part := buf(n), buf(n*ranks), buf(n/ranks)
+	g := &gpuRank{r, c, s, rng, ranks, buf(n), buf(n * ranks), buf(n / ranks)}
 	for step := range steps {
 		r.actions.Add(1)
 		if step == quits && rank == ranks-1 {
 			c.Abort()
 		}
-		v, root := rng.Uint32N(1<<20), rng.IntN(ranks)
-		of := func(rank int) uint32 { return v + uint32(rank) }
-		if err = r.fill(mine, s, of(c.Rank())); err != nil {
-			return err
-		}
-		sum := uint32(c.Size())*v + uint32(ranks*(ranks-1)/2)
-		result, want := mine, func(int) uint32 { return sum }
-		switch rng.IntN(6) {
-		case 0:
-			err = nccl.Allreduce(r.ctx, c, s, mine, mine, comm.Sum)
-		case 1:
-			err = nccl.Bcast(r.ctx, c, s, mine, root)
-			want = func(int) uint32 { return of(root) }
-		case 2:
-			err = nccl.Allgather(r.ctx, c, s, mine, whole)
-			result, want = whole, func(i int) uint32 { return of(i / n) }
-		case 3:
-			err = nccl.ReduceScatter(r.ctx, c, s, mine, part, comm.Sum)
-			result = part
-		case 4:
-			if err = nccl.Reduce(r.ctx, c, s, mine, mine, comm.Sum, root); err == nil {
-				err = nccl.Bcast(r.ctx, c, s, mine, root)
-			}
-		default:
-			right, left := (rank+1)%ranks, (rank+ranks-1)%ranks
-			var messages []nccl.Message
-			for i := range ranks { // the left has the same for each part of mine
-				messages = append(messages, nccl.Send(part, right), nccl.Recv(r.slice(mine, i*n/ranks, n/ranks), left))
-			}
-			if err = r.fill(part, s, of(rank)); err == nil {
-				err = nccl.Group(r.ctx, c, s, messages...)
-			}
-			want = func(int) uint32 { return of(left) }
-		}
+		result, want, err := g.combine()
 		if err == nil && rng.IntN(2) == 0 {
 			err = c.Sync(r.ctx, s)
 		}
@@ -154,8 +115,52 @@ func (r *run) rankOfGPU(id nccl.ID, rank, ranks int, dev *hal.Device, steps, qui
 	return nil
 }
 
-func (r *run) slice(b *buffer.Buffer[uint32], at, n int) *buffer.Buffer[uint32] {
-	part, err := b.Slice(at, at+n)
-	r.must(err)
-	return part
+// gpuRank is a rank with its buffers.
+type gpuRank struct {
+	*run
+	c                 *nccl.Comm
+	s                 *hal.Stream
+	rng               *rand.Rand
+	ranks             int
+	mine, whole, part *buffer.Buffer[uint32]
+}
+
+// combine does one of the collective operations, and returns what has its result, and what that must be.
+func (g *gpuRank) combine() (result *buffer.Buffer[uint32], want func(i int) uint32, err error) {
+	ctx, c, s, ranks, mine, rank, n := g.ctx, g.c, g.s, g.ranks, g.mine, g.c.Rank(), g.mine.Len()
+	v, root := g.rng.Uint32N(1<<20), g.rng.IntN(ranks)
+	of := func(rank int) uint32 { return v + uint32(rank) }
+	if err = g.fill(mine, s, of(rank)); err != nil {
+		return nil, nil, err
+	}
+	sum := uint32(c.Size())*v + uint32(ranks*(ranks-1)/2)
+	result, want = mine, func(int) uint32 { return sum }
+	switch g.rng.IntN(6) {
+	case 0:
+		err = nccl.Allreduce(ctx, c, s, mine, mine, comm.Sum)
+	case 1:
+		err = nccl.Bcast(ctx, c, s, mine, root)
+		want = func(int) uint32 { return of(root) }
+	case 2:
+		err = nccl.Allgather(ctx, c, s, mine, g.whole)
+		result, want = g.whole, func(i int) uint32 { return of(i / n) }
+	case 3:
+		err = nccl.ReduceScatter(ctx, c, s, mine, g.part, comm.Sum)
+		result = g.part
+	case 4:
+		if err = nccl.Reduce(ctx, c, s, mine, mine, comm.Sum, root); err == nil {
+			err = nccl.Bcast(ctx, c, s, mine, root)
+		}
+	default:
+		right, left := (rank+1)%ranks, (rank+ranks-1)%ranks
+		var messages []nccl.Message
+		for i := range ranks { // the left has the same for each part of mine
+			messages = append(messages, nccl.Send(g.part, right), nccl.Recv(g.run.part(mine, i*n/ranks, (i+1)*n/ranks), left))
+		}
+		if err = g.fill(g.part, s, of(rank)); err == nil {
+			err = nccl.Group(ctx, c, s, messages...)
+		}
+		want = func(int) uint32 { return of(left) }
+	}
+	return result, want, err
 }

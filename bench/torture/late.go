@@ -33,11 +33,7 @@ func late(r *run) {
 		r.must(err)
 		devs = append(devs, d)
 	}
-	defer func() {
-		for _, d := range devs {
-			r.must(d.Close())
-		}
-	}()
+	r.later(func() { closing(r.must, devs) })
 	open(host.New(host.Options{Name: "far", Discrete: 1}), 1)
 	for _, b := range driver.Backends() {
 		if b.Name() == "host" {
@@ -69,8 +65,8 @@ func (i *torn) did(err error, what string, args ...any) {
 	}
 }
 
-// look reads the buffer. Only if the lost device had the bytes alone may it fail for good.
-func (r *run) look(i *torn) {
+// lookAt reads the buffer. Only if the lost device had the bytes alone may it fail for good.
+func (r *run) lookAt(i *torn) {
 	for try := 0; ; try++ {
 		err := i.b.View(r.ctx, func(got []uint32) error {
 			bad, same := 0, true
@@ -100,28 +96,11 @@ func (r *run) look(i *torn) {
 
 func lostInCopy(r *run) {
 	const n = 512
-	devs, done := r.lossy()
-	defer done()
-	var streams []*hal.Stream
-	for _, d := range devs {
-		streams = append(streams, r.stream(d))
-	}
+	streams := r.streams(1, r.lossy()...)
 	var all []*torn
 	for range 6 {
-		b, err := buffer.New[uint32](n)
-		r.must(err)
-		all = append(all, &torn{b: b, maybe: []uint32{0}})
+		all = append(all, &torn{b: r.made(n), maybe: []uint32{0}})
 	}
-	defer func() {
-		for _, i := range all {
-			r.explain(i.b.Close())
-		}
-		for _, s := range streams {
-			r.explain(s.Close())
-		}
-		// The simulated driver drops the lost context's work late. Violations that it reports for that work do not count.
-		r.w.sims[0].Clear()
-	}()
 	r.must(r.w.sims[0].LostAt(0, uint64(1+r.rng.IntN(300))))
 	r.fault(1)
 	for k := range 80 {
@@ -131,17 +110,12 @@ func lostInCopy(r *run) {
 		s, v := streams[at], uint32(r.seed)<<8|uint32(k+1)
 		switch r.rng.IntN(5) {
 		case 0, 1:
-			l, err := r.acquire(i.b, s, coherence.Overwrite)
-			i.did(err, "write at %s", s.Device().Name())
-			if r.explain(err) {
-				continue // nothing was written
-			}
-			failed := r.explain(s.Fill(l.Region(), hal.Pattern32(v)))
-			failed = r.explain(l.Release()) || failed
-			i.did(nil, "failed: %t", failed)
-			if failed {
+			began, failed := r.write(i.b, s, coherence.Overwrite, v)
+			i.did(nil, "write at %s: it began: %t, it failed: %t", s.Device().Name(), began, failed)
+			switch {
+			case failed:
 				i.maybe, i.alone = append(i.maybe, v), true
-			} else {
+			case began:
 				i.maybe, i.alone = append(i.maybe[:0], v), at == 0
 			}
 		case 2:
@@ -154,10 +128,10 @@ func lostInCopy(r *run) {
 			r.explain(err)
 			i.alone = true // the other replica may be on the device that goes away
 		case 4:
-			r.look(i)
+			r.lookAt(i)
 		}
 	}
 	for _, i := range all {
-		r.look(i)
+		r.lookAt(i)
 	}
 }

@@ -13,15 +13,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
-	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
@@ -38,28 +40,14 @@ func main() {
 	flag.StringVar(&o.json, "json", "", "a file for the summary")
 	flag.StringVar(&o.document, "document", "", "a Markdown file for the summary")
 	merge := flag.Bool("merge", false, "only add up the summaries of runs that went on side by side; the arguments are their JSON files")
-	flag.Parse()
-	if *merge {
-		if err := o.merge(flag.Args()); err != nil {
-			fmt.Fprintln(os.Stderr, "torture:", err)
-			os.Exit(1)
+	frame.Parse(math.MaxInt, func() bool { return *merge || flag.NArg() == 0 })
+	frame.Main("torture", func(ctx context.Context) {
+		if *merge {
+			o.merge(flag.Args())
+		} else if !o.run(ctx, frame.Get(regexp.Compile(o.only))) {
+			frame.Must(errors.New("something failed"))
 		}
-		return
-	}
-	only, err := regexp.Compile(o.only)
-	if flag.NArg() > 0 || err != nil {
-		fmt.Fprintln(os.Stderr, "torture: wrong usage:", err, flag.Args())
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	ok, err := o.run(ctx, only)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "torture:", err)
-	}
-	if err != nil || !ok {
-		os.Exit(1)
-	}
+	})
 }
 
 type options struct {
@@ -70,15 +58,12 @@ type options struct {
 }
 
 // run runs all scenarios again and again until the time is over, each time with the next seed.
-func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err error) {
-	w, err := newWorld()
-	if err != nil {
-		return false, err
-	}
+func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool) {
+	w := newWorld()
 	chosen := slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return !only.MatchString(s.name) })
 	if len(chosen) == 0 {
 		w.close()
-		return false, fmt.Errorf("no scenario has a name that matches %q", only)
+		frame.Must(fmt.Errorf("no scenario has a name that matches %q", only))
 	}
 	sum := &summary{Date: time.Now().Format(time.DateOnly), Machine: timing.Machine(), Halyard: timing.Version(), FirstSeed: o.seed}
 	for _, s := range chosen {
@@ -127,52 +112,35 @@ func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err err
 }
 
 // report prints the summary and writes the files that are asked for.
-func (o options) report(sum *summary) (ok bool, err error) {
+func (o options) report(sum *summary) (ok bool) {
 	text := sum.text()
 	fmt.Print(text)
-	if o.json != "" {
-		b, err := json.MarshalIndent(sum, "", "\t")
-		if err != nil {
-			return false, err
-		}
-		if err := os.WriteFile(o.json, append(b, '\n'), 0o644); err != nil {
-			return false, err
-		}
-	}
+	frame.JSON(o.json, sum)
 	if o.document != "" {
-		if err := os.WriteFile(o.document, []byte(sum.markdown()), 0o644); err != nil {
-			return false, err
-		}
+		frame.Must(os.WriteFile(o.document, []byte(sum.markdown()), 0o644))
 	}
-	return !strings.Contains(text, "FAILED"), nil
+	return !strings.Contains(text, "FAILED")
 }
 
 // merge adds up summaries.
-func (o options) merge(files []string) error {
+func (o options) merge(files []string) {
 	if len(files) == 0 {
-		return fmt.Errorf("-merge needs files")
+		frame.Must(errors.New("-merge needs files"))
 	}
 	var sum *summary
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		var one summary
-		if err := json.Unmarshal(text, &one); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		if one.Processes == 0 {
-			one.Processes = 1
-		}
+		one := &summary{Processes: 1}
+		err := json.Unmarshal(frame.Get(os.ReadFile(file)), one)
 		if sum == nil {
-			sum = &one
-		} else if err := sum.add(&one); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+			sum = one
+		} else if err == nil {
+			err = sum.add(one)
+		}
+		if err != nil {
+			frame.Must(fmt.Errorf("%s: %w", file, err))
 		}
 	}
-	_, err := o.report(sum)
-	return err
+	o.report(sum)
 }
 
 func isTerminal() bool {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
@@ -77,47 +78,25 @@ func freshCaches(r *run) {
 }
 
 // blends is what a process of freshCaches does.
-func blends(device, number string) (err error) {
-	a, err := strconv.Atoi(number)
-	if err != nil {
-		return err
-	}
-	d, err := hal.Open(background, device)
-	if err != nil {
-		return err
-	}
-	s, err := d.NewStream()
-	if err != nil {
-		return err
-	}
+func blends(device, number string) {
+	a := uint32(frame.Get(strconv.Atoi(number)))
+	d := frame.Get(hal.Open(background, device))
+	s := frame.Get(d.NewStream())
 	x, want := make([]uint32, 1000), make([]uint32, 1000)
 	for i := range x {
-		x[i], want[i] = uint32(i*i), uint32(a)
+		x[i], want[i] = uint32(i*i), a
 	}
-	in, err := buffer.From(x)
-	if err != nil {
-		return err
-	}
-	out, err := buffer.From(want)
-	if err != nil {
-		return err
-	}
-	mixed(want, uint32(a), x, 0)
-	err = mix.Kernel("blend").Launch(background, s, hal.Over(len(x)), kernel.Value(uint32(a)), kernel.In(in), kernel.InOut(out), kernel.Value(uint32(len(x))))
-	if err != nil {
-		return err
-	}
-	err = out.View(background, func(got []uint32) error {
+	in, out := frame.Get(buffer.From(x)), frame.Get(buffer.From(want))
+	mixed(want, a, x, 0)
+	frame.Must(mix.Kernel("blend").Launch(background, s, hal.Over(len(x)), kernel.Value(a), kernel.In(in), kernel.InOut(out), kernel.Value(uint32(len(x)))))
+	frame.Must(out.View(background, func(got []uint32) error {
 		if !slices.Equal(got, want) {
 			return errors.New("wrong elements")
 		}
 		return nil
-	})
-	if err := errors.Join(err, hal.CloseAll(d, s, in, out)); err != nil {
-		return err
-	}
+	}))
+	frame.Must(hal.CloseAll(d, s, in, out))
 	fmt.Println("right")
-	return nil
 }
 
 func onDone(r *run) {
@@ -137,58 +116,39 @@ func onDone(r *run) {
 }
 
 // notified is what a process of onDone does.
-func notified(device, of, how string) error {
+func notified(device, of, how string) {
 	ctx, cancel := context.WithTimeout(background, processTime/2)
 	defer cancel()
-	d, err := hal.Open(ctx, device)
-	if err != nil {
-		return err
-	}
-	s, err := d.NewStream()
-	if err != nil {
-		return err
-	}
+	d := frame.Get(hal.Open(ctx, device))
+	s := frame.Get(d.NewStream())
 	notify := func(fn func()) error {
 		if of == "stream" && d.Info().Caps.Has(hal.CapHostCallback) {
 			return s.OnDone(fn)
 		}
-		e, err := s.Record()
-		if err != nil {
-			return err
-		}
+		e := frame.Get(s.Record())
 		return errors.Join(e.OnDone(func(error) { fn() }), e.Close())
 	}
 	for i := range 4 {
 		ended := make(chan struct{})
-		g, err := s.Gate() // so that something is left to wait for
-		if err == nil {
-			err = notify(func() {
-				defer close(ended)
-				switch {
-				case i > 0:
-				case how == "exit":
-					runtime.Goexit()
-				default:
-					panic(errThrown)
-				}
-			})
-			err = errors.Join(err, g.Signal())
-		}
-		if err != nil {
-			return err
-		}
+		g := frame.Get(s.Gate()) // so that something is left to wait for
+		err := notify(func() {
+			defer close(ended)
+			switch {
+			case i > 0:
+			case how == "exit":
+				runtime.Goexit()
+			default:
+				panic(errThrown)
+			}
+		})
+		frame.Must(errors.Join(err, g.Signal()))
 		select {
 		case <-ended:
 		case <-ctx.Done():
-			return fmt.Errorf("function %d was not called", i)
+			frame.Must(fmt.Errorf("function %d was not called", i))
 		}
-		if err := s.Sync(ctx); err != nil {
-			return err
-		}
+		frame.Must(s.Sync(ctx))
 	}
-	if err := hal.CloseAll(d, s); err != nil {
-		return err
-	}
+	frame.Must(hal.CloseAll(d, s))
 	fmt.Println("clean")
-	return nil
 }

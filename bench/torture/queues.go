@@ -38,73 +38,74 @@ type tenant struct {
 // queuesOfOneStream fails as programs do: a kernel that leaves its slice on the host, whose work is under way when the call returns, and on all
 // devices calls that are refused.
 func queuesOfOneStream(r *run) {
-	devs, done := r.fleet()
-	defer done()
-	able := r.computing(devs)
+	able := r.computing(r.fleet())
 	for range 4 {
-		d := able[r.rng.IntN(len(able))]
-		s := r.stream(d)
-		onHost := d.Info().Backend == "host" || d.Info().Backend == "far"
-		tenants := make([]*tenant, 2+r.rng.IntN(3))
-		for i := range tenants {
-			t := &tenant{q: halyard.On(r.ctx, s), want: make([]float32, 20+i)} // lengths of their own, by which errors are told apart
-			for k := range t.want {
-				t.want[k] = float32(k)
-			}
-			t.x, t.y = halyard.From(t.q, t.want), halyard.From(t.q, t.want)
-			t.places = halyard.New[int32](t.q, len(t.want))
-			tenants[i] = t
-		}
-		past := d.Name() + ":"
-		for range 16 {
-			r.actions.Add(1)
-			i := r.rng.IntN(len(tenants))
-			t := tenants[i]
-			n := len(t.want)
-			switch r.rng.IntN(12) {
-			case 0:
-				if !onHost {
-					continue
-				}
-				past += fmt.Sprintf(" %d leaves its slice,", i)
-				small.Number(t.q.Over(n+1), t.places)
-				t.failed(r, fmt.Sprintf("index out of range [%d] with length %d", n, n))
-			case 1:
-				past += fmt.Sprintf(" %d asks for too much,", i)
-				t.y.At(n)
-				t.failed(r, fmt.Sprintf("element %d of %d", n, n))
-			case 2:
-				past += fmt.Sprintf(" %d looks,", i)
-				t.look(r, past, i)
-			case 3:
-				past += fmt.Sprintf(" %d waits,", i)
-				t.q.Sync()
-			default:
-				past += fmt.Sprintf(" %d launches,", i)
-				small.Saxpy(t.q, 2, t.x, t.y)
-				for k := range t.want {
-					t.want[k] += 2 * float32(k)
-				}
-			}
-		}
-		for _, i := range r.rng.Perm(len(tenants)) {
-			t := tenants[i]
-			if len(t.fails) == 0 {
-				t.look(r, past, i)
-			}
-			r.within(stuck, past+fmt.Sprintf(" Close of %d", i), func() {
-				err := t.q.Close()
-				switch {
-				case len(t.fails) == 0 && err != nil:
-					r.unexplained(fmt.Errorf("%s queue %d did nothing wrong: %w", past, i, err))
-				case len(t.fails) > 0 && (err == nil || !slices.ContainsFunc(t.fails, func(s string) bool { return strings.Contains(err.Error(), s) })):
-					r.fail("%s queue %d must say one of %q, and says: %v", past, i, t.fails, err)
-				}
-			})
-		}
-		_ = s.Sync(r.ctx) // the stream's error is that of a kernel
-		_ = s.Close()
+		r.share(able[r.rng.IntN(len(able))])
 	}
+}
+
+// share lets queues use one stream of a device.
+func (r *run) share(d *hal.Device) {
+	s := r.stream(d)
+	tenants := make([]*tenant, 2+r.rng.IntN(3))
+	for i := range tenants {
+		t := &tenant{q: halyard.On(r.ctx, s), want: make([]float32, 20+i)} // lengths of their own, by which errors are told apart
+		for k := range t.want {
+			t.want[k] = float32(k)
+		}
+		t.x, t.y = halyard.From(t.q, t.want), halyard.From(t.q, t.want)
+		t.places = halyard.New[int32](t.q, len(t.want))
+		tenants[i] = t
+	}
+	past := d.Name() + ":"
+	for range 16 {
+		r.actions.Add(1)
+		i := r.rng.IntN(len(tenants))
+		past += fmt.Sprintf(" %d ", i) + tenants[i].act(r, past, i, d.Info().Backend == "host" || d.Info().Backend == "far") + ","
+	}
+	for _, i := range r.rng.Perm(len(tenants)) {
+		t := tenants[i]
+		if len(t.fails) == 0 {
+			t.look(r, past, i)
+		}
+		r.within(stuck, past+fmt.Sprintf(" Close of %d", i), func() {
+			err := t.q.Close()
+			switch {
+			case len(t.fails) == 0 && err != nil:
+				r.unexplained(fmt.Errorf("%s queue %d did nothing wrong: %w", past, i, err))
+			case len(t.fails) > 0 && (err == nil || !slices.ContainsFunc(t.fails, func(s string) bool { return strings.Contains(err.Error(), s) })):
+				r.fail("%s queue %d must say one of %q, and says: %v", past, i, t.fails, err)
+			}
+		})
+	}
+	_ = s.Sync(r.ctx) // the stream's error is that of a kernel
+	_ = s.Close()
+}
+
+// act does something on a queue, and says what. Only on the host a kernel that leaves its slice fails.
+func (t *tenant) act(r *run, past string, i int, onHost bool) string {
+	n := len(t.want)
+	switch k := r.rng.IntN(12); {
+	case k == 0 && onHost:
+		small.Number(t.q.Over(n+1), t.places)
+		t.failed(r, fmt.Sprintf("index out of range [%d] with length %d", n, n))
+		return "leaves its slice"
+	case k == 1:
+		t.y.At(n)
+		t.failed(r, fmt.Sprintf("element %d of %d", n, n))
+		return "asks for too much"
+	case k == 2:
+		t.look(r, past, i)
+		return "looks"
+	case k == 3:
+		t.q.Sync()
+		return "waits"
+	}
+	small.Saxpy(t.q, 2, t.x, t.y)
+	for k := range t.want {
+		t.want[k] += 2 * float32(k)
+	}
+	return "launches"
 }
 
 func (t *tenant) failed(r *run, says string) {
@@ -121,9 +122,7 @@ func (t *tenant) look(r *run, past string, i int) {
 
 func budgets(r *run) {
 	const size, most, hands, own = 32 << 10, 4, 6, 3 // bytes, buffers in the budget, goroutines, buffers of each
-	devs, done := r.fleet()
-	defer done()
-	devs = slices.DeleteFunc(slices.Clone(devs), func(d *hal.Device) bool { return d.Info().SharesHostMemory })
+	devs := slices.DeleteFunc(r.fleet(), func(d *hal.Device) bool { return d.Info().SharesHostMemory })
 	able := r.computing(devs)
 	d := devs[r.rng.IntN(len(devs))]
 	launches := slices.Contains(able, d)

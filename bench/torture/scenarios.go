@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
@@ -27,7 +28,7 @@ var scenarios = []scenario{
 	{name: "scheduler", do: scheduler,
 		what: "one buffer over all devices, random accesses against a plain slice; simulated devices run work in any order that streams and events allow"},
 	{name: "failing calls, simulated", do: failingSimulated, explained: faults,
-		what: "a program of accesses during which one call of the CUDA or HIP driver fails; after a failed access the elements are those from before or those that it wrote"},
+		what: "a program of accesses during which one call of the CUDA or HIP driver fails; a failed access leaves the old elements or those that it wrote"},
 	{name: "pools", do: pools,
 		what: "the scheduler's program with replicas from pools, which afterwards have all of their memory back"},
 	{name: "failing calls, real", do: failingReal, explained: faults,
@@ -37,10 +38,10 @@ var scenarios = []scenario{
 	{name: "lost device", do: lostDevice, explained: []error{hal.ErrDeviceLost},
 		what: "a simulated device goes away in the middle of transfers; what another place holds stays readable and right"},
 	{name: "lost in a copy", do: lostInCopy, explained: []error{hal.ErrDeviceLost},
-		what: "a simulated device goes away at any call of the driver, between and within accesses; elements that another place also has stay readable, and elements that are written again are right"},
+		what: "a simulated device goes away at any call of the driver, between and within accesses; what is also elsewhere stays readable, and new writes are right"},
 	{name: "late drivers", do: late,
 		what: "the scheduler's program on drivers that return late from some calls"},
-	{name: "closing", do: closing, explained: []error{hal.ErrClosed, hal.ErrBusy},
+	{name: "closing", do: closingAtOnce, explained: []error{hal.ErrClosed, hal.ErrBusy},
 		what: "buffers and streams are closed while others use them"},
 	{name: "migration", do: migration,
 		what: "a hundred goroutines that change threads, each with buffers of its own on several devices"},
@@ -52,7 +53,7 @@ var scenarios = []scenario{
 		what: "two to five ranks write parts of a divided buffer, on all devices, and exchange ghosts by messages that come late and in another order; messages also carry what work on streams has just written"},
 	{name: "lost rank", do: lostRank, explained: []error{comm.ErrRankLost},
 		what: "the same, and a rank goes away on the way: the others are told"},
-	{name: "ranks of GPUs", do: ranksOfGPUs, explained: []error{comm.ErrEngine, comm.ErrRankLost, comm.ErrClosed, hal.ErrDriver},
+	{name: "ranks of GPUs", do: ranksOfGPUs, explained: []error{comm.ErrEngine, comm.ErrRankLost, hal.ErrClosed, hal.ErrDriver},
 		what: "two ranks with a simulated GPU each combine and exchange what streams write, by a simulated NCCL; sometimes one gives up"},
 	{name: "many buffers", do: manyBuffers, every: 200,
 		what: "100,000 buffers alive at once, written at one place and read at another"},
@@ -65,29 +66,22 @@ var scenarios = []scenario{
 // faults are the kinds of error that failing calls make.
 var faults = []error{hal.ErrDriver, hal.ErrInvalidArgument, hal.ErrOutOfMemory}
 
-func scheduler(r *run) {
-	devs, done := r.fleet()
-	defer done()
-	models(r, devs)
-}
+func scheduler(r *run) { models(r, r.fleet()) }
 
 // pools is scheduler on devices whose replicas come from pools of small chunks.
 func pools(r *run) {
-	devs, done := r.fleet()
-	defer done()
+	devs := r.fleet()
 	for _, d := range devs {
 		p, err := pool.New(d, pool.WithChunk(64<<10), pool.WithLimit(32<<20), pool.WithMaxCached(uint64(r.rng.IntN(2))<<16))
 		r.must(err)
 		buffer.SetAllocator(d, p)
-		defer func() {
+		r.later(func() {
 			buffer.SetAllocator(d, nil)
 			if s := p.Stats(); s.Blocks != 0 || s.Live != 0 || s.Asked != 0 || s.Failures != 0 || s.Reserved > s.Peak {
 				r.fail("the pool of %s at the end: %+v", d.Name(), s)
 			}
-			if err := p.Close(); err != nil {
-				r.unexplained(err)
-			}
-		}()
+			r.closed(p.Close())
+		})
 	}
 	models(r, devs)
 }
@@ -96,15 +90,8 @@ func pools(r *run) {
 func models(r *run, devs []*hal.Device) {
 	f := model.Fleet{Devices: devs}
 	for _, d := range devs {
-		f.Streams = append(f.Streams, []*hal.Stream{r.stream(d), r.stream(d)})
+		f.Streams = append(f.Streams, r.streams(2, d))
 	}
-	defer func() {
-		for _, pair := range f.Streams {
-			for _, s := range pair {
-				r.must(s.Close())
-			}
-		}
-	}()
 	elements, actions := 64, 60
 	if r.seed%50 == 0 {
 		elements, actions = 2000, 1000
@@ -138,16 +125,8 @@ func failingSimulated(r *run) {
 	}
 	n := uint64(1 + r.rng.IntN(250))
 	code := []int{1, 2, 999}[r.rng.IntN(3)]
-	var devs []*hal.Device
-	for _, name := range names {
-		devs = append(devs, r.open(name))
-	}
-	defer func() {
-		c.FailCall(0, 0)
-		for _, d := range devs {
-			r.explain(d.Close())
-		}
-	}()
+	devs := r.devices(names...)
+	r.later(func() { c.FailCall(0, 0) })
 	c.FailCall(n, code)
 	r.fault(1)
 	accesses(r, devs)
@@ -176,183 +155,109 @@ func failingReal(r *run) {
 	kind := faults[r.rng.IntN(len(faults))]
 	f := layers[r.rng.IntN(len(layers))]
 	f.Fail(int64(1+r.rng.IntN(120)), kind)
-	defer func() {
-		for _, d := range devs {
-			r.explain(d.Close())
-		}
+	r.later(func() {
+		closing(r.closed, devs)
 		r.fault(f.Failed())
-	}()
+	})
 	accesses(r, devs)
 }
 
-// accesses is a program that goes on after an error. It keeps for every element the values that may be there: one, or two after
-// a write that failed.
+// accesses is a program that goes on after an error.
 func accesses(r *run, devs []*hal.Device) {
 	const n = 256
-	b, err := buffer.New[uint32](n)
-	r.must(err)
-	var streams []*hal.Stream
-	for _, d := range devs {
-		s, err := d.NewStream()
-		if r.explain(err) {
-			continue
-		}
-		streams = append(streams, s)
-	}
-	defer func() {
-		for _, s := range streams {
-			r.explain(s.Close())
-		}
-	}()
-	defer func() { r.explain(b.Close()) }()
+	streams := r.streams(1, devs...)
+	u := &unsure{r.made(n), make([]uint32, n), make([]uint32, n)}
 	if len(streams) == 0 {
 		return
-	}
-	var want, other [n]uint32
-	wrote := func(lo, hi int, v uint32, sure bool) {
-		for i := lo; i < hi; i++ {
-			if sure {
-				want[i], other[i] = v, v
-			} else {
-				other[i] = v // want is certain here: after a failed write, look finds the value before the next write
-			}
-		}
-	}
-	look := func() {
-		for try := 0; ; try++ {
-			err := b.View(r.ctx, func(got []uint32) error {
-				bad := 0
-				for i, v := range got {
-					if v != want[i] && v != other[i] {
-						bad += 4
-					}
-					want[i], other[i] = v, v
-				}
-				r.wrong(bad, "after a call that failed")
-				return nil
-			})
-			if !r.explain(err) {
-				return
-			}
-			if try == 3 { // the fault came once
-				r.unexplained(fmt.Errorf("again and again: %w", err))
-				return
-			}
-		}
 	}
 	for k := range 16 {
 		r.actions.Add(1)
 		lo := r.rng.IntN(n)
 		hi := lo + 1 + r.rng.IntN(n-lo)
 		v := uint32(r.seed)<<8 | uint32(k)
-		part, err := b.Slice(lo, hi)
-		r.must(err)
+		part := r.part(u.Buffer, lo, hi)
 		s := streams[r.rng.IntN(len(streams))]
+		look := false
 		switch r.rng.IntN(6) {
 		case 0:
-			ran := false
-			err := part.Update(r.ctx, func(p []uint32) error {
-				ran = true
-				for i := range p {
-					p[i] = v
-				}
-				return nil
-			})
-			if failed := r.explain(err); ran {
-				wrote(lo, hi, v, !failed)
+			began, failed := r.update(part, v)
+			if look = true; began {
+				u.wrote(lo, hi, v, !failed)
 			}
-			look()
 		case 1, 2:
-			l, err := r.acquire(part, s, coherence.ReadWrite)
-			if r.explain(err) {
-				continue
-			}
-			failed := r.explain(s.Fill(l.Region(), hal.Pattern32(v)))
-			failed = r.explain(l.Release()) || failed
-			wrote(lo, hi, v, !failed)
-			if failed {
-				look()
+			began, failed := r.write(part, s, coherence.ReadWrite, v)
+			if look = failed; began {
+				u.wrote(lo, hi, v, !failed)
 			}
 		case 3:
 			r.explain(r.prefetch(part, s))
 		case 4:
-			if !s.Device().Info().SharesHostMemory { // a unified device's replica is the host's
-				r.explain(b.Evict(r.ctx, s.Device()))
-			}
+			r.evict(u.Buffer, s.Device())
 		case 5:
-			look()
+			look = true
+		}
+		if look {
+			r.look(u, "after a call that failed")
 		}
 	}
-	look()
+	r.look(u, "after a call that failed")
 }
 
 func outOfMemory(r *run) {
-	const limit, size, each, hands = 1 << 20, 32 << 10, 24, 8
+	const limit, hands = 1 << 20, 8
 	for _, c := range r.w.sims {
 		r.must(c.Set(simgpu.Memory, limit))
 		r.must(c.Reset(r.seed))
 	}
-	defer func() {
+	r.later(func() {
 		for _, c := range r.w.sims {
 			r.must(c.Set(simgpu.Memory, 256<<20))
 		}
-	}()
-	var devs []*hal.Device
-	for _, name := range simulated {
-		devs = append(devs, r.open(name))
-	}
-	defer func() {
-		for _, d := range devs {
-			r.must(d.Close())
-		}
-	}()
-	r.fault(1)
-	r.hands(hands, func(rng *rand.Rand) {
-		var all []*buffer.Buffer[uint32]
-		defer func() {
-			for _, b := range all {
-				r.must(b.Close())
-			}
-		}()
-		var streams []*hal.Stream
-		for _, d := range devs {
-			streams = append(streams, r.stream(d))
-		}
-		defer func() {
-			for _, s := range streams {
-				r.must(s.Close())
-			}
-		}()
-		var want [each]uint32
-		for range each {
-			b, err := buffer.New[uint32](size / 4)
-			r.must(err)
-			all = append(all, b)
-		}
-		for k := range 60 {
-			r.actions.Add(1)
-			i := rng.IntN(each)
-			s := streams[rng.IntN(len(streams))]
-			if rng.IntN(20) == 0 {
-				r.w.sims[rng.IntN(len(r.w.sims))].FailAlloc(uint64(1 + rng.IntN(3)))
-				r.fault(1)
-			}
-			if rng.IntN(3) == 0 {
-				r.same(all[i], want[i])
-				continue
-			}
-			l, err := r.acquire(all[i], s, coherence.ReadWrite)
-			if r.explain(err) {
-				continue // leases of the others may hold all of it
-			}
-			r.must(s.Fill(l.Region(), hal.Pattern32(uint32(k+1))))
-			want[i] = uint32(k + 1)
-			r.must(l.Release())
-		}
-		for i, b := range all {
-			r.same(b, want[i])
-		}
 	})
+	devs := r.devices(simulated...)
+	r.fault(1)
+	r.hands(hands, func(rng *rand.Rand) { r.greedy(devs, rng) })
+}
+
+// greedy uses more memory than there is.
+func (r *run) greedy(devs []*hal.Device, rng *rand.Rand) {
+	const size, each = 32 << 10, 24
+	var all []*buffer.Buffer[uint32]
+	defer func() { closing(r.must, all) }()
+	var streams []*hal.Stream
+	for _, d := range devs {
+		streams = append(streams, r.stream(d))
+	}
+	defer closing(r.must, streams)
+	var want [each]uint32
+	for range each {
+		b, err := buffer.New[uint32](size / 4)
+		r.must(err)
+		all = append(all, b)
+	}
+	for k := range 60 {
+		r.actions.Add(1)
+		i := rng.IntN(each)
+		s := streams[rng.IntN(len(streams))]
+		if rng.IntN(20) == 0 {
+			r.w.sims[rng.IntN(len(r.w.sims))].FailAlloc(uint64(1 + rng.IntN(3)))
+			r.fault(1)
+		}
+		if rng.IntN(3) == 0 {
+			r.same(all[i], want[i])
+			continue
+		}
+		l, err := r.acquire(all[i], s, coherence.ReadWrite)
+		if r.explain(err) {
+			continue // leases of the others may hold all of it
+		}
+		r.must(s.Fill(l.Region(), hal.Pattern32(uint32(k+1))))
+		want[i] = uint32(k + 1)
+		r.must(l.Release())
+	}
+	for i, b := range all {
+		r.same(b, want[i])
+	}
 }
 
 // same checks that every element of b is v. Only an explained error is allowed.
@@ -374,48 +279,31 @@ func (r *run) hands(n int, fn func(rng *rand.Rand)) {
 	wg.Wait()
 }
 
+// lossy opens the simulated devices, of which the first may be lost. The simulated driver drops the lost context's work late: violations that it
+// reports for that work do not count.
+func (r *run) lossy() []*hal.Device {
+	r.later(r.w.sims[0].Clear)
+	devs := r.devices(simulated...)
+	r.later(r.w.sims[0].Clear)
+	return devs
+}
+
 func lostDevice(r *run) {
 	const n = 1024
-	devs, done := r.lossy()
-	defer done()
-	var streams []*hal.Stream
-	for _, d := range devs {
-		streams = append(streams, r.stream(d))
-	}
-	defer func() {
-		for _, s := range streams {
-			r.explain(s.Close())
-		}
-	}()
-	type item struct {
-		b     *buffer.Buffer[uint32]
-		want  uint32
-		alone bool // its only valid replica is on the first device
-	}
-	var all []item
-	defer func() {
-		for _, i := range all {
-			r.explain(i.b.Close())
-		}
-	}()
+	streams := r.streams(1, r.lossy()...)
+	var all []*torn
 	for k := range 24 {
 		r.actions.Add(2)
-		b, err := buffer.New[uint32](n)
-		r.must(err)
-		v := uint32(r.seed)<<8 | uint32(k+1)
-		at := r.rng.IntN(len(streams))
-		l, err := r.acquire(b, streams[at], coherence.Overwrite)
-		r.must(err)
-		r.must(streams[at].Fill(l.Region(), hal.Pattern32(v)))
-		r.must(l.Release())
-		i := item{b: b, want: v, alone: at == 0}
+		v, at := uint32(r.seed)<<8|uint32(k+1), r.rng.IntN(len(streams))
+		i := &torn{b: r.made(n), maybe: []uint32{v}, alone: at == 0}
+		r.write(i.b, streams[at], coherence.Overwrite, v)
 		switch r.rng.IntN(3) {
 		case 0:
-			r.same(b, v)
+			r.same(i.b, v)
 			i.alone = false
 		case 1:
 			// The transfer may be under way when the device goes: then the bytes may be lost.
-			r.must(r.prefetch(b, streams[r.rng.IntN(len(streams))]))
+			r.must(r.prefetch(i.b, streams[r.rng.IntN(len(streams))]))
 		}
 		all = append(all, i)
 	}
@@ -427,59 +315,16 @@ func lostDevice(r *run) {
 	r.fault(1)
 	for _, i := range all {
 		r.actions.Add(1)
-		if !i.alone {
-			// Another place has the bytes. The access that finds the other replica lost may fail, but a later one must succeed.
-			for try := 0; ; try++ {
-				err := i.b.View(r.ctx, func(got []uint32) error {
-					bad := 0
-					for _, g := range got {
-						if g != i.want {
-							bad += 4
-						}
-					}
-					r.wrong(bad, "after the loss of a device that did not have the only copy")
-					return nil
-				})
-				if !r.explain(err) {
-					break
-				}
-				if try == 2 {
-					r.unexplained(fmt.Errorf("another place had it: %w", err))
-					break
-				}
-			}
-			continue
-		}
-		r.same(i.b, i.want)
-	}
-	// The simulated driver drops the lost context's work late. Violations that it reports for that work do not count.
-	r.w.sims[0].Clear()
-}
-
-// lossy opens the simulated devices. done closes them, and accepts an error that says that one is lost.
-func (r *run) lossy() (devs []*hal.Device, done func()) {
-	for _, name := range simulated {
-		devs = append(devs, r.open(name))
-	}
-	return devs, func() {
-		for _, d := range devs {
-			r.explain(d.Close())
-		}
-		r.w.sims[0].Clear()
+		r.lookAt(i)
 	}
 }
 
-func closing(r *run) {
-	devs, done := r.fleet()
-	defer done()
-	var streams []*hal.Stream
-	for _, d := range devs {
-		streams = append(streams, r.stream(d))
-	}
+func closingAtOnce(r *run) {
+	devs := r.fleet()
+	streams := r.streams(1, devs...)
 	b, err := buffer.New[uint32](512)
 	r.must(err)
-	var next sync.Mutex
-	value := uint32(0)
+	var value atomic.Uint32
 	stop, acted := make(chan struct{}), make(chan struct{})
 	// some waits until the others have acted a random number of times, less than most.
 	some := func(most int) {
@@ -503,43 +348,7 @@ func closing(r *run) {
 					default:
 					}
 					r.actions.Add(1)
-					next.Lock()
-					value++
-					v := value
-					next.Unlock()
-					switch s := streams[rng.IntN(len(streams))]; rng.IntN(5) {
-					case 0:
-						r.explain(b.Update(r.ctx, func(p []uint32) error {
-							for i := range p {
-								p[i] = v
-							}
-							return nil
-						}))
-					case 1:
-						l, err := r.acquire(b, s, coherence.ReadWrite)
-						if r.explain(err) {
-							continue
-						}
-						r.explain(s.Fill(l.Region(), hal.Pattern32(v)))
-						r.explain(l.Release())
-					case 2:
-						r.explain(r.prefetch(b, s))
-					case 3:
-						if !s.Device().Info().SharesHostMemory { // a unified device's replica is the host's
-							r.explain(b.Evict(r.ctx, s.Device()))
-						}
-					case 4:
-						r.explain(b.View(r.ctx, func(p []uint32) error {
-							bad := 0
-							for i := range p {
-								if p[i] != p[0] {
-									bad += 4
-								}
-							}
-							r.wrong(bad, "a write was seen half done")
-							return nil
-						}))
-					}
+					r.act(rng, b, streams[rng.IntN(len(streams))], value.Add(1))
 				}
 			})
 		})
@@ -557,11 +366,27 @@ func closing(r *run) {
 	close(stop)
 	wg.Wait()
 	r.fault(2)
-	for _, s := range streams {
-		r.explain(s.Close())
-	}
 	for range 4 {
 		r.afterlife(devs[r.rng.IntN(len(devs))], devs[r.rng.IntN(len(devs))])
+	}
+}
+
+// act uses a buffer that is always written as a whole, in one of several ways.
+func (r *run) act(rng *rand.Rand, b *buffer.Buffer[uint32], s *hal.Stream, v uint32) {
+	switch rng.IntN(5) {
+	case 0:
+		r.update(b, v)
+	case 1:
+		r.write(b, s, coherence.ReadWrite, v)
+	case 2:
+		r.explain(r.prefetch(b, s))
+	case 3:
+		r.evict(b, s.Device())
+	case 4:
+		r.explain(b.View(r.ctx, func(p []uint32) error {
+			r.wrong(differing(p, p[0]), "a write was seen half done")
+			return nil
+		}))
 	}
 }
 
@@ -569,10 +394,7 @@ func closing(r *run) {
 // which may get the memory that the closed buffer had on another device.
 func (r *run) afterlife(first, last *hal.Device) {
 	s, t := r.stream(first), r.stream(last)
-	defer func() {
-		r.must(s.Close())
-		r.must(t.Close())
-	}()
+	defer closing(r.must, []*hal.Stream{s, t})
 	fill := func(b *buffer.Buffer[uint32], s *hal.Stream, v uint32) {
 		r.actions.Add(1)
 		l, err := r.acquire(b, s, coherence.ReadWrite)
@@ -610,8 +432,7 @@ func migration(r *run) {
 	if r.short {
 		hands = 30
 	}
-	devs, done := r.fleet()
-	defer done()
+	devs := r.fleet()
 	r.hands(hands, func(rng *rand.Rand) {
 		locked := rng.IntN(4) == 0
 		if locked {
@@ -621,53 +442,55 @@ func migration(r *run) {
 		b, err := buffer.New[uint32](16 + rng.IntN(64))
 		r.must(err)
 		defer func() { r.must(b.Close()) }()
-		var streams []*hal.Stream
-		for range 2 {
-			streams = append(streams, r.stream(devs[rng.IntN(len(devs))]))
-		}
-		defer func() {
-			for _, s := range streams {
-				r.must(s.Close())
-			}
-		}()
-		want := uint32(0)
-		past := fmt.Sprintf("%d elements on %s and %s, on one thread: %t; filled with", b.Len(), streams[0].Device().Name(), streams[1].Device().Name(), locked)
-		look := func() {
-			bad, first := 0, []uint32(nil)
-			r.explain(b.View(r.ctx, func(got []uint32) error {
-				bad, first = differing(got, want), slices.Clone(got)
-				return nil
-			}))
-			past += ", viewed"
-			if bad == 0 {
-				return
-			}
-			for _, s := range streams { // if the bytes are right once all work is done, View did not wait for it
-				r.explain(s.Sync(r.ctx))
-			}
-			later := 0
-			r.explain(b.View(r.ctx, func(got []uint32) error {
-				later = differing(got, want)
-				return nil
-			}))
-			r.wrong(bad, "%s: got %#x; %d bytes wrong once the streams are idle; %+v, %+v", past, first, later, b.State(), b.Stats())
-		}
+		streams := []*hal.Stream{r.stream(devs[rng.IntN(len(devs))]), r.stream(devs[rng.IntN(len(devs))])}
+		defer closing(r.must, streams)
+		m := migrant{r, b, streams, 0, fmt.Sprintf("%d elements on %s and %s, on one thread: %t; filled with", b.Len(), streams[0].Device().Name(),
+			streams[1].Device().Name(), locked)}
 		for k := range 12 {
 			r.actions.Add(1)
 			s := streams[k%2]
 			l, err := r.acquire(b, s, coherence.ReadWrite)
 			r.must(err)
-			want = rng.Uint32()
-			past += fmt.Sprintf(" %#x at %#x", want, l.Pointer())
-			r.must(s.Fill(l.Region(), hal.Pattern32(want)))
+			m.want = rng.Uint32()
+			m.past += fmt.Sprintf(" %#x at %#x", m.want, l.Pointer())
+			r.must(s.Fill(l.Region(), hal.Pattern32(m.want)))
 			runtime.Gosched()
 			r.must(l.Release())
 			if rng.IntN(4) == 0 {
-				look()
+				m.look()
 			}
 		}
-		look()
+		m.look()
 	})
+}
+
+// migrant is a buffer that goes from device to device, and what has been done with it.
+type migrant struct {
+	*run
+	b       *buffer.Buffer[uint32]
+	streams []*hal.Stream
+	want    uint32
+	past    string
+}
+
+// look compares. If bytes are wrong, it says whether they are right once all work is done: then View did not wait for it.
+func (m *migrant) look() {
+	view := func() (bad int, first []uint32) {
+		m.explain(m.b.View(m.ctx, func(got []uint32) error {
+			bad, first = differing(got, m.want), slices.Clone(got)
+			return nil
+		}))
+		return bad, first
+	}
+	bad, first := view()
+	if m.past += ", viewed"; bad == 0 {
+		return
+	}
+	for _, s := range m.streams {
+		m.explain(s.Sync(m.ctx))
+	}
+	later, _ := view()
+	m.wrong(bad, "%s: got %#x; %d bytes wrong once the streams are idle; %+v, %+v", m.past, first, later, m.b.State(), m.b.Stats())
 }
 
 // differing counts the bytes of elements that are not v.
@@ -685,36 +508,17 @@ func manyBuffers(r *run) {
 	if r.short {
 		n = 2000
 	}
-	devs, done := r.fleet()
-	defer done()
-	var streams []*hal.Stream
-	for _, d := range devs {
-		streams = append(streams, r.stream(d))
-	}
-	defer func() {
-		for _, s := range streams {
-			r.must(s.Close())
-		}
-	}()
+	streams := r.streams(1, r.fleet()...)
 	all := make([]*buffer.Buffer[uint32], n)
 	for i := range all {
 		r.actions.Add(1)
-		b, err := buffer.New[uint32](4)
-		r.must(err)
-		all[i] = b
-		s := streams[r.rng.IntN(len(streams))]
-		l, err := r.acquire(b, s, coherence.Overwrite)
-		r.must(err)
-		r.must(s.Fill(l.Region(), hal.Pattern32(uint32(i))))
-		r.must(l.Release())
+		all[i] = r.made(4)
+		r.write(all[i], streams[r.rng.IntN(len(streams))], coherence.Overwrite, uint32(i))
 	}
 	for i, b := range all {
 		r.actions.Add(1)
 		r.must(r.prefetch(b, streams[r.rng.IntN(len(streams))]))
 		r.same(b, uint32(i))
-	}
-	for _, b := range all {
-		r.must(b.Close())
 	}
 }
 

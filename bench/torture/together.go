@@ -5,7 +5,9 @@ package main
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
@@ -49,22 +51,13 @@ func (r *run) computing(devs []*hal.Device) (able []*hal.Device) {
 }
 
 // kernels launches on slices of three buffers, on any device and stream, between accesses by the host.
-func kernels(r *run) {
-	devs, done := r.fleet()
-	defer done()
-	launches(r, r.computing(devs))
-}
+func kernels(r *run) { launches(r, r.computing(r.fleet())) }
 
 // failingLaunches launches the same kernels while one call of a simulated driver fails.
 func failingLaunches(r *run) {
 	c := r.w.sims[0]
-	devs := []*hal.Device{r.open("cuda:0"), r.open("cuda:1")}
-	defer func() {
-		c.FailCall(0, 0)
-		for _, d := range devs {
-			r.explain(d.Close())
-		}
-	}()
+	devs := r.devices("cuda:0", "cuda:1")
+	r.later(func() { c.FailCall(0, 0) })
 	able := r.computing(devs)
 	if len(able) == 0 {
 		return
@@ -74,125 +67,69 @@ func failingLaunches(r *run) {
 	launches(r, able)
 }
 
-// launches is a program that goes on after an error. It keeps for every element the values that may be there, as accesses does.
+// launches is a program that goes on after an error, as accesses does.
 func launches(r *run, devs []*hal.Device) {
 	const n = 300
-	var streams []*hal.Stream
-	var all [3]*buffer.Buffer[uint32]
-	var want, other [len(all)][n]uint32
-	defer func() {
-		for _, b := range all {
-			if b != nil {
-				r.explain(b.Close())
-			}
-		}
-		for _, s := range streams {
-			r.explain(s.Close())
-		}
-	}()
-	for _, d := range devs {
-		for range 2 {
-			if s, err := d.NewStream(); !r.explain(err) {
-				streams = append(streams, s)
-			}
-		}
-	}
+	streams := r.streams(2, devs...)
 	if len(streams) == 0 {
 		return
 	}
+	var all [3]*unsure
 	for i := range all {
-		for j := range want[i] {
-			want[i][j] = r.rng.Uint32()
+		all[i] = &unsure{want: make([]uint32, n)}
+		for j := range n {
+			all[i].want[j] = r.rng.Uint32()
 		}
-		other[i] = want[i]
-		b, err := buffer.From(want[i][:])
+		all[i].other = slices.Clone(all[i].want)
+		b, err := buffer.From(all[i].want)
 		r.must(err)
-		all[i] = b
-	}
-	look := func(i int) {
-		for try := 0; ; try++ {
-			err := all[i].View(r.ctx, func(got []uint32) error {
-				bad := 0
-				for j, v := range got {
-					if v != want[i][j] && v != other[i][j] {
-						bad += 4
-					}
-					want[i][j], other[i][j] = v, v
-				}
-				r.wrong(bad, "buffer %d after launches", i)
-				return nil
-			})
-			if !r.explain(err) {
-				return
-			}
-			if try == 3 { // the fault came once
-				r.unexplained(errors.Join(errors.New("again and again"), err))
-				return
-			}
-		}
+		all[i].Buffer = b
+		r.later(func() { r.closed(b.Close()) })
 	}
 	for range 24 {
 		r.actions.Add(1)
-		i, j := r.rng.IntN(len(all)), r.rng.IntN(len(all))
+		x, y := all[r.rng.IntN(len(all))], all[r.rng.IntN(len(all))]
 		size := 1 + r.rng.IntN(n)
 		from, to := r.rng.IntN(n-size+1), r.rng.IntN(n-size+1)
 		s := streams[r.rng.IntN(len(streams))]
 		switch r.rng.IntN(8) {
 		case 0:
-			look(i)
+			r.look(x, "before a launch")
 		case 1:
-			v, ran := r.rng.Uint32(), false
-			part, err := all[i].Slice(from, from+size)
-			r.must(err)
-			failed := r.explain(part.Update(r.ctx, func(p []uint32) error {
-				ran = true
-				for k := range p {
-					p[k] = v
-				}
-				return nil
-			}))
-			if ran {
-				for k := range size {
-					other[i][from+k] = v
-					if !failed {
-						want[i][from+k] = v
-					}
-				}
+			v := r.rng.Uint32()
+			began, failed := r.update(r.part(x.Buffer, from, from+size), v)
+			if began {
+				x.wrote(from, from+size, v, !failed)
 			}
 			if failed {
-				look(i)
+				r.look(x, "after an update that failed")
 			}
 		case 2:
-			r.explain(r.prefetch(all[i], s))
+			r.explain(r.prefetch(x.Buffer, s))
 		case 3:
-			if !s.Device().Info().SharesHostMemory { // a unified device's replica is the host's
-				r.explain(all[i].Evict(r.ctx, s.Device()))
-			}
+			r.evict(x.Buffer, s.Device())
 		default:
-			if i == j && from != to { // a thread could read an element that another one writes
-				continue
-			}
-			x, err := all[i].Slice(from, from+size)
-			r.must(err)
-			y, err := all[j].Slice(to, to+size)
-			r.must(err)
-			a := r.rng.Uint32()
-			failed := r.explain(mix.Kernel("blend").Launch(r.ctx, s, hal.Over(size).Of(1<<r.rng.IntN(6)),
-				kernel.Value(a), kernel.In(x), kernel.InOut(y), kernel.Value(uint32(size))))
-			read := want[i]
-			mixed(other[j][to:to+size], a, read[from:from+size], 0)
-			if !failed {
-				want[j] = other[j]
-				if len(r.kinds) > 0 {
-					look(j) // otherwise a later failure could leave a third value
-				}
-			} else {
-				look(j)
+			if x != y || from == to { // else a thread could read an element that another one writes
+				r.blend(s, x, y, from, to, size)
 			}
 		}
 	}
-	for i := range all {
-		look(i)
+	for _, u := range all {
+		r.look(u, "after launches")
+	}
+}
+
+// blend launches the kernel on elements of two buffers.
+func (r *run) blend(s *hal.Stream, x, y *unsure, from, to, size int) {
+	a := r.rng.Uint32()
+	failed := r.explain(mix.Kernel("blend").Launch(r.ctx, s, hal.Over(size).Of(1<<r.rng.IntN(6)),
+		kernel.Value(a), kernel.In(r.part(x.Buffer, from, from+size)), kernel.InOut(r.part(y.Buffer, to, to+size)), kernel.Value(uint32(size))))
+	mixed(y.other[to:to+size], a, slices.Clone(x.want[from:from+size]), 0)
+	if !failed {
+		copy(y.want, y.other)
+	}
+	if failed || len(r.kinds) > 0 { // else a later failure could leave a third value
+		r.look(y, "after a launch")
 	}
 }
 
@@ -210,25 +147,24 @@ func lostRank(r *run) {
 }
 
 func (r *run) job(n, victim int) {
-	devs, done := r.fleet()
-	defer done()
+	devs := r.fleet()
 	size, width, steps := n*(4+r.rng.IntN(30))+r.rng.IntN(n), 1+r.rng.IntN(3), 4+r.rng.IntN(6)
 	last := r.rng.IntN(steps)
 	job := commtest.New(n, commtest.Adversary(r.seed), commtest.EagerLimit(uint64(r.rng.IntN(200))))
-	err := job.Run(func(e commdriver.Engine) (err error) {
-		defer func() { // a failed check ends the rank
-			switch p := recover().(type) {
-			case nil:
-			case stopped:
-				err = errors.New("stopped")
-			default:
-				panic(p)
-			}
-		}()
-		return r.rank(comm.New(e), devs, size, width, steps, func(step, rank int) {
-			if step == last && rank == victim {
-				job.Lose(rank)
-			}
+	err := job.Run(func(e commdriver.Engine) error {
+		return frame.Do(func() {
+			defer func() { // a failed check ends the rank
+				p := recover()
+				if _, failed := p.(stopped); failed {
+					frame.Must(errors.New("stopped"))
+				}
+				frame.Then(p, nil)
+			}()
+			r.rank(comm.New(e), devs, size, width, steps, func(step, rank int) {
+				if step == last && rank == victim {
+					job.Lose(rank)
+				}
+			})
 		})
 	})
 	r.explain(err)
@@ -242,189 +178,160 @@ func (r *run) job(n, victim int) {
 }
 
 // rank is what one rank does. All ranks draw the same random numbers, so each knows what the others write.
-func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, begin func(step, rank int)) (err error) {
-	defer func() { err = errors.Join(err, c.Close()) }()
+func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, begin func(step, rank int)) {
+	defer frame.Close(c)
 	rng := rand.New(rand.NewPCG(r.seed, 0x4a7c))
-	d := devs[(c.Rank()+int(r.seed))%len(devs)]
-	s := r.stream(d)
-	defer func() { r.must(s.Close()) }()
-	u, err := part.New[uint32](r.ctx, c, part.Block(size), part.Halo{Lo: []int{width}, Hi: []int{width}, Periodic: []bool{true}})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, u.Close()) }()
-	whole := make([]uint32, size)
-	from, to := u.Box()
-	lo, hi := from[0], to[0]
+	s := r.stream(devs[(c.Rank()+int(r.seed))%len(devs)])
+	defer frame.Close(s)
+	u := frame.Get(part.New[uint32](r.ctx, c, part.Block(size), part.Halo{Lo: []int{width}, Hi: []int{width}, Periodic: []bool{true}}))
+	defer frame.Close(u)
+	w := &divided{r, c, s, rng, u, make([]uint32, size), width}
 	for step := range steps {
 		begin(step, c.Rank())
 		r.actions.Add(1)
-		from := rng.IntN(size)
-		to, v, onHost := from+1+rng.IntN(size-from), rng.Uint32(), rng.IntN(3) == 0
-		for i := from; i < to; i++ {
-			whole[i] = v
-		}
-		if a, b := max(from, lo), min(to, hi); a < b {
-			own, err := u.Owned().Slice(a-lo, b-lo)
-			if err != nil {
-				return err
-			}
-			if onHost {
-				err = own.Fill(r.ctx, v)
-			} else {
-				err = r.fill(own, s, v)
-			}
-			if err != nil {
-				return err
-			}
-		} else {
-			u.Expire()
-		}
+		v := w.writes()
 		if rng.IntN(4) == 0 { // reading ghosts that are older than this step must be refused
 			err := u.Local().View(r.ctx, func([]uint32) error {
 				r.wrong(4, "step %d on rank %d of %d: stale ghosts were shown", step, c.Rank(), c.Size())
 				return nil
 			})
 			if !errors.Is(err, part.ErrStale) {
-				return err
+				frame.Must(err)
+				return
 			}
 			continue
 		}
-		exchange := u.Exchange
-		if rng.IntN(2) == 0 {
-			x, err := u.Begin(r.ctx)
-			if err != nil {
-				return err
-			}
-			exchange = x.End
-		}
-		if _, err := exchange(r.ctx); err != nil {
-			return err
-		}
-		bad := 0
-		if err := u.Local().View(r.ctx, func(got []uint32) error {
-			for i, g := range got {
-				if g != whole[((lo-width+i)%size+size)%size] {
-					bad += 4
-				}
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-		r.wrong(bad, "step %d on rank %d of %d: %d elements, %d ghosts on each side", step, c.Rank(), c.Size(), size, width)
-		sum, mine := []uint32{0}, uint32(0)
-		for _, x := range whole[lo:hi] {
-			mine += x
-		}
-		sum[0] = mine
-		if err := comm.AllreduceSlice(r.ctx, c, sum, comm.Sum); err != nil {
-			return err
-		}
-		for _, x := range whole {
-			sum[0] -= x
-		}
-		if sum[0] != 0 {
-			r.wrong(4, "a sum over ranks, at step %d", step)
-		}
-		if err := r.around(c, s, 1+rng.IntN(400), v); err != nil {
-			return err
-		}
-		if err := r.collective(c, s, v>>8); err != nil {
-			return err
-		}
+		w.exchanges()
+		w.compares(step)
+		w.adds(step)
+		r.around(c, s, 1+rng.IntN(400), v)
+		r.collective(c, s, v>>8)
 	}
-	return nil
+}
+
+// divided is a rank's part of a buffer, and what all ranks have written.
+type divided struct {
+	*run
+	c     *comm.Comm
+	s     *hal.Stream
+	rng   *rand.Rand
+	u     *part.Buffer[uint32]
+	whole []uint32
+	width int // of the ghosts
+}
+
+// bounds are those of the rank's own elements.
+func (w *divided) bounds() (lo, hi int) {
+	from, to := w.u.Box()
+	return from[0], to[0]
+}
+
+// writes writes a value to random elements, of which each rank writes its own.
+func (w *divided) writes() uint32 {
+	lo, hi := w.bounds()
+	from := w.rng.IntN(len(w.whole))
+	to, v, onHost := from+1+w.rng.IntN(len(w.whole)-from), w.rng.Uint32(), w.rng.IntN(3) == 0
+	set(w.whole[from:to], v)
+	a, b := max(from, lo), min(to, hi)
+	if a >= b {
+		w.u.Expire()
+		return v
+	}
+	own := frame.Get(w.u.Owned().Slice(a-lo, b-lo))
+	if onHost {
+		frame.Must(own.Fill(w.ctx, v))
+	} else {
+		frame.Must(w.fill(own, w.s, v))
+	}
+	return v
+}
+
+func (w *divided) exchanges() {
+	if w.rng.IntN(2) == 0 {
+		frame.Get(frame.Get(w.u.Begin(w.ctx)).End(w.ctx))
+	} else {
+		frame.Get(w.u.Exchange(w.ctx))
+	}
+}
+
+// compares looks at the rank's elements and its ghosts.
+func (w *divided) compares(step int) {
+	lo, _ := w.bounds()
+	size := len(w.whole)
+	w.compare(w.u.Local(), func(i int) uint32 { return w.whole[((lo-w.width+i)%size+size)%size] },
+		"step %d on rank %d of %d: %d elements, %d ghosts on each side", step, w.c.Rank(), w.c.Size(), size, w.width)
+}
+
+// adds compares a sum over ranks.
+func (w *divided) adds(step int) {
+	lo, hi := w.bounds()
+	sum := []uint32{0}
+	for _, x := range w.whole[lo:hi] {
+		sum[0] += x
+	}
+	frame.Must(comm.AllreduceSlice(w.ctx, w.c, sum, comm.Sum))
+	for _, x := range w.whole {
+		sum[0] -= x
+	}
+	if sum[0] != 0 {
+		w.wrong(4, "a sum over ranks, at step %d", step)
+	}
+}
+
+// compare counts the bytes of elements that are not as wanted.
+func (r *run) compare(b *buffer.Buffer[uint32], want func(i int) uint32, what string, args ...any) {
+	frame.Must(b.View(r.ctx, func(got []uint32) error {
+		bad := 0
+		for i, x := range got {
+			if x != want(i) {
+				bad += 4
+			}
+		}
+		r.wrong(bad, what, args...)
+		return nil
+	}))
 }
 
 // around sends three messages that the stream writes to the next rank, and receives three.
-func (r *run) around(c *comm.Comm, s *hal.Stream, n int, v uint32) error {
+func (r *run) around(c *comm.Comm, s *hal.Stream, n int, v uint32) {
 	right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
-	mine, err := buffer.New[uint32](n)
-	r.must(err)
-	got, err := buffer.New[uint32](n)
-	r.must(err)
+	mine, got := frame.Get(buffer.New[uint32](n)), frame.Get(buffer.New[uint32](n))
+	defer frame.Close(mine)
+	defer frame.Close(got)
 	for i := range 3 {
-		if err = r.fill(mine, s, v+uint32(8*c.Rank()+i)); err == nil {
-			_, err = comm.Sendrecv(r.ctx, c, mine, right, 7, got, left, 7)
-		}
-		if err == nil {
-			err = got.View(r.ctx, func(s []uint32) error {
-				bad := 0
-				for _, x := range s {
-					if x != v+uint32(8*left+i) {
-						bad += 4
-					}
-				}
-				r.wrong(bad, "message %d of %d elements", i, n)
-				return nil
-			})
-		}
-		if err != nil {
-			break
-		}
+		frame.Must(r.fill(mine, s, v+uint32(8*c.Rank()+i)))
+		frame.Get(comm.Sendrecv(r.ctx, c, mine, right, 7, got, left, 7))
+		r.compare(got, func(int) uint32 { return v + uint32(8*left+i) }, "message %d of %d elements", i, n)
 	}
-	return errors.Join(err, mine.Close(), got.Close())
 }
 
 // collective makes each collective operation on buffers once, among all ranks and then among those with odd or even numbers.
-func (r *run) collective(c *comm.Comm, s *hal.Stream, v uint32) error {
-	if err := r.among(c, s, v); err != nil {
-		return err
-	}
-	half, err := c.Split(r.ctx, c.Rank()%2, c.Rank())
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.among(half, s, v), half.Close())
+func (r *run) collective(c *comm.Comm, s *hal.Stream, v uint32) {
+	r.among(c, s, v)
+	half := frame.Get(c.Split(r.ctx, c.Rank()%2, c.Rank()))
+	defer frame.Close(half)
+	r.among(half, s, v)
 }
 
 // among makes each with a value of each rank, which the stream writes: v plus the rank's number.
-func (r *run) among(c *comm.Comm, s *hal.Stream, v uint32) (err error) {
+func (r *run) among(c *comm.Comm, s *hal.Stream, v uint32) {
 	n, me, root := c.Size(), uint32(c.Rank()), int(v)%c.Size()
-	made := func(n int) *buffer.Buffer[uint32] {
-		b, err := buffer.New[uint32](n)
-		r.must(err)
-		return b
-	}
-	one, all, out := made(1), made(n), made(n)
-	defer func() { err = errors.Join(err, one.Close(), all.Close(), out.Close()) }()
-	ranks := func(i int) uint32 { return v + uint32(i) }
-	if err := r.fill(one, s, v+me); err != nil {
-		return err
-	}
-	for _, step := range []struct {
-		op   string
-		do   func() error
-		into *buffer.Buffer[uint32]
-		want func(i int) uint32
-	}{
-		{"Gather", func() error { return comm.Gather(r.ctx, c, one, all, root) }, nil, nil},
-		{"Bcast", func() error { return comm.Bcast(r.ctx, c, all, root) }, all, ranks},
-		{"Allgather", func() error { return comm.Allgather(r.ctx, c, one, out) }, out, ranks},
-		{"Alltoall", func() error { return comm.Alltoall(r.ctx, c, all, out) }, out, func(int) uint32 { return v + me }},
-		{"Scatter", func() error { return comm.Scatter(r.ctx, c, all, one, root) }, one, func(int) uint32 { return v + me }},
-		{"Reduce", func() error { return comm.Reduce(r.ctx, c, all, out, comm.Max, root) }, nil, nil},
-		{"Bcast", func() error { return comm.Bcast(r.ctx, c, out, root) }, out, ranks},
-	} {
-		err := step.do()
-		if err == nil && step.into != nil {
-			err = step.into.View(r.ctx, func(got []uint32) error {
-				bad := 0
-				for i, x := range got {
-					if x != step.want(i) {
-						bad += 4
-					}
-				}
-				r.wrong(bad, "%s among %d ranks", step.op, n)
-				return nil
-			})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	one, all, out := frame.Get(buffer.New[uint32](1)), frame.Get(buffer.New[uint32](n)), frame.Get(buffer.New[uint32](n))
+	defer func() { frame.Then(recover(), hal.CloseAll(one, all, out)) }()
+	ranks, mine := func(i int) uint32 { return v + uint32(i) }, func(int) uint32 { return v + me }
+	frame.Must(r.fill(one, s, v+me))
+	frame.Must(comm.Gather(r.ctx, c, one, all, root))
+	frame.Must(comm.Bcast(r.ctx, c, all, root))
+	r.compare(all, ranks, "Bcast among %d ranks", n)
+	frame.Must(comm.Allgather(r.ctx, c, one, out))
+	r.compare(out, ranks, "Allgather among %d ranks", n)
+	frame.Must(comm.Alltoall(r.ctx, c, all, out))
+	r.compare(out, mine, "Alltoall among %d ranks", n)
+	frame.Must(comm.Scatter(r.ctx, c, all, one, root))
+	r.compare(one, mine, "Scatter among %d ranks", n)
+	frame.Must(comm.Reduce(r.ctx, c, all, out, comm.Max, root))
+	frame.Must(comm.Bcast(r.ctx, c, out, root))
+	r.compare(out, ranks, "Bcast of a maximum among %d ranks", n)
 }
 
 // fill writes a value on the stream's device.

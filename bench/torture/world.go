@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/bench/internal/frame"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -34,21 +36,12 @@ type world struct {
 
 var simulated = []string{"cuda:0", "cuda:1", "hip:0"}
 
-func newWorld() (w *world, err error) {
+func newWorld() *world {
 	cuda, hip, err := simgpu.Build(filepath.Join(os.TempDir(), "halyard-simgpu"))
-	if err != nil {
-		return nil, err
-	}
+	frame.Must(err)
 	os.Setenv("HALYARD_CUDA_LIBRARY", cuda)
 	os.Setenv("HALYARD_HIP_LIBRARY", hip)
-	w = &world{stuck: map[string]bool{}}
-	for _, lib := range []string{cuda, hip} {
-		c, err := simgpu.Attach(lib)
-		if err != nil {
-			return nil, err
-		}
-		w.sims = append(w.sims, c)
-	}
+	w := &world{stuck: map[string]bool{}, sims: []*simgpu.Control{frame.Get(simgpu.Attach(cuda)), frame.Get(simgpu.Attach(hip))}}
 	ctx := context.Background()
 	for _, r := range hal.List(ctx) {
 		if r.Backend != "opencl" && r.Backend != "vulkan" {
@@ -58,29 +51,17 @@ func newWorld() (w *world, err error) {
 			fmt.Fprintf(os.Stderr, "without %s: %v\n", r.Backend, r.Err)
 		}
 		for _, info := range r.Devices {
-			d, err := hal.Open(ctx, info.Name())
-			if err != nil {
-				return nil, err
-			}
-			w.always = append(w.always, d)
+			w.always = append(w.always, frame.Get(hal.Open(ctx, info.Name())))
 		}
 	}
-	unified, err := hal.Open(ctx, "host:0")
-	if err != nil {
-		return nil, err
-	}
-	far, err := hal.OpenWith(ctx, host.New(host.Options{Name: "far", Discrete: 1}), 1)
-	if err != nil {
-		return nil, err
-	}
-	w.always = append(w.always, unified, far)
+	w.always = append(w.always, frame.Get(hal.Open(ctx, "host:0")), frame.Get(hal.OpenWith(ctx, host.New(host.Options{Name: "far", Discrete: 1}), 1)))
 	for _, d := range w.always {
 		w.names = append(w.names, fmt.Sprintf("%s (%s, %s)", d.Name(), d.Info().Model, d.Info().Driver))
 	}
 	for _, name := range simulated {
 		w.names = append(w.names, name+" (simulated)")
 	}
-	return w, nil
+	return w
 }
 
 func (w *world) close() {
@@ -114,6 +95,7 @@ type run struct {
 	ctx     context.Context
 	actions atomic.Uint64
 	kinds   []error
+	undo    []func() // what is called when the scenario ends
 
 	hung     bool // a part of it did not end
 	ended    atomic.Bool
@@ -141,6 +123,7 @@ func (r *run) do(ctx context.Context, s scenario) {
 	r.guard(func() {
 		r.within(limit, "the scenario", func() {
 			defer r.ended.Store(true)
+			defer r.finish()
 			s.do(r)
 		})
 	})
@@ -240,18 +223,45 @@ func (r *run) open(name string) *hal.Device {
 	return d
 }
 
-// fleet returns all devices. It opens the simulated ones, and done closes them.
-func (r *run) fleet() (devs []*hal.Device, done func()) {
-	devs = slices.Clone(r.w.always)
-	for _, name := range simulated {
+// devices opens devices, which are closed when the scenario ends.
+func (r *run) devices(names ...string) (devs []*hal.Device) {
+	for _, name := range names {
 		devs = append(devs, r.open(name))
 	}
-	return devs, func() {
-		for _, d := range devs[len(r.w.always):] {
-			if err := d.Close(); err != nil {
-				r.unexplained(err)
-			}
-		}
+	r.later(func() { closing(r.closed, devs) })
+	return devs
+}
+
+// fleet returns all devices. The simulated ones are opened for the scenario.
+func (r *run) fleet() []*hal.Device {
+	return append(slices.Clone(r.w.always), r.devices(simulated...)...)
+}
+
+// later calls fn when the scenario ends. What was given last is called first.
+func (r *run) later(fn func()) { r.undo = append(r.undo, fn) }
+
+func (r *run) finish() {
+	for len(r.undo) > 0 {
+		last := len(r.undo) - 1
+		fn := r.undo[last]
+		r.undo = r.undo[:last]
+		r.guard(fn)
+	}
+}
+
+// closed looks at the error of closing something: the scenario's faults may explain it, if they are not about memory.
+func (r *run) closed(err error) {
+	if err != nil && slices.Contains(r.kinds, hal.ErrOutOfMemory) && len(r.kinds) == 1 {
+		r.unexplained(err)
+		return
+	}
+	r.explain(err)
+}
+
+// closing closes all of a list.
+func closing[T io.Closer](check func(error), list []T) {
+	for _, x := range list {
+		check(x.Close())
 	}
 }
 
@@ -259,6 +269,99 @@ func (r *run) stream(d *hal.Device) *hal.Stream {
 	s, err := d.NewStream()
 	r.must(err)
 	return s
+}
+
+// streams returns n streams of each device, which are closed when the scenario ends. Where one cannot be made because of the faults, it is left out.
+func (r *run) streams(n int, devs ...*hal.Device) (list []*hal.Stream) {
+	for _, d := range devs {
+		for range n {
+			if s, err := d.NewStream(); !r.explain(err) {
+				list = append(list, s)
+			}
+		}
+	}
+	r.later(func() { closing(r.closed, list) })
+	return list
+}
+
+// made is a new buffer, which is closed when the scenario ends.
+func (r *run) made(n int) *buffer.Buffer[uint32] {
+	b, err := buffer.New[uint32](n)
+	r.must(err)
+	r.later(func() { r.closed(b.Close()) })
+	return b
+}
+
+// part is a slice of a buffer.
+func (r *run) part(b *buffer.Buffer[uint32], lo, hi int) *buffer.Buffer[uint32] {
+	p, err := b.Slice(lo, hi)
+	r.must(err)
+	return p
+}
+
+// write fills a buffer on a stream. It reports whether the write has begun, and whether it failed after that.
+func (r *run) write(b *buffer.Buffer[uint32], s *hal.Stream, mode coherence.Mode, v uint32) (began, failed bool) {
+	l, err := r.acquire(b, s, mode)
+	if r.explain(err) {
+		return false, false
+	}
+	failed = r.explain(s.Fill(l.Region(), hal.Pattern32(v)))
+	return true, r.explain(l.Release()) || failed
+}
+
+// update writes a value to all elements, on the host. It reports whether the function that writes was called, and whether the call failed.
+func (r *run) update(b *buffer.Buffer[uint32], v uint32) (began, failed bool) {
+	failed = r.explain(b.Update(r.ctx, func(p []uint32) error {
+		began = true
+		set(p, v)
+		return nil
+	}))
+	return began, failed
+}
+
+// evict evicts a buffer from a device whose replica is not the host's.
+func (r *run) evict(b *buffer.Buffer[uint32], d *hal.Device) {
+	if !d.Info().SharesHostMemory {
+		r.explain(b.Evict(r.ctx, d))
+	}
+}
+
+// unsure are the values that the elements of a buffer may have: one, or two after a write that failed.
+type unsure struct {
+	*buffer.Buffer[uint32]
+	want, other []uint32
+}
+
+// wrote notes a write of elements from lo up to hi. If it is not sure, look finds the values before the next write.
+func (u *unsure) wrote(lo, hi int, v uint32, sure bool) {
+	set(u.other[lo:hi], v)
+	if sure {
+		set(u.want[lo:hi], v)
+	}
+}
+
+// look compares, and is then sure of the values.
+func (r *run) look(u *unsure, what string) {
+	for try := 0; ; try++ {
+		err := u.View(r.ctx, func(got []uint32) error {
+			bad := 0
+			for i, v := range got {
+				if v != u.want[i] && v != u.other[i] {
+					bad += 4
+				}
+				u.want[i], u.other[i] = v, v
+			}
+			r.wrong(bad, "%s", what)
+			return nil
+		})
+		if !r.explain(err) {
+			return
+		}
+		if try == 4 { // the fault came once; each try may find that a further copy has failed
+			r.unexplained(fmt.Errorf("again and again: %w", err))
+			return
+		}
+	}
 }
 
 // acquire acquires without waiting, and only where the host has to wait for work on its replica first, which a device that shares it then does, by waiting.

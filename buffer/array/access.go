@@ -177,30 +177,17 @@ func (a *Array[T]) element(op string, index []int) (*buffer.Buffer[T], error) {
 // [github.com/go-halyard/halyard/kernel.Vector]).
 func (a *Array[T]) Element() (zero T) { return zero }
 
-// Pack returns a new contiguous array with a copy of the elements, in the given order. If no order is given, it is the array's own
-// [Array.Order], or row-major if the array has none.
+// Pack returns a new row-major array with a copy of the elements. (For a copy in column-major order, Pack the [Array.Transpose], and Transpose
+// the result.)
 //
-// If the array is contiguous in that order, [buffer.Buffer.Clone] copies it at the place where it is current, which may be a device.
+// If the array is row-major and has no gaps, [buffer.Buffer.Clone] copies it at the place where it is current, which may be a device.
 // Otherwise only the elements are moved to the host, and copied there.
-func (a *Array[T]) Pack(ctx context.Context, order ...Order) (*Array[T], error) {
+func (a *Array[T]) Pack(ctx context.Context) (*Array[T], error) {
 	const op = "Pack"
 	if err := a.check(op); err != nil {
 		return nil, err
 	}
-	to, _ := a.at.order()
-	switch {
-	case len(order) > 1:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d orders; Pack takes one", len(order))
-	case len(order) == 1 && !order[0].known():
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "invalid order %v", order[0])
-	case len(order) == 1:
-		to = order[0]
-	}
-	return a.pack(ctx, op, to)
-}
-
-func (a *Array[T]) pack(ctx context.Context, op string, order Order) (*Array[T], error) {
-	if a.at.contiguous(order) {
+	if a.at.contiguous() {
 		b, err := a.part(a.at.hull())
 		if err == nil {
 			b, err = b.Clone(ctx)
@@ -208,9 +195,9 @@ func (a *Array[T]) pack(ctx context.Context, op string, order Order) (*Array[T],
 		if err != nil {
 			return nil, layer.Called(op, err)
 		}
-		return &Array[T]{b: b, at: dense(order, a.at.shape)}, nil
+		return &Array[T]{b: b, at: dense(a.at.shape)}, nil
 	}
-	c, err := create[T](op, order, a.at.shape)
+	c, err := create[T](op, a.at.shape)
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +264,7 @@ func (a *Array[T]) values(ctx context.Context, op string) ([]T, error) {
 	if err := a.check(op); err != nil {
 		return nil, err
 	}
-	to := dense(RowMajor, a.at.shape)
+	to := dense(a.at.shape)
 	out := make([]T, a.Len())
 	if err := a.read(ctx, op, &to, out); err != nil {
 		return nil, err

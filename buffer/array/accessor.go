@@ -67,16 +67,15 @@ func (g Accessor[T]) Set(value T, index ...int) error {
 	return nil
 }
 
-// Slice returns all elements as one slice in the given order. If they are not contiguous in that order, the error
-// is of kind ErrUnsupported.
-func (g Accessor[T]) Slice(order Order) ([]T, error) {
+// Slice returns all elements as one slice, in row-major order. If they do not follow each other in that order without gaps, the error is of
+// kind ErrUnsupported.
+func (g Accessor[T]) Slice() ([]T, error) {
 	const op = "accessor Slice"
 	if err := g.check(op); err != nil {
 		return nil, err
 	}
-	if !g.at.contiguous(order) {
-		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous in %v order", g.at.shape, g.at.strides,
-			order)
+	if !g.at.contiguous() {
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous in row-major order", g.at.shape, g.at.strides)
 	}
 	return g.run(g.at.off, g.at.length()), nil
 }

@@ -25,10 +25,10 @@ type Array[T buffer.Element] struct {
 // If an extent is negative, or there are more than [MaxRank] axes, the error is of kind ErrInvalidArgument; if the
 // number of elements, with extents of 0 counted as 1, exceeds the range of int, of kind ErrOutOfRange.
 func New[T buffer.Element](shape ...int) (*Array[T], error) {
-	return create[T]("New", RowMajor, shape)
+	return create[T]("New", shape)
 }
 
-func create[T buffer.Element](op string, order Order, shape []int) (*Array[T], error) {
+func create[T buffer.Element](op string, shape []int) (*Array[T], error) {
 	n, err := count(op, shape)
 	if err != nil {
 		return nil, err
@@ -37,16 +37,12 @@ func create[T buffer.Element](op string, order Order, shape []int) (*Array[T], e
 	if err != nil {
 		return nil, err
 	}
-	return &Array[T]{b: b, at: dense(order, shape)}, nil
+	return &Array[T]{b: b, at: dense(shape)}, nil
 }
 
 // From returns a row-major array with a copy of data, which must have as many elements as the shape. For data in column-major order,
 // reverse the extents and [Array.Transpose] the result.
 func From[T buffer.Element](data []T, shape ...int) (*Array[T], error) {
-	return fromIn(RowMajor, data, shape)
-}
-
-func fromIn[T buffer.Element](order Order, data []T, shape []int) (*Array[T], error) {
 	const op = "From"
 	n, err := count(op, shape)
 	if err != nil {
@@ -59,7 +55,7 @@ func fromIn[T buffer.Element](order Order, data []T, shape []int) (*Array[T], er
 	if err != nil {
 		return nil, err
 	}
-	return &Array[T]{b: b, at: dense(order, shape)}, nil
+	return &Array[T]{b: b, at: dense(shape)}, nil
 }
 
 // FromBuffer returns a row-major array over a buffer or a slice of a buffer, which must have as many elements as the
@@ -76,7 +72,7 @@ func FromBuffer[T buffer.Element](b *buffer.Buffer[T], shape ...int) (*Array[T],
 	case n != b.Len():
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the buffer has %d elements instead of the %d of shape %v", b.Len(), n, shape)
 	}
-	return &Array[T]{b: b, lent: true, at: dense(RowMajor, shape)}, nil
+	return &Array[T]{b: b, lent: true, at: dense(shape)}, nil
 }
 
 // FromStrides returns an array over part of a buffer with the given layout: offset and strides are
@@ -139,15 +135,6 @@ func (a *Array[T]) Len() int {
 	return a.at.length()
 }
 
-// Order returns the order in which the array is contiguous, row-major if it is contiguous in both; ok is false if
-// it is contiguous in neither.
-func (a *Array[T]) Order() (order Order, ok bool) {
-	if a.b == nil {
-		return RowMajor, false
-	}
-	return a.at.order()
-}
-
 // part returns a range of the buffer.
 func (a *Array[T]) part(s span) (*buffer.Buffer[T], error) {
 	if s.lo == 0 && s.hi == a.b.Len() {
@@ -172,12 +159,12 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 	if err := a.check(op); err != nil {
 		return nil, err
 	}
-	switch {
-	case a.at.contiguous(RowMajor):
+	if a.at.contiguous() {
 		return a.part(a.at.hull())
-	case a.at.contiguous(ColumnMajor):
-		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is column-major; Pack(array.RowMajor) makes a row-major "+
-			"copy, and Transpose().%s() has the elements in the order of memory", a.at.shape, a.at.strides, op)
+	}
+	if turned := a.at.reversed(); turned.contiguous() {
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is column-major; Pack makes a row-major copy, and "+
+			"Transpose().%s() has the elements in the order of memory", a.at.shape, a.at.strides, op)
 	}
 	return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous; Pack makes a contiguous copy",
 		a.at.shape, a.at.strides)

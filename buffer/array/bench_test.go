@@ -73,7 +73,7 @@ func BenchmarkTransposedPack(b *testing.B) {
 	require.NoError(b, err)
 	b.SetBytes(4 * n * n)
 	for b.Loop() {
-		p, err := v.Pack(ctx, array.RowMajor)
+		p, err := v.Pack(ctx)
 		require.NoError(b, err)
 		require.NoError(b, p.Close())
 	}

@@ -5,7 +5,7 @@
 //	a, err := array.From(data, 480, 640)
 //	window, err := a.Slice(array.Between(10, 20), array.Between(100, 200))   // a view
 //	err = window.Update(ctx, func(g array.Accessor[float32]) error { ... }) // moves at most 10 times 100 elements
-//	block, err := window.Pack(ctx, array.RowMajor)                      // a copy without gaps
+//	block, err := window.Pack(ctx)                                      // a copy without gaps
 //	elements, err := block.Buffer()                                     // for a lease or a kernel
 //
 // # What is copied, and what is moved to the host
@@ -23,8 +23,8 @@
 //	Overwrite, with gaps                 from temporary memory   nothing
 //	CopyFrom, unbroken, in one order     at the current place    nothing
 //	CopyFrom, otherwise                  yes                     the elements of the source
-//	Pack, contiguous                     at the current place    nothing
-//	Pack, with gaps or in another order  yes                     the elements
+//	Pack, row-major without gaps         at the current place    nothing
+//	Pack, otherwise                      yes                     the elements
 //	Values                               yes                     the elements
 //	WriteNPY, contiguous                 no                      the elements
 //	WriteNPY, with gaps                  yes                     the elements
@@ -32,9 +32,10 @@
 //
 // # Shapes
 //
-// An extent may be 0; such an array has no elements, is contiguous in both orders, and has the offset 0. An array without axes has a single
-// element, which At and Set access without indices. New arrays are row-major, except those
-// of Pack, which keep the order of an array, and of ReadNPY, which keeps the order of the file.
+// An extent may be 0; such an array has no elements, counts as contiguous, and has the offset 0. An array without axes has a single
+// element, which At and Set access without indices. New arrays are row-major (the last index varies fastest, as in C and NumPy), except
+// those of ReadNPY, which keep the order of the file. An array in column-major order, as in Fortran, is the [Array.Transpose] of a row-major
+// one.
 //
 // # Devices
 //

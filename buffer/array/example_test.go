@@ -115,7 +115,7 @@ func ExampleArray_Reshape() {
 	fmt.Println(err)
 	// Output:
 	// [3 2] [0 1 2 3 4 5]
-	// Reshape: not supported: shape [3 2] with strides [1 3] has no row-major view of shape [6]; Pack(array.RowMajor) makes a copy that can be reshaped
+	// Reshape: not supported: shape [3 2] with strides [1 3] has no row-major view of shape [6]; Pack makes a copy that can be reshaped
 }
 
 func ExampleReadNPY() {

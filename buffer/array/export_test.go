@@ -2,19 +2,52 @@ package array
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 )
 
+// Order is the order of the elements of an array in memory.
+type Order uint8
+
+const (
+	RowMajor Order = iota
+	ColumnMajor
+)
+
 // NewIn and FromIn are New and From in either order.
 func NewIn[T buffer.Element](order Order, shape ...int) (*Array[T], error) {
-	return create[T]("New", order, shape)
+	n, err := count("New", shape)
+	if err != nil {
+		return nil, err
+	}
+	return FromIn(order, make([]T, n), shape...)
 }
 
 func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], error) {
-	return fromIn(order, data, shape)
+	if order == RowMajor {
+		return From(data, shape...)
+	}
+	shape = slices.Clone(shape)
+	slices.Reverse(shape)
+	a, err := From(data, shape...)
+	if err == nil {
+		a.at = a.at.reversed()
+	}
+	return a, err
+}
+
+// Order returns the order in which the array is contiguous, row-major if it is contiguous in both.
+func (a *Array[T]) Order() (order Order, ok bool) {
+	if a.IsContiguous(RowMajor) {
+		return RowMajor, true
+	}
+	if a.IsContiguous(ColumnMajor) {
+		return ColumnMajor, true
+	}
+	return RowMajor, false
 }
 
 // Full returns an array whose elements all have the value.
@@ -52,7 +85,11 @@ func (a *Array[T]) Pieces(limit int) (list [][2]int) {
 // What tests ask of an array, and what they do with its buffer.
 
 func (a *Array[T]) IsContiguous(order Order) bool {
-	return a.b != nil && a.at.contiguous(order)
+	at := a.at
+	if order == ColumnMajor {
+		at = at.reversed()
+	}
+	return a.b != nil && at.contiguous()
 }
 
 func (a *Array[T]) State() buffer.State {

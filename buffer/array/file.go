@@ -3,6 +3,7 @@ package array
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
@@ -30,22 +31,17 @@ func (a *Array[T]) WriteNPY(ctx context.Context, w io.Writer) (written int64, er
 	return written, err
 }
 
-// inOrder runs fn on the elements without gaps, in the array's order, or row-major if it has none.
+// inOrder runs fn on the elements without gaps: in column-major order if the array has that, else in row-major order.
 func (a *Array[T]) inOrder(ctx context.Context, op string, fn func(fortran bool, data []T) error) error {
-	if order, ok := a.at.order(); ok {
-		return a.inPlace(ctx, op, coherence.Read, func(g Accessor[T]) error {
-			data, err := g.Slice(order)
-			if err != nil {
-				return err
-			}
-			return fn(order == ColumnMajor, data)
-		})
+	rows, turned := a.at.contiguous(), a.at.reversed()
+	if !rows && !turned.contiguous() {
+		data, err := a.values(ctx, op)
+		if err != nil {
+			return err
+		}
+		return fn(false, data)
 	}
-	data, err := a.values(ctx, op)
-	if err != nil {
-		return err
-	}
-	return fn(false, data)
+	return a.inPlace(ctx, op, coherence.Read, func(g Accessor[T]) error { return fn(!rows, g.run(g.at.off, g.at.length())) })
 }
 
 // ReadNPY reads an .npy file with elements of type T from r, and nothing after it, and returns a new
@@ -70,14 +66,15 @@ func ReadNPY[T buffer.Element](r io.Reader) (*Array[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return fromIn(orderOf(h), data, h.Shape)
-}
-
-func orderOf(h npy.Header) Order {
-	if h.Fortran {
-		return ColumnMajor
+	if !h.Fortran {
+		return From(data, h.Shape...)
 	}
-	return RowMajor
+	slices.Reverse(h.Shape)
+	a, err := From(data, h.Shape...)
+	if err == nil {
+		a.at = a.at.reversed()
+	}
+	return a, err
 }
 
 // holds returns an error if the file's shape is not a valid shape of an array.

@@ -25,7 +25,7 @@ func TestGrid(t *testing.T) {
 			}
 			require.Equal(t, int32(1), *p)
 		}
-		_, err = g.Slice(array.RowMajor)
+		_, err = g.Slice()
 		require.ErrorIs(t, err, hal.ErrUnsupported)
 		return put(g, []int32{-1, -3, -2, -4})
 	}))
@@ -33,12 +33,10 @@ func TestGrid(t *testing.T) {
 
 	rows := view(t)(a.Slice(array.Between(1, 3)))
 	require.NoError(t, rows.View(ctx, func(g array.Accessor[int32]) error {
-		s, err := g.Slice(array.RowMajor)
+		s, err := g.Slice()
 		require.NoError(t, err)
 		require.Equal(t, []int32{4, 5, 6, 7, 8, -2, -4, 11}, s)
 		require.Equal(t, 8, cap(s))
-		_, err = g.Slice(array.ColumnMajor)
-		require.ErrorIs(t, err, hal.ErrUnsupported)
 		return nil
 	}))
 	one := made(t)(array.From([]int32{42}))
@@ -67,7 +65,6 @@ func TestGridRefusesBadInput(t *testing.T) {
 			"behind":        {second(g.At(0, 3)), hal.ErrOutOfRange},
 			"before":        {second(g.At(-1, 0)), hal.ErrOutOfRange},
 			"Set in a View": {g.Set(1, 0, 0), hal.ErrInvalidArgument},
-			"Slice: order":  {second(g.Slice(2)), hal.ErrUnsupported},
 			"Row: no index": {second(g.Row()), hal.ErrInvalidArgument},
 			"Row: behind":   {second(g.Row(2)), hal.ErrOutOfRange},
 		} {
@@ -87,7 +84,7 @@ func TestGridRefusesBadInput(t *testing.T) {
 	var zero array.Accessor[int32]
 	for name, g := range map[string]array.Accessor[int32]{"kept": kept, "zero": zero} {
 		for method, err := range map[string]error{
-			"At": second(g.At(0, 0)), "Set": g.Set(9, 0, 0), "Slice": second(g.Slice(array.RowMajor)), "Row": second(g.Row(0)),
+			"At": second(g.At(0, 0)), "Set": g.Set(9, 0, 0), "Slice": second(g.Slice()), "Row": second(g.Row(0)),
 		} {
 			require.ErrorIs(t, err, hal.ErrClosed, "%s %s", name, method)
 		}

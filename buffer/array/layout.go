@@ -46,19 +46,23 @@ func count(op string, shape []int) (int, error) {
 	return n, nil
 }
 
-// dense returns the layout without gaps of a shape that count has accepted.
-func dense(order Order, shape []int) layout {
+// dense returns the row-major layout without gaps of a shape that count has accepted.
+func dense(shape []int) layout {
 	l := layout{shape: slices.Clone(shape), strides: make([]int, len(shape))}
 	step := 1
-	for k := range shape {
-		i := k
-		if order == RowMajor {
-			i = len(shape) - 1 - k
-		}
+	for i, e := range slices.Backward(shape) {
 		l.strides[i] = step
-		step *= max(shape[i], 1)
+		step *= max(e, 1)
 	}
 	return l
+}
+
+// reversed returns the layout with the order of the axes reversed: that of a column-major array is row-major, and the other way round.
+func (l *layout) reversed() layout {
+	r := layout{slices.Clone(l.shape), slices.Clone(l.strides), l.off}
+	slices.Reverse(r.shape)
+	slices.Reverse(r.strides)
+	return r
 }
 
 // strided checks a layout from outside this package, for a sequence of n elements.
@@ -137,36 +141,19 @@ func (l *layout) place(op string, index []int) (int, error) {
 	return p, nil
 }
 
-// contiguous reports whether the elements follow each other in the order, without gaps.
-func (l *layout) contiguous(order Order) bool {
-	if !order.known() || l.empty() {
-		return order.known()
+// contiguous reports whether the elements follow each other in row-major order, without gaps.
+func (l *layout) contiguous() bool {
+	if l.empty() {
+		return true
 	}
 	step := 1
-	for k := range l.shape {
-		i := k
-		if order == RowMajor {
-			i = len(l.shape) - 1 - k
+	for i, e := range slices.Backward(l.shape) {
+		if e > 1 && l.strides[i] != step {
+			return false
 		}
-		if e := l.shape[i]; e > 1 {
-			if l.strides[i] != step {
-				return false
-			}
-			step *= e
-		}
+		step *= e
 	}
 	return true
-}
-
-// order returns the order in which the elements are contiguous, row-major if they are contiguous in both.
-func (l *layout) order() (Order, bool) {
-	switch {
-	case l.contiguous(RowMajor):
-		return RowMajor, true
-	case l.contiguous(ColumnMajor):
-		return ColumnMajor, true
-	}
-	return RowMajor, false
 }
 
 func (l *layout) slice(op string, ranges []Range) (layout, error) {
@@ -242,9 +229,7 @@ func (l *layout) choose(op string, axis, i int) (layout, error) {
 
 func (l *layout) permute(op string, axes []int) (layout, error) {
 	if len(axes) == 0 {
-		for i := range l.shape {
-			axes = append(axes, len(l.shape)-1-i)
-		}
+		return l.reversed(), nil
 	}
 	if len(axes) != len(l.shape) {
 		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%v does not permute the axes of shape %v", axes, l.shape)
@@ -277,7 +262,7 @@ func (l *layout) same(m *layout) bool {
 // elements. ok is false if strides cannot express that layout.
 func (l *layout) reshape(shape []int) (s layout, ok bool) {
 	if l.empty() {
-		return dense(RowMajor, shape), true
+		return dense(shape), true
 	}
 	old := l.without(func(k int) bool { return l.shape[k] == 1 })
 	s = layout{slices.Clone(shape), make([]int, len(shape)), l.off}
@@ -370,7 +355,7 @@ func (l *layout) hull() span {
 // packed returns the layout of the same elements without the gaps: they keep the order of their places.
 func (l *layout) packed() layout {
 	if l.empty() {
-		return dense(RowMajor, l.shape)
+		return dense(l.shape)
 	}
 	p := layout{shape: l.shape, strides: make([]int, len(l.shape))}
 	step := 1

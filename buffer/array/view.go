@@ -1,7 +1,6 @@
 package array
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -47,7 +46,7 @@ func (a *Array[T]) Transpose(axes ...int) (*Array[T], error) {
 
 // Reshape returns a view of the elements, in row-major order, under another shape with the same number of elements. One extent may be -1:
 // it is computed from the others. Nothing is copied. If strides cannot express the new shape, as for most arrays with gaps, the
-// error is of kind ErrUnsupported; [Array.Pack] in row-major order makes a copy that can be reshaped.
+// error is of kind ErrUnsupported; [Array.Pack] makes a copy that can be reshaped.
 func (a *Array[T]) Reshape(shape ...int) (*Array[T], error) {
 	const op = "Reshape"
 	if err := a.check(op); err != nil {
@@ -71,7 +70,7 @@ func (a *Array[T]) Reshape(shape ...int) (*Array[T], error) {
 	l, ok := a.at.reshape(shape)
 	if !ok {
 		return nil, hal.Errorf(op, hal.ErrUnsupported,
-			"shape %v with strides %v has no row-major view of shape %v; Pack(array.RowMajor) makes a copy that can be reshaped",
+			"shape %v with strides %v has no row-major view of shape %v; Pack makes a copy that can be reshaped",
 			a.at.shape, a.at.strides, slices.Clone(shape))
 	}
 	return a.derive(l, nil)
@@ -92,29 +91,6 @@ func Between(lo, hi int) Range { return Range{lo, hi, 1} }
 // By returns the range with a step, which must not be 0: lo, lo+step, ... below hi. With a negative step the indices go down: hi-1,
 // hi-1+step, ... not below lo.
 func (r Range) By(step int) Range { return Range{r.lo, r.hi, step} }
-
-// Order is the order of the elements of an array in memory.
-type Order uint8
-
-const (
-	// RowMajor means that the last index varies fastest, as in C and NumPy.
-	RowMajor Order = iota
-	// ColumnMajor means that the first index varies fastest, as in Fortran and BLAS.
-	ColumnMajor
-)
-
-// String returns "row-major" or "column-major".
-func (o Order) String() string {
-	switch o {
-	case RowMajor:
-		return "row-major"
-	case ColumnMajor:
-		return "column-major"
-	}
-	return fmt.Sprintf("Order(%d)", uint8(o))
-}
-
-func (o Order) known() bool { return o <= ColumnMajor }
 
 // Bounds returns the smallest unbroken range of the buffer that contains all elements of the array, for code that finds elements by
 // [Array.Strides]. first is the position in that range of the element whose indices are all 0. If the array is not contiguous,

@@ -68,7 +68,6 @@ func imported[T buffer.Number](ctx context.Context, op string, m Managed, o opti
 	if err := layer.Ended(op, ctx); err != nil && (o.copied || ctx == nil) {
 		return nil, nil, err
 	}
-	own := newOwner(deleter, m.Address)
 	var zero T
 	align := uint64(unsafe.Alignof(zero))
 	onHost, err := t.onHost(op, o.device)
@@ -82,48 +81,18 @@ func imported[T buffer.Number](ctx context.Context, op string, m Managed, o opti
 	if err != nil {
 		return nil, nil, err
 	}
-	shape, strides := ints(t.Shape), ints(t.Strides)
 	if onHost && o.copied {
-		b, a, err := copied[T](ctx, &t, shape)
+		b, a, err := copied[T](ctx, &t, ints(t.Shape))
 		if err == nil {
 			call(deleter, m.Address)
 		}
 		return b, a, err
 	}
-	var b *buffer.Buffer[T]
-	if onHost {
-		if o.device != nil && layer.SharesHostMemory(o.device) {
-			// The device may not know the memory. The attempt gets a separate owner: after a failure that owner's over runs on
-			// another goroutine, possibly only after the tensor has another owner.
-			attempt := newOwner(deleter, m.Address)
-			if b, _, _ = adopted[T](o.device, &t, p, attempt); b != nil {
-				own = attempt
-			}
-		}
-		if b == nil {
-			b, err = buffer.AdoptSlice(unsafe.Slice((*T)(at(uintptr(p.start))), p.n), own.over)
-		}
-	} else {
-		b, p.first, err = adopted[T](o.device, &t, p, own)
-	}
+	mine, own, first, err := inPlace[T](o.device, &t, p, onHost, func() *owner { return newOwner(deleter, m.Address) })
 	if err != nil {
 		return nil, nil, err
 	}
-	mine := b
-	var a *array.Array[T]
-	if o.copied {
-		if b, err = mine.Clone(ctx); err == nil {
-			a, err = array.FromStrides(b, p.first, shape, strides)
-			if err != nil {
-				_ = b.Close()
-			}
-		}
-	} else {
-		a, err = array.FromStrides(b, p.first, shape, strides)
-	}
-	if err == nil && t.ReadOnly && !o.copied {
-		err = b.Freeze()
-	}
+	b, a, err := shaped(ctx, mine, &t, first, o.copied)
 	if err != nil {
 		_ = mine.Close()
 		if o.copied {
@@ -136,6 +105,45 @@ func imported[T buffer.Number](ctx context.Context, op string, m Managed, o opti
 		err = mine.Close()
 	}
 	return b, a, err
+}
+
+// shaped returns a buffer over a tensor's memory, or a copy of it, with an array of the tensor's shape over the result. first is the place of
+// the element whose indices are all 0.
+func shaped[T buffer.Number](ctx context.Context, b *buffer.Buffer[T], t *Tensor, first int, copied bool) (*buffer.Buffer[T], *array.Array[T], error) {
+	if copied {
+		var err error
+		if b, err = b.Clone(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	a, err := array.FromStrides(b, first, ints(t.Shape), ints(t.Strides))
+	if err == nil && t.ReadOnly && !copied {
+		err = b.Freeze()
+	}
+	if err != nil && copied {
+		_ = b.Close()
+	}
+	return b, a, err
+}
+
+// inPlace returns a buffer over the tensor's memory, its owner, and the place in it of the element whose indices are all 0.
+func inPlace[T buffer.Number](dev *hal.Device, t *Tensor, p part, onHost bool, newOne func() *owner) (*buffer.Buffer[T], *owner, int, error) {
+	if !onHost {
+		own := newOne()
+		b, first, err := adopted[T](dev, t, p, own)
+		return b, own, first, err
+	}
+	if dev != nil && layer.SharesHostMemory(dev) {
+		// The device may not know the memory. The attempt gets a separate owner: after a failure that owner's over runs on
+		// another goroutine, possibly only after the tensor has another owner.
+		attempt := newOne()
+		if b, _, _ := adopted[T](dev, t, p, attempt); b != nil {
+			return b, attempt, p.first, nil
+		}
+	}
+	own := newOne()
+	b, err := buffer.AdoptSlice(unsafe.Slice((*T)(at(uintptr(p.start))), p.n), own.over)
+	return b, own, p.first, err
 }
 
 // owner calls a tensor's deleter when the buffer has released the memory, if the owner owns the tensor by then.

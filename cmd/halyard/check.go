@@ -162,13 +162,12 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if o.file != "" {
-		if len(missing) > 0 {
-			return fmt.Errorf("%s", strings.Join(missing, "; "))
-		}
-		if len(o.devices) > 0 && len(refused) > 0 {
-			return errors.Join(refused...)
-		}
+	switch {
+	case o.file != "" && len(missing) > 0:
+		return fmt.Errorf("%s", strings.Join(missing, "; "))
+	case o.file != "" && len(o.devices) > 0 && len(refused) > 0:
+		return errors.Join(refused...)
+	case o.file != "":
 		return checkFile(cmd, o.file, infos, o.json)
 	}
 	around, err := hal.Devices(enumerate)
@@ -176,16 +175,7 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	around, _ = openable(enumerate, around)
-	run := &suiteRun{Missing: missing, Version: version()}
-	for _, err := range refused {
-		run.tellRefused(err, len(o.devices) > 0)
-	}
-	if len(o.devices) == 0 && len(o.backends) == 0 {
-		run.tellAbsent(reports)
-	}
-	if len(infos) == 0 {
-		run.Missing = append(run.Missing, "there is no device to check")
-	}
+	run := o.suite(missing, refused, reports, len(infos))
 	m := newMeter(cmd.ErrOrStderr(), int64(len(infos)*len(o.checks())), progress.UnitsDefault)
 	for _, info := range infos {
 		h := o.harness(info, around)
@@ -201,6 +191,26 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		run.Missing = append(run.Missing, "the run was interrupted: not all checks were run")
 	}
+	return o.report(cmd, run)
+}
+
+// suite returns a run of so many devices, before the first is checked.
+func (o *checkOptions) suite(missing []string, refused []error, reports []hal.Report, devices int) *suiteRun {
+	run := &suiteRun{Missing: missing, Version: version()}
+	for _, err := range refused {
+		run.tellRefused(err, len(o.devices) > 0)
+	}
+	if len(o.devices) == 0 && len(o.backends) == 0 {
+		run.tellAbsent(reports)
+	}
+	if devices == 0 {
+		run.Missing = append(run.Missing, "there is no device to check")
+	}
+	return run
+}
+
+// report prints what a run has found. The error decides the status of the command.
+func (o *checkOptions) report(cmd *cobra.Command, run *suiteRun) error {
 	if o.json {
 		if err := writeJSON(cmd.OutOrStdout(), run); err != nil {
 			return err
@@ -208,10 +218,10 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	} else {
 		run.print(cmd.OutOrStdout(), o.verbose)
 	}
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case run.Summary.Failed > 0 || len(run.Missing) > 0:
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	if run.Summary.Failed > 0 || len(run.Missing) > 0 {
 		return errReported
 	}
 	return nil

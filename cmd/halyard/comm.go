@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-halyard/halyard/comm/mpi"
 	"github.com/go-halyard/halyard/comm/nccl"
+	"github.com/go-halyard/halyard/hal"
 	comm "github.com/go-halyard/halyard/internal/comm/driver"
 )
 
@@ -44,10 +45,10 @@ not an error. Under a launcher it is one: the exit status is 1.`,
 				if e.World().Rank() != 0 {
 					return nil
 				}
-			case mpi.Launcher() != "" || !errors.Is(err, comm.ErrUnavailable):
+			case mpi.Launcher() != "" || !errors.Is(err, hal.ErrUnavailable):
 				return err
 			default:
-				l.Error = &errorEntry{Kind: comm.ErrUnavailable.Error(), Message: err.Error()}
+				l.Error = &errorEntry{Kind: hal.ErrUnavailable.Error(), Message: err.Error()}
 			}
 			for _, backend := range []string{"cuda", "hip"} {
 				if os.Getenv(trial) != "" {
@@ -78,7 +79,7 @@ func startTried(cmd *cobra.Command) (comm.Engine, error) {
 		child := exec.CommandContext(cmd.Context(), self, "comm")
 		child.Env = append(os.Environ(), trial+"=1", "HALYARD_DEBUG=comm") // it names the library first
 		if said, err := child.CombinedOutput(); err != nil {
-			return nil, comm.Errorf("Start", comm.ErrUnavailable, "a process that started the library ended with %v: %s", err, strings.TrimSpace(string(said)))
+			return nil, comm.Errorf("Start", hal.ErrUnavailable, "a process that started the library ended with %v: %s", err, strings.TrimSpace(string(said)))
 		}
 	}
 	return mpi.Start()

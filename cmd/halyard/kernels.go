@@ -58,7 +58,8 @@ Without an argument, the package in the current folder is translated. The go com
 	return cmd
 }
 
-func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []string) error {
+// valid refuses flags that do not go together, or whose values are not known.
+func (o *kernelsOptions) valid() error {
 	if o.print != "" && o.check {
 		return usage("--print and --check cannot be used together")
 	}
@@ -70,6 +71,13 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 	}
 	if o.ptx != "" && !strings.HasPrefix(o.ptx, "compute_") {
 		return usage("--ptx %s: name an architecture such as compute_70", o.ptx)
+	}
+	return nil
+}
+
+func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []string) error {
+	if err := o.valid(); err != nil {
+		return err
 	}
 	if len(patterns) == 0 {
 		patterns = []string{"."}
@@ -117,37 +125,43 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 	}
 	w := &writer{o: o, out: out, dir: dir}
 	for _, made := range outputs {
-		for _, orphan := range made.Orphans {
-			if err := w.remove(orphan); err != nil {
-				return err
-			}
-		}
-		if made.File == "" {
-			continue
-		}
-		if o.print != "" {
-			text := made.C
-			if o.print == "spirv" {
-				text = made.Assembly
-			}
-			if _, err := fmt.Fprint(out, text); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := errors.Join(w.write(made.File, made.Go), w.write(made.TestFile, made.Test), w.write(made.SIMDFile, made.SIMD), w.write(made.VulkanFile, made.Vulkan)); err != nil {
+		if err := w.output(made); err != nil {
 			return err
-		}
-		for _, warning := range made.Warnings {
-			fmt.Fprintln(w.out, warning.Pos.String()+": warning: "+warning.Text)
-		}
-		if o.verbose {
-			loops(out, made.Loops)
-			footprints(out, made.Footprints)
 		}
 	}
 	if w.stale {
 		return errReported
+	}
+	return nil
+}
+
+// output writes, or prints, what was made of a package.
+func (w *writer) output(made *translate.Output) error {
+	for _, orphan := range made.Orphans {
+		if err := w.remove(orphan); err != nil {
+			return err
+		}
+	}
+	if made.File == "" {
+		return nil
+	}
+	if w.o.print != "" {
+		text := made.C
+		if w.o.print == "spirv" {
+			text = made.Assembly
+		}
+		_, err := fmt.Fprint(w.out, text)
+		return err
+	}
+	if err := errors.Join(w.write(made.File, made.Go), w.write(made.TestFile, made.Test), w.write(made.SIMDFile, made.SIMD), w.write(made.VulkanFile, made.Vulkan)); err != nil {
+		return err
+	}
+	for _, warning := range made.Warnings {
+		fmt.Fprintln(w.out, warning.Pos.String()+": warning: "+warning.Text)
+	}
+	if w.o.verbose {
+		loops(w.out, made.Loops)
+		footprints(w.out, made.Footprints)
 	}
 	return nil
 }

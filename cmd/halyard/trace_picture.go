@@ -88,15 +88,7 @@ type traceRow struct {
 // the program. When the mouse is over a bar, a viewer shows the event and its cause.
 func drawTrace(w io.Writer, r *tracefile.Trace, title string) error {
 	spans := r.Spans
-	begin, end := time.Time{}, time.Time{}
-	for _, s := range spans {
-		if begin.IsZero() || s.Begin.Before(begin) {
-			begin = s.Begin
-		}
-		if s.End.After(end) {
-			end = s.End
-		}
-	}
+	begin, end := extent(spans)
 	total := max(end.Sub(begin), time.Microsecond)
 	x := func(t time.Time) float64 {
 		return chartLeft + float64(t.Sub(begin))/float64(total)*(pictureWidth-chartLeft-chartRight)
@@ -148,6 +140,19 @@ func drawTrace(w io.Writer, r *tracefile.Trace, title string) error {
 	drawAxis(&all, total, top, y)
 	all.Add(&body)
 	return all.Write(w, pictureWidth, height, title)
+}
+
+// extent returns when the first span begins, and when the last one ends.
+func extent(spans []tracefile.Span) (begin, end time.Time) {
+	for _, s := range spans {
+		if begin.IsZero() || s.Begin.Before(begin) {
+			begin = s.Begin
+		}
+		if s.End.After(end) {
+			end = s.End
+		}
+	}
+	return begin, end
 }
 
 // rowsOf sorts the spans of a place into rows in which they do not overlap.

@@ -43,18 +43,9 @@ func (m traceSums) sorted() []*traceSum {
 	})
 }
 
-// printTrace sums up a trace by call, by link, and by line of the program.
-func printTrace(out io.Writer, r *tracefile.Trace, top int) {
-	label := map[string]string{}
-	var simulated []string
-	for _, p := range r.Places {
-		label[p.Name] = p.Label()
-		if p.Simulated {
-			simulated = append(simulated, p.Name)
-		}
-	}
-	calls, links, lines := traceSums{}, traceSums{}, traceSums{}
-	var all traceSum
+// sumTrace sums up a trace by call, by link, by line of the program, and as a whole.
+func sumTrace(r *tracefile.Trace, label map[string]string) (calls, links, lines traceSums, all traceSum) {
+	calls, links, lines = traceSums{}, traceSums{}, traceSums{}
 	for _, s := range r.Spans {
 		call := s.Cause
 		if s.For != 0 {
@@ -80,6 +71,20 @@ func printTrace(out io.Writer, r *tracefile.Trace, top int) {
 			c.waited += s.Took
 		}
 	}
+	return calls, links, lines, all
+}
+
+// printTrace prints these sums.
+func printTrace(out io.Writer, r *tracefile.Trace, top int) {
+	label := map[string]string{}
+	var simulated []string
+	for _, p := range r.Places {
+		label[p.Name] = p.Label()
+		if p.Simulated {
+			simulated = append(simulated, p.Name)
+		}
+	}
+	calls, links, lines, all := sumTrace(r, label)
 	t := newTable(out)
 	t.AppendHeader(table.Row{"call", "copies", "copied", "avoided", "evictions", "host waited"})
 	for _, c := range calls.sorted() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/mpi"
+	"github.com/go-halyard/halyard/hal"
 )
 
 // greet is what each process of a job does. A program passes it to mpi.Run, which starts MPI and ends the process as its launcher expects.
@@ -30,6 +31,6 @@ func ExampleStart() {
 
 	_ = greet // mpi.Run(greet) does not return
 	_, err := mpi.Start()
-	fmt.Println(errors.Is(err, comm.ErrUnavailable))
+	fmt.Println(errors.Is(err, hal.ErrUnavailable))
 	// Output: true
 }

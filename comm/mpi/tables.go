@@ -10,7 +10,6 @@ const (
 	requestNull
 	errorsReturn
 	infoNull
-	datatypeNull
 	typeByte
 	typeInt8
 	typeInt16
@@ -28,9 +27,6 @@ const (
 	opProd
 	opMin
 	opMax
-	opLand
-	opLor
-	opLxor
 	opBand
 	opBor
 	opBxor
@@ -49,7 +45,6 @@ var handles = [objects]struct {
 	requestNull:    {"MPI_REQUEST_NULL", 0x2c000000, 0x180, "ompi_request_null"},
 	errorsReturn:   {"MPI_ERRORS_RETURN", 0x54000001, 0x143, "ompi_mpi_errors_return"},
 	infoNull:       {"MPI_INFO_NULL", 0x1c000000, 0x130, "ompi_mpi_info_null"},
-	datatypeNull:   {"MPI_DATATYPE_NULL", 0x0c000000, 0x200, "ompi_mpi_datatype_null"},
 	typeByte:       {"MPI_BYTE", 0x4c00010d, 0x247, "ompi_mpi_byte"},
 	typeInt8:       {"MPI_INT8_T", 0x4c000137, 0x240, "ompi_mpi_int8_t"},
 	typeInt16:      {"MPI_INT16_T", 0x4c000238, 0x248, "ompi_mpi_int16_t"},
@@ -67,9 +62,6 @@ var handles = [objects]struct {
 	opProd:         {"MPI_PROD", 0x58000004, 0x24, "ompi_mpi_op_prod"},
 	opMin:          {"MPI_MIN", 0x58000002, 0x22, "ompi_mpi_op_min"},
 	opMax:          {"MPI_MAX", 0x58000001, 0x23, "ompi_mpi_op_max"},
-	opLand:         {"MPI_LAND", 0x58000005, 0x30, "ompi_mpi_op_land"},
-	opLor:          {"MPI_LOR", 0x58000007, 0x31, "ompi_mpi_op_lor"},
-	opLxor:         {"MPI_LXOR", 0x58000009, 0x32, "ompi_mpi_op_lxor"},
 	opBand:         {"MPI_BAND", 0x58000006, 0x28, "ompi_mpi_op_band"},
 	opBor:          {"MPI_BOR", 0x58000008, 0x29, "ompi_mpi_op_bor"},
 	opBxor:         {"MPI_BXOR", 0x5800000a, 0x2a, "ompi_mpi_op_bxor"},
@@ -81,11 +73,8 @@ type number int
 const (
 	anySource number = iota
 	anyTag
-	procNull
 	undefined
 	commTypeShared
-	threadSingle
-	threadFunneled
 	threadSerialized
 	threadMultiple
 	tagUB
@@ -99,11 +88,8 @@ var values = [numbers]struct {
 }{
 	anySource:        {"MPI_ANY_SOURCE", -1, -2, -1},
 	anyTag:           {"MPI_ANY_TAG", -1, -1, -2},
-	procNull:         {"MPI_PROC_NULL", -2, -1, -3},
 	undefined:        {"MPI_UNDEFINED", -32766, -32766, -32766},
 	commTypeShared:   {"MPI_COMM_TYPE_SHARED", 0, 1, 221},
-	threadSingle:     {"MPI_THREAD_SINGLE", 0, 0, 0},
-	threadFunneled:   {"MPI_THREAD_FUNNELED", 1, 1, 1024},
 	threadSerialized: {"MPI_THREAD_SERIALIZED", 2, 2, 2048},
 	threadMultiple:   {"MPI_THREAD_MULTIPLE", 3, 3, 4096},
 	tagUB:            {"MPI_TAG_UB", 0, 0x64400001, 501},

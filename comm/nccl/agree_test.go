@@ -243,7 +243,7 @@ func TestHalves(t *testing.T) {
 			}
 			b := empty[half.BFloat16](r, 1)
 			err := nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.And)
-			if !errors.Is(err, comm.ErrInvalidArgument) || !strings.Contains(err.Error(), "And is not defined for half.BFloat16") {
+			if !errors.Is(err, hal.ErrInvalidArgument) || !strings.Contains(err.Error(), "And is not defined for half.BFloat16") {
 				return fmt.Errorf("the error of And is %w", err)
 			}
 			return moves(ctx, r, 9, func(rank, i int) half.Float16 { return half.Float16{Bits: uint16(1000*rank + i)} })

@@ -39,8 +39,8 @@
 // NVIDIA does not promise that NCCL and an MPI library that accepts device memory can use the same devices at once. Package comm/mpi
 // gives MPI host memory only, so the two do not meet.
 //
-// NCCL has no reductions of 16-bit integers and no bitwise ones, and can only add complex numbers. Other reductions are refused with
-// [comm.ErrUnsupported]. Elements of every type can be moved.
+// NCCL has no reductions of 16-bit integers, no bitwise ones, and of complex numbers only sums. The others are refused with
+// hal.ErrUnsupported. Elements of every type can be moved.
 //
 // # Environment
 //

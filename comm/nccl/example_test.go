@@ -47,7 +47,7 @@ func mean(ctx context.Context, id nccl.ID, rank, size int, sums *buffer.Buffer[f
 func ExampleJoin() {
 	_ = mean
 	_, err := nccl.Describe("host")
-	fmt.Println(errors.Is(err, comm.ErrUnsupported))
+	fmt.Println(errors.Is(err, hal.ErrUnsupported))
 	fmt.Println(err)
 	// Output:
 	// true

@@ -227,37 +227,37 @@ func TestArgumentsAreChecked(t *testing.T) {
 				err  error
 				want error
 			}{
-				{nccl.Allreduce(ctx, none, st, b, b, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.Allreduce(ctx, c, nil, b, b, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.Allreduce(ctx, c, foreign, b, b, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.Allreduce(ctx, c, st, b, nil, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.Allreduce(ctx, c, st, nil, b, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.Allreduce(ctx, c, st, b, short, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.Allreduce(ctx, c, st, part(long, 0, 2), part(long, 1, 3), comm.Sum), comm.ErrInvalidArgument},
-				{nccl.Allreduce(ctx, c, st, b, b, comm.And), comm.ErrUnsupported},
-				{nccl.Allreduce(ctx, c, st, b, b, comm.Op(99)), comm.ErrInvalidArgument},
-				{nccl.Allreduce(ctx, c, st, words, words, comm.Sum), comm.ErrUnsupported},
-				{nccl.Allreduce(ctx, c, st, from(r, []complex64{1}), from(r, []complex64{1}), comm.Prod), comm.ErrUnsupported},
-				{nccl.Allreduce(ctx, c, st, from(r, []complex64{1}), from(r, []complex64{1}), comm.Max), comm.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, none, st, b, b, comm.Sum), hal.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, nil, b, b, comm.Sum), hal.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, foreign, b, b, comm.Sum), hal.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, b, nil, comm.Sum), hal.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, nil, b, comm.Sum), hal.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, b, short, comm.Sum), hal.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, part(long, 0, 2), part(long, 1, 3), comm.Sum), hal.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, b, b, comm.And), hal.ErrUnsupported},
+				{nccl.Allreduce(ctx, c, st, b, b, comm.Op(99)), hal.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, words, words, comm.Sum), hal.ErrUnsupported},
+				{nccl.Allreduce(ctx, c, st, from(r, []complex64{1}), from(r, []complex64{1}), comm.Prod), hal.ErrUnsupported},
+				{nccl.Allreduce(ctx, c, st, from(r, []complex64{1}), from(r, []complex64{1}), comm.Max), hal.ErrInvalidArgument},
 				{nccl.Allreduce(over, c, st, b, b, comm.Sum), comm.ErrTimeout},
-				{nccl.Bcast(ctx, c, st, b, 2), comm.ErrInvalidArgument},
-				{nccl.Bcast(ctx, c, st, b, -1), comm.ErrInvalidArgument},
-				{nccl.Bcast[int32](ctx, c, st, nil, 0), comm.ErrInvalidArgument},
-				{nccl.Reduce(ctx, c, st, b, b, comm.Sum, 2), comm.ErrInvalidArgument},
-				{nccl.Reduce(ctx, c, st, b, nil, comm.Sum, c.Rank()), comm.ErrInvalidArgument},
-				{nccl.Allgather(ctx, c, st, b, b), comm.ErrInvalidArgument},
-				{nccl.Allgather(ctx, c, st, part(long, 2-2*c.Rank(), 4-2*c.Rank()), long), comm.ErrInvalidArgument},
-				{nccl.ReduceScatter(ctx, c, st, b, b, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.ReduceScatter(ctx, c, st, short, b, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.Group(ctx, c, st, nccl.Send(b, 2)), comm.ErrInvalidArgument},
-				{nccl.Group(ctx, c, st, nccl.Recv(b, -1)), comm.ErrInvalidArgument},
-				{nccl.Group(ctx, c, st, nccl.Message{}), comm.ErrInvalidArgument},
-				{nccl.Group(ctx, c, st, nccl.Send[int32](nil, 1)), comm.ErrInvalidArgument},
-				{nccl.Group(ctx, c, st, nccl.Send(b, 1), nccl.Recv(b, 1)), comm.ErrInvalidArgument},
-				{nccl.Group(ctx, c, st, nccl.Send(b, 1), nccl.Recv(b, 7)), comm.ErrInvalidArgument},
+				{nccl.Bcast(ctx, c, st, b, 2), hal.ErrInvalidArgument},
+				{nccl.Bcast(ctx, c, st, b, -1), hal.ErrInvalidArgument},
+				{nccl.Bcast[int32](ctx, c, st, nil, 0), hal.ErrInvalidArgument},
+				{nccl.Reduce(ctx, c, st, b, b, comm.Sum, 2), hal.ErrInvalidArgument},
+				{nccl.Reduce(ctx, c, st, b, nil, comm.Sum, c.Rank()), hal.ErrInvalidArgument},
+				{nccl.Allgather(ctx, c, st, b, b), hal.ErrInvalidArgument},
+				{nccl.Allgather(ctx, c, st, part(long, 2-2*c.Rank(), 4-2*c.Rank()), long), hal.ErrInvalidArgument},
+				{nccl.ReduceScatter(ctx, c, st, b, b, comm.Sum), hal.ErrInvalidArgument},
+				{nccl.ReduceScatter(ctx, c, st, short, b, comm.Sum), hal.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st, nccl.Send(b, 2)), hal.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st, nccl.Recv(b, -1)), hal.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st, nccl.Message{}), hal.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st, nccl.Send[int32](nil, 1)), hal.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st, nccl.Send(b, 1), nccl.Recv(b, 1)), hal.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st, nccl.Send(b, 1), nccl.Recv(b, 7)), hal.ErrInvalidArgument},
 				{nccl.Group(ctx, c, st), nil},
-				{c.Sync(ctx, nil), comm.ErrInvalidArgument},
-				{none.Close(ctx), comm.ErrInvalidArgument},
+				{c.Sync(ctx, nil), hal.ErrInvalidArgument},
+				{none.Close(ctx), hal.ErrInvalidArgument},
 			} {
 				if !errors.Is(row.err, row.want) {
 					return fmt.Errorf("row %d: %v, not %v", i, row.err, row.want)
@@ -290,11 +290,11 @@ func TestCloseOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []any{0, 1}, []any{c.Rank(), c.Size()})
 		require.NoError(t, c.Close(ctx))
-		require.ErrorIs(t, c.Close(ctx), comm.ErrClosed)
+		require.ErrorIs(t, c.Close(ctx), hal.ErrClosed)
 		stream, err := dev.NewStream()
 		require.NoError(t, err)
 		defer stream.Close()
-		require.ErrorIs(t, c.Sync(ctx, stream), comm.ErrClosed)
+		require.ErrorIs(t, c.Sync(ctx, stream), hal.ErrClosed)
 		require.NoError(t, c.Err())
 		c.Abort()
 	})

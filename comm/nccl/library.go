@@ -60,7 +60,7 @@ type library struct {
 
 // Describe loads the library for devices of a backend, "cuda" or "hip", and returns its Name, "NCCL" or "RCCL", its Version,
 // "2.27.7", the name Library by which it was loaded, and its Path, "" if the system does not say. If none can be used, the error is of
-// kind [comm.ErrUnavailable], and names every library that was tried.
+// kind hal.ErrUnavailable, and names every library that was tried.
 func Describe(backend string) (comm.Info, error) {
 	l, err := load("Describe", backend)
 	if err != nil {

@@ -40,13 +40,13 @@ func TestLibrariesThatDoNotFitAreRefused(t *testing.T) {
 	} {
 		t.Setenv(nccl.EnvLibrary, row.library)
 		_, err := nccl.Describe(row.backend)
-		require.ErrorIs(t, err, comm.ErrUnavailable)
+		require.ErrorIs(t, err, hal.ErrUnavailable)
 		require.ErrorContains(t, err, row.want)
 		require.ErrorContains(t, err, row.library)
 		require.ErrorContains(t, err, nccl.EnvLibrary)
 	}
 	_, err := nccl.Describe("host")
-	require.ErrorIs(t, err, comm.ErrUnsupported)
+	require.ErrorIs(t, err, hal.ErrUnsupported)
 }
 
 // Without the variable every usual name is tried, and named.
@@ -57,7 +57,7 @@ func TestEveryNameIsNamed(t *testing.T) {
 		if err == nil {
 			t.Skip("there is one: ", info.Path)
 		}
-		require.ErrorIs(t, err, comm.ErrUnavailable)
+		require.ErrorIs(t, err, hal.ErrUnavailable)
 		for _, name := range names {
 			named := regexp.MustCompile(`[ (]` + regexp.QuoteMeta(name) + `: `) // and not the end of a longer one
 			require.Len(t, named.FindAllString(err.Error(), -1), 1, "%s in %v", name, err)
@@ -115,10 +115,10 @@ func TestNewFailsAtAllRanks(t *testing.T) {
 				defer dev.Close()
 				if c.Rank() == bad {
 					_, err = nccl.New(ctx, c, nil)
-					require.ErrorIs(t, err, comm.ErrInvalidArgument)
+					require.ErrorIs(t, err, hal.ErrInvalidArgument)
 				} else {
 					_, err = nccl.New(ctx, c, dev)
-					require.ErrorIs(t, err, comm.ErrUnavailable)
+					require.ErrorIs(t, err, hal.ErrUnavailable)
 				}
 				return nil
 			})
@@ -134,14 +134,14 @@ func TestJoinChecksItsArguments(t *testing.T) {
 		defer dev.Close()
 		for _, row := range [][2]int{{-1, 2}, {2, 2}, {0, 0}, {0, 1 << 40}} {
 			_, err := nccl.Join(ctx, nccl.ID{}, row[0], row[1], dev)
-			require.ErrorIs(t, err, comm.ErrInvalidArgument)
+			require.ErrorIs(t, err, hal.ErrInvalidArgument)
 		}
 		_, err = nccl.Join(ctx, nccl.ID{}, 0, 1, nil)
-		require.ErrorIs(t, err, comm.ErrInvalidArgument)
+		require.ErrorIs(t, err, hal.ErrInvalidArgument)
 		_, err = nccl.Join(ctx, nccl.ID{}, 0, 1, dev) // not an id: the library says so
 		var e *comm.Error
 		require.ErrorAs(t, err, &e)
-		require.Equal(t, []any{comm.ErrInvalidArgument, 4, "invalid argument"}, []any{e.Kind, e.Code, e.Text})
+		require.Equal(t, []any{hal.ErrInvalidArgument, 4, "invalid argument"}, []any{e.Kind, e.Code, e.Text})
 		require.Contains(t, e.Detail, "simulated")
 		// Nobody else comes.
 		id, err := nccl.NewID(dev)

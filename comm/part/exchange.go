@@ -60,7 +60,7 @@ func (b *Buffer[T]) Begin(ctx context.Context) (*Exchanging[T], error) {
 // End waits until the exchange has ended, and returns what this rank sent.
 func (x *Exchanging[T]) End(ctx context.Context) (Moved, error) {
 	if x == nil || x.b == nil {
-		return Moved{}, driver.Errorf(exchanging, comm.ErrInvalidArgument, "the exchange has ended before")
+		return Moved{}, driver.Errorf(exchanging, driver.ErrInvalidArgument, "the exchange has ended before")
 	}
 	b := x.b
 	x.b = nil
@@ -136,7 +136,7 @@ func (b *Buffer[T]) Accumulate(ctx context.Context, op comm.Op) (Moved, error) {
 	s := b.state
 	defer s.done()
 	if !op.Takes(s.typ) {
-		return Moved{}, driver.Errorf(accumulating, comm.ErrInvalidArgument, "%v is not defined for %v", op, reflect.TypeFor[T]())
+		return Moved{}, driver.Errorf(accumulating, driver.ErrInvalidArgument, "%v is not defined for %v", op, reflect.TypeFor[T]())
 	}
 	err := s.accumulate(ctx, op)
 	if err != nil {

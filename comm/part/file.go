@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/go-halyard/halyard/coherence"
-	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/npy"
 )
@@ -135,7 +134,7 @@ func (b *Buffer[T]) read(op, path string) (data []T, err error) {
 		if h.Fortran {
 			order = " in column-major order"
 		}
-		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "%s has %v of shape %v%s, not %v of shape %v", path, h.Type, h.Shape, order,
+		return nil, driver.Errorf(op, driver.ErrInvalidArgument, "%s has %v of shape %v%s, not %v of shape %v", path, h.Type, h.Shape, order,
 			want.Type, want.Shape)
 	}
 	base, err := f.Seek(0, io.SeekCurrent)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
@@ -28,7 +27,7 @@ func Width(w ...int) Halo { return Halo{Lo: slices.Clone(w), Hi: slices.Clone(w)
 // surround gives the grid the widths of a halo, or refuses a halo that does not fit.
 func (g *grid) surround(op string, h *Halo, rank int) error {
 	bad := func(format string, args ...any) error {
-		return driver.Errorf(op, comm.ErrInvalidArgument, format, args...)
+		return driver.Errorf(op, driver.ErrInvalidArgument, format, args...)
 	}
 	if h.Lo != nil && len(h.Lo) != g.dims || h.Hi != nil && len(h.Hi) != g.dims || h.Periodic != nil && len(h.Periodic) != g.dims {
 		return bad("halo widths %v and %v, periodic %v: each must have %d values, as the layout has dimensions", h.Lo, h.Hi, h.Periodic,

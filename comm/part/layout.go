@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
@@ -48,7 +47,7 @@ type grid struct {
 // on checks the layout for a number of ranks, and returns the grid that it gives them.
 func (l Layout) on(op string, ranks int) (*grid, error) {
 	bad := func(format string, args ...any) (*grid, error) {
-		return nil, driver.Errorf(op, comm.ErrInvalidArgument, format, args...)
+		return nil, driver.Errorf(op, driver.ErrInvalidArgument, format, args...)
 	}
 	g := &grid{dims: len(l.shape), shape: [3]int{1, 1, 1}, procs: [3]int{1, 1, 1}}
 	if g.dims < 1 || g.dims > 3 {

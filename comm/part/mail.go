@@ -123,7 +123,7 @@ func (m *mail) room(op string, dir int) (err error) {
 	for i := range m.boxes {
 		l := &m.boxes[i].letters[dir]
 		if l.size > math.MaxInt32 || size > math.MaxInt-align-l.size {
-			return driver.Errorf(op, comm.ErrUnsupported, "a message of %d bytes; there may be up to %d", l.size, math.MaxInt32)
+			return driver.Errorf(op, driver.ErrUnsupported, "a message of %d bytes; there may be up to %d", l.size, math.MaxInt32)
 		}
 		if l.at != size {
 			l.at, l.part = size, nil

@@ -31,7 +31,7 @@ type Buffer[T buffer.Number] struct {
 func New[T buffer.Number](ctx context.Context, c *comm.Comm, layout Layout, halo Halo) (*Buffer[T], error) {
 	const op = "New"
 	if c == nil {
-		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "nil communicator")
+		return nil, driver.Errorf(op, driver.ErrInvalidArgument, "nil communicator")
 	}
 	b := new(Buffer[T])
 	g, err := layout.on(op, c.Size())
@@ -86,7 +86,7 @@ func agree(ctx context.Context, c *comm.Comm, op string, err error) error {
 // allocate makes the local buffer.
 func (b *Buffer[T]) allocate(op string, p parts) (err error) {
 	if p.size > 1<<31-1 {
-		return driver.Errorf(op, comm.ErrUnsupported, "%d local elements; a rank may have up to %d", p.size, 1<<31-1)
+		return driver.Errorf(op, driver.ErrUnsupported, "%d local elements; a rank may have up to %d", p.size, 1<<31-1)
 	}
 	s := &state{parts: p, typ: driver.TypeFor[T]()}
 	s.elem = int(reflect.TypeFor[T]().Size())

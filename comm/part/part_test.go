@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/npy"
 )
 
@@ -134,7 +135,7 @@ func TestStaleGhostsAreNotRead(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := b.Exchange(ctx); !errors.Is(err, comm.ErrInvalidArgument) {
+		if _, err := b.Exchange(ctx); !errors.Is(err, hal.ErrInvalidArgument) {
 			return fmt.Errorf("an exchange inside another: %v", err)
 		}
 		if err := must(read(78), b.Owned().Fill(ctx, int32(c.Rank()+30))); err != nil {
@@ -143,7 +144,7 @@ func TestStaleGhostsAreNotRead(t *testing.T) {
 		if _, err := x.End(ctx); err != nil {
 			return err
 		}
-		if _, err := x.End(ctx); !errors.Is(err, comm.ErrInvalidArgument) {
+		if _, err := x.End(ctx); !errors.Is(err, hal.ErrInvalidArgument) {
 			return fmt.Errorf("the second end: %v", err)
 		}
 		if err := must(refused(), exchange(), read(other+30)); err != nil {
@@ -152,7 +153,7 @@ func TestStaleGhostsAreNotRead(t *testing.T) {
 		if err := b.Close(); err != nil {
 			return err
 		}
-		if _, err := b.Exchange(ctx); !errors.Is(err, comm.ErrClosed) {
+		if _, err := b.Exchange(ctx); !errors.Is(err, hal.ErrClosed) {
 			return fmt.Errorf("an exchange after Close: %v", err)
 		}
 		return nil
@@ -201,7 +202,7 @@ func TestAccumulate(t *testing.T) {
 				if err := comm.AllreduceSlice(ctx, c, sum, comm.Sum); err != nil {
 					return err
 				}
-				if _, err := b.Accumulate(ctx, comm.And); !errors.Is(err, comm.ErrInvalidArgument) {
+				if _, err := b.Accumulate(ctx, comm.And); !errors.Is(err, hal.ErrInvalidArgument) {
 					return fmt.Errorf("And of float64: %v", err)
 				}
 				if _, err := b.Accumulate(ctx, comm.Sum); err != nil {
@@ -357,7 +358,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 			}
 			err = b.Load(ctx, path)
 			short := filepath.Base(path) == "short" && c.Rank() == 0
-			if short && !errors.Is(err, comm.ErrMismatch) || !short && !errors.Is(err, comm.ErrInvalidArgument) {
+			if short && !errors.Is(err, comm.ErrMismatch) || !short && !errors.Is(err, hal.ErrInvalidArgument) {
 				return fmt.Errorf("%s: %v", filepath.Base(path), err)
 			}
 			return must(verify(ctx, b, part.Halo{}), b.Close())
@@ -414,7 +415,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 			run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 				l, h := f(c.Rank())
 				b, err := part.New[float64](ctx, c, l, h)
-				if b != nil || !errors.Is(err, comm.ErrInvalidArgument) && !errors.Is(err, comm.ErrMismatch) {
+				if b != nil || !errors.Is(err, hal.ErrInvalidArgument) && !errors.Is(err, comm.ErrMismatch) {
 					return fmt.Errorf("%v, %v", b, err)
 				}
 				return c.Barrier(ctx) // it goes on

@@ -55,10 +55,10 @@ func Among(ctx context.Context, q *halyard.Queue, c *comm.Comm, shares ...float6
 	r.OnQueue, _ = q.On().(*launches.OnQueue)
 	err := q.Err()
 	if err == nil && r.OnQueue == nil {
-		err = driver.Errorf(op, comm.ErrInvalidArgument, "a step that is recorded; it cannot be divided")
+		err = driver.Errorf(op, driver.ErrInvalidArgument, "a step that is recorded; it cannot be divided")
 	}
 	if err == nil && r.Size > protocol.MaxPlaces {
-		err = driver.Errorf(op, comm.ErrUnsupported, "%d ranks; there may be up to %d", r.Size, protocol.MaxPlaces)
+		err = driver.Errorf(op, driver.ErrUnsupported, "%d ranks; there may be up to %d", r.Size, protocol.MaxPlaces)
 	}
 	if err == nil {
 		err = r.share(op, shares)
@@ -80,13 +80,13 @@ func (r *ranks) share(op string, shares []float64) error {
 		}
 	}
 	if len(shares) != r.Size {
-		return driver.Errorf(op, comm.ErrInvalidArgument, "%d shares for %d ranks", len(shares), r.Size)
+		return driver.Errorf(op, driver.ErrInvalidArgument, "%d shares for %d ranks", len(shares), r.Size)
 	}
 	sum := 0.0
 	r.Bounds = []float64{0}
 	for _, s := range shares {
 		if !(s > 0) || math.IsInf(s, 0) {
-			return driver.Errorf(op, comm.ErrInvalidArgument, "a share of %v; it must be positive", s)
+			return driver.Errorf(op, driver.ErrInvalidArgument, "a share of %v; it must be positive", s)
 		}
 		sum += s
 		r.Bounds = append(r.Bounds, sum)
@@ -137,7 +137,7 @@ func (q *Queue) gather(op string, root int, x kernel.Operand) {
 
 func (r *ranks) gather(ctx context.Context, op string, root int, x kernel.Operand) (err error) {
 	if x == nil || root != anyone && (root < 0 || root >= r.Size) {
-		return driver.Errorf(op, comm.ErrInvalidArgument, "nil elements, or rank %d of %d", root, r.Size)
+		return driver.Errorf(op, driver.ErrInvalidArgument, "nil elements, or rank %d of %d", root, r.Size)
 	}
 	u := launches.Use{Want: x.Want(coherence.Read), By: make([]launches.Touch, r.Size)}
 	if err := u.Want.Err(); err != nil {

@@ -369,12 +369,12 @@ func TestLaunchAmongRanksEndsWithItsContext(t *testing.T) {
 func TestBadDivisionsAreRefused(t *testing.T) {
 	for _, shares := range [][]float64{{1}, {1, 0}, {1, -1}} {
 		err := among(t, 2, []string{"host:0"}, shares, func(*part.Queue, int) {})
-		assert.ErrorIs(t, err, comm.ErrInvalidArgument, "%v", shares)
+		assert.ErrorIs(t, err, hal.ErrInvalidArgument, "%v", shares)
 	}
 	err := among(t, 2, []string{"host:0"}, nil, func(q *part.Queue, _ int) { q.Gather(2, halyard.New[int8](q.Queue, 1)) })
-	assert.ErrorIs(t, err, comm.ErrInvalidArgument)
+	assert.ErrorIs(t, err, hal.ErrInvalidArgument)
 	err = among(t, 2, []string{"host:0"}, nil, func(q *part.Queue, _ int) { q.Allgather(nil) })
-	assert.ErrorIs(t, err, comm.ErrInvalidArgument)
+	assert.ErrorIs(t, err, hal.ErrInvalidArgument)
 }
 
 // The bits are the same if messages are late and overtake each other.

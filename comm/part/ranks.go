@@ -170,7 +170,7 @@ func (r *ranks) exchange(ctx context.Context, op string, what []uint64, uses []l
 		by, lo, hi, size := launches.Watched(uses[i].Want, r.attach)
 		c, _ := by.(*copies)
 		if c == nil || c.r != r {
-			return driver.Errorf(op, comm.ErrInvalidArgument, "argument %d belongs to a part.Buffer or was divided by another queue", i)
+			return driver.Errorf(op, driver.ErrInvalidArgument, "argument %d belongs to a part.Buffer or was divided by another queue", i)
 		}
 		r.now = r.note(c.id, lo, hi)
 		c.hold(true)
@@ -346,6 +346,6 @@ func (r *ranks) close() error {
 		return nil
 	}
 	err := r.mail.close()
-	r.c, r.failed = nil, driver.Errorf("launch", comm.ErrClosed, "the queue was closed")
+	r.c, r.failed = nil, driver.Errorf("launch", driver.ErrClosed, "the queue was closed")
 	return err
 }

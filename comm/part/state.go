@@ -185,15 +185,15 @@ func (s *state) unsend(l *link, list []span) {
 // begin begins a collective call, unless another one is under way.
 func (s *state) begin(op string) error {
 	if s == nil {
-		return driver.Errorf(op, comm.ErrInvalidArgument, "nil buffer")
+		return driver.Errorf(op, driver.ErrInvalidArgument, "nil buffer")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return driver.Errorf(op, comm.ErrClosed, "the buffer was closed")
+		return driver.Errorf(op, driver.ErrClosed, "the buffer was closed")
 	case s.busy:
-		return driver.Errorf(op, comm.ErrInvalidArgument, "another collective call of the buffer is under way")
+		return driver.Errorf(op, driver.ErrInvalidArgument, "another collective call of the buffer is under way")
 	case s.failed != nil && op != "Close":
 		e := driver.Errorf(op, comm.ErrMismatch, "refused, because an earlier call on the buffer failed")
 		e.Err = s.failed

@@ -34,13 +34,13 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			rowsLaplace(t, p, q_, n, above, below)
 		}
 	}),
-}, Indexes: []string{"main.go:44", "main.go:46", "main.go:49", "main.go:52", "main.go:55", "main.go:57"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"main.go:44", "main.go:46", "main.go:49", "main.go:52", "main.go:55", "main.go:57"}, Kernels: map[string]gridgen.Written{
 	"rowsLaplace": {Code: "k_rowsLaplace", Params: []string{"p", "len(p)", "q", "len(q)", "n", "above", "below"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {4}}, Dims: 2, DimsAt: "main.go:39",
 		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: rowsLaplaceFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,len main",
 	"main.go rowsLaplace 10f3b40e927a4cbd",
-}, Portable: `FUNCTION GO_INT go_div_GO_INT(GO_INT x, GO_INT y) { GO_INT q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (GO_INT)((GO_UINT)0 - (GO_UINT)x) : y == 0 ? 0 : q; }
+}}, Portable: `FUNCTION GO_INT go_div_GO_INT(GO_INT x, GO_INT y) { GO_INT q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (GO_INT)((GO_UINT)0 - (GO_UINT)x) : y == 0 ? 0 : q; }
 
 KERNEL void k_rowsLaplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n, i64 h_above, i64 h_below GO_FAULTS) {
 	GO_INT h_j = (GO_INT)INDEX(0);

@@ -32,13 +32,13 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			smooth(t, from, src, dst)
 		}
 	}),
-}, Indexes: []string{"main.go:37", "main.go:39"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"main.go:37", "main.go:39"}, Kernels: map[string]gridgen.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"from", "src", "len(src)", "dst", "len(dst)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,len main",
 	"main.go smooth 35e4c6eb9653490c",
-}, Portable: `KERNEL void k_smooth(i64 h_from, const GLOBAL f32 *h_src, i64 h_src_n, GLOBAL f32 *h_dst, i64 h_dst_n GO_FAULTS) {
+}}, Portable: `KERNEL void k_smooth(i64 h_from, const GLOBAL f32 *h_src, i64 h_src_n, GLOBAL f32 *h_dst, i64 h_dst_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_dst_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		i64 h_j = (i64)((u64)h_from + (u64)h_i);

@@ -31,13 +31,13 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			spread(t, now, next)
 		}
 	}),
-}, Indexes: []string{"main.go:47", "main.go:50", "main.go:51"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"main.go:47", "main.go:50", "main.go:51"}, Kernels: map[string]gridgen.Written{
 	"spread": {Code: "k_spread", Params: []string{"now", "now.Rows()", "now.Cols()", "next", "next.Rows()", "next.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "main.go:42",
 		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32 main",
 	"main.go spread 24e568df6d322767",
-}, Portable: `KERNEL void k_spread(const GLOBAL f32 *h_now, i64 h_now_n, i64 h_now_m, GLOBAL f32 *h_next, i64 h_next_n, i64 h_next_m GO_FAULTS) {
+}}, Portable: `KERNEL void k_spread(const GLOBAL f32 *h_now, i64 h_now_n, i64 h_now_m, GLOBAL f32 *h_next, i64 h_next_n, i64 h_next_m GO_FAULTS) {
 	GO_INT h_y = (GO_INT)INDEX(1);
 	GO_INT h_x = (GO_INT)INDEX(0);
 	if (h_y >= (GO_INT)h_next_n || h_x >= (GO_INT)h_next_m) {

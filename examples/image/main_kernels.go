@@ -52,7 +52,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			edges(t, in, out)
 		}
 	}),
-}, Indexes: []string{"main.go:57", "main.go:36", "main.go:64", "main.go:71"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"main.go:57", "main.go:36", "main.go:64", "main.go:71"}, Kernels: map[string]gridgen.Written{
 	"greys": {Code: "k_greys", Params: []string{"rgba", "rgba.Rows()", "rgba.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "main.go:56",
 		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: greysFootprint}},
 	"blurs": {Code: "k_blurs", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Dims: 2, DimsAt: "main.go:63",
@@ -69,7 +69,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"main.go grey 67fd0de92efcba69",
 	"main.go greys d205f16d620d6cb7",
 	"main.go line 8df73d1658e9f1de",
-}, Portable: `typedef struct { u8 a[4]; } T_4_u8;
+}}, Portable: `typedef struct { u8 a[4]; } T_4_u8;
 typedef u8 go_size_T_4_u8[sizeof(T_4_u8) == 4 ? 1 : -1];
 FUNCTION GO_INT go_min_GO_INT(GO_INT x, GO_INT y) { return y < x ? y : x; }
 FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }

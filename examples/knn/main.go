@@ -84,7 +84,7 @@ func load(ctx context.Context, name string) (*array.Array[float32], error) {
 	if err != nil {
 		return nil, err
 	}
-	return turned.Pack(ctx, array.RowMajor)
+	return turned.Pack(ctx)
 }
 
 func main() {

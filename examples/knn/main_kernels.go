@@ -32,13 +32,13 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			measure(t, columns, query, near)
 		}
 	}),
-}, Indexes: []string{"main.go:34", "main.go:35", "main.go:38"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"main.go:34", "main.go:35", "main.go:38"}, Kernels: map[string]gridgen.Written{
 	"measure": {Code: "k_measure", Params: []string{"columns", "columns.Rows()", "columns.Cols()", "query", "len(query)", "near", "len(near)"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4}, {6}}, Rounds: [][]int{{1}, {1, 4}}, RoundsAt: "main.go:34",
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: measureFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len main",
 	"main.go measure 36ca41733aec814b",
-}, Portable: `KERNEL void k_measure(const GLOBAL f32 *h_columns, i64 h_columns_n, i64 h_columns_m, const GLOBAL f32 *h_query, i64 h_query_n, GLOBAL f32 *h_near, i64 h_near_n GO_FAULTS) {
+}}, Portable: `KERNEL void k_measure(const GLOBAL f32 *h_columns, i64 h_columns_n, i64 h_columns_m, const GLOBAL f32 *h_query, i64 h_query_n, GLOBAL f32 *h_near, i64 h_near_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_near_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		f32 h_sum = 0.0f;

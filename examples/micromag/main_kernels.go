@@ -308,7 +308,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			accept(t, state, next, k4, m, k1)
 		}
 	}),
-}, Indexes: []string{"fft.go:23", "fft.go:24", "fft.go:25", "fft.go:26", "fft.go:28", "fft.go:29", "fft.go:30", "fft.go:31", "fft.go:32", "fft.go:33", "fft.go:34", "fft.go:35", "fft.go:36", "fft.go:37", "fft.go:47", "fft.go:48", "fft.go:60", "fft.go:63", "fft.go:77", "llg.go:38", "llg.go:47", "llg.go:49", "llg.go:52", "llg.go:55", "llg.go:58", "llg.go:60", "llg.go:69", "llg.go:71", "llg.go:81", "llg.go:82", "llg.go:83", "llg.go:84", "llg.go:85", "llg.go:94", "llg.go:97", "llg.go:98", "llg.go:99", "llg.go:108", "llg.go:109", "llg.go:110", "llg.go:111", "llg.go:120", "llg.go:129", "llg.go:130", "llg.go:131", "llg.go:132", "llg.go:134", "llg.go:143", "llg.go:144", "llg.go:145", "llg.go:146", "llg.go:147", "llg.go:156", "llg.go:158", "llg.go:160", "llg.go:161", "llg.go:164", "llg.go:165", "llg.go:166", "llg.go:167", "llg.go:170", "llg.go:178", "llg.go:179"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"fft.go:23", "fft.go:24", "fft.go:25", "fft.go:26", "fft.go:28", "fft.go:29", "fft.go:30", "fft.go:31", "fft.go:32", "fft.go:33", "fft.go:34", "fft.go:35", "fft.go:36", "fft.go:37", "fft.go:47", "fft.go:48", "fft.go:60", "fft.go:63", "fft.go:77", "llg.go:38", "llg.go:47", "llg.go:49", "llg.go:52", "llg.go:55", "llg.go:58", "llg.go:60", "llg.go:69", "llg.go:71", "llg.go:81", "llg.go:82", "llg.go:83", "llg.go:84", "llg.go:85", "llg.go:94", "llg.go:97", "llg.go:98", "llg.go:99", "llg.go:108", "llg.go:109", "llg.go:110", "llg.go:111", "llg.go:120", "llg.go:129", "llg.go:130", "llg.go:131", "llg.go:132", "llg.go:134", "llg.go:143", "llg.go:144", "llg.go:145", "llg.go:146", "llg.go:147", "llg.go:156", "llg.go:158", "llg.go:160", "llg.go:161", "llg.go:164", "llg.go:165", "llg.go:166", "llg.go:167", "llg.go:170", "llg.go:178", "llg.go:179"}, Kernels: map[string]gridgen.Written{
 	"fft4": {Code: "k_fft4", Params: []string{"n", "columns", "stride", "cos", "len(cos)", "sin", "len(sin)", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Most: 2147418112, Sizes: [][]int{{0}, {1}, {4}, {6}, {8}, {10}, {12}, {14}}, Dims: 3, DimsAt: "fft.go:20",
 		Footprint: gridgen.Footprint{Why: "fft.go:28: threads may write elements of toRe that threads of another t.Global(2) use", Of: fft4Footprint}},
 	"fft2": {Code: "k_fft2", Params: []string{"n", "columns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Most: 2147418112, Sizes: [][]int{{0}, {1}, {3}, {5}, {7}, {9}}, Dims: 3, DimsAt: "fft.go:45",
@@ -361,7 +361,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"llg.go steps 2ac92f534d708d42",
 	"llg.go tries 2ac92f534d708d42",
 	"llg.go whole e303aa3dc2fdd974",
-}, Portable: `typedef struct { f32 h_Damping; f32 h_ExchangeX; f32 h_ExchangeY; f32 h_Anisotropy; f32 h_AxisX; f32 h_AxisY; f32 h_AxisZ; f32 h_FieldX; f32 h_FieldY; f32 h_FieldZ; } T_material;
+}}, Portable: `typedef struct { f32 h_Damping; f32 h_ExchangeX; f32 h_ExchangeY; f32 h_Anisotropy; f32 h_AxisX; f32 h_AxisY; f32 h_AxisZ; f32 h_FieldX; f32 h_FieldY; f32 h_FieldZ; } T_material;
 FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? y : x) : y > x ? y : x; }
 FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? x : y) : y < x ? y : x; }
 

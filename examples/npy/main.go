@@ -65,7 +65,7 @@ type summary struct {
 
 // look finds out what is in a window, on the device of the queue.
 func look(ctx context.Context, q *halyard.Queue, window *array.Array[int32]) (s summary, err error) {
-	packed, err := window.Pack(ctx, array.RowMajor)
+	packed, err := window.Pack(ctx)
 	if err != nil {
 		return s, err
 	}

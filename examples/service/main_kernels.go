@@ -26,13 +26,13 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			smooth(t, in, out)
 		}
 	}),
-}, Indexes: []string{"main.go:27"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"main.go:27"}, Kernels: map[string]gridgen.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"in", "len(in)", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len,max,min main",
 	"main.go smooth 8cc09e2b8d9e6609",
-}, Portable: `FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }
+}}, Portable: `FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }
 FUNCTION GO_INT go_min_GO_INT(GO_INT x, GO_INT y) { return y < x ? y : x; }
 
 KERNEL void k_smooth(const GLOBAL f32 *h_in, i64 h_in_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {

@@ -30,14 +30,14 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			clearEdges(t, row_)
 		}
 	}),
-}, Indexes: []string{"main.go:37"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"main.go:37"}, Kernels: map[string]gridgen.Written{
 	"clearEdges": {Code: "k_clearEdges", Params: []string{"row", "len(row)"}, Most: 2147418112, Sizes: [][]int{{1}},
 		Footprint: gridgen.Footprint{Why: "main.go:37: threads may write elements of row that threads of another t.Global(0) use", Of: clearEdgesFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len main",
 	"main.go clearEdges 8f3e54b1e79f36c2",
 	"main.go edge d1f5512aec4b256e",
-}, Portable: `KERNEL void k_clearEdges(GLOBAL f32 *h_row, i64 h_row_n GO_FAULTS) {
+}}, Portable: `KERNEL void k_clearEdges(GLOBAL f32 *h_row, i64 h_row_n GO_FAULTS) {
 	GO_INT h_i = (GO_INT)INDEX(0);
 	if (h_i < 64) {
 		GO_INT v_1 = (GO_INT)((GO_UINT)(GO_INT)h_row_n - 64 + (GO_UINT)h_i);

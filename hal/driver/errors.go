@@ -62,7 +62,7 @@ type Error struct {
 	Kind     error  // one of the Err variables
 	Detail   string // what was wrong, with the values
 	Vendor   Vendor
-	Shortage *Shortage // only with ErrOutOfMemory, and not always
+	Shortage *Shortage // only with ErrOutOfMemory, and not always; package hal adds it to errors of Alloc and AllocAsync
 	Err      error     // a cause, or nil
 	Site     string    // file:line of the program's launch, if a kernel failed later and the driver knows which; else ""
 }

@@ -10,14 +10,13 @@ import (
 
 // chunk is one memory of the device, which is either carved into nodes or a single block.
 type chunk struct {
-	block   Block
-	mem     *hal.Memory
-	bytes   uint64
-	whole   *record // the one block, if it is not carved
-	first   *node
-	out     int // nodes that belong to records
-	waiting int // free nodes with a fence
-	place   int // in the heap's list
+	block Block
+	mem   *hal.Memory
+	bytes uint64
+	sole  bool // it is one block
+	first *node
+	busy  int // nodes that belong to records or have a fence
+	place int // in the heap's list
 }
 
 // node is a range of a chunk. It belongs to a record, or is free, or lost.
@@ -28,19 +27,21 @@ type node struct {
 	rec        *record
 	lost       bool // work may still use it, and the pool cannot find out whether that work has ended
 
-	// A free node is on the list of its class. It can be used once the work of all events of its fence has finished: then the
-	// fence is passed.
+	// A free node can be used once the work of all events of its fence has finished: then the fence is passed. Without a fence it is on
+	// the list of its class.
 	fence    []*hal.Event
+	place    int // in the heap's list of nodes with a fence
 	up, down *node
 }
 
 func (n *node) free() bool { return n.rec == nil && !n.lost }
 
-// nodes finds free nodes by size.
+func (n *node) idle() bool { return n.free() && len(n.fence) == 0 }
+
+// nodes finds idle nodes by size.
 type nodes struct {
 	words [(classes + 63) / 64]uint64 // which lists are not empty
 	lists [classes]*node
-	count int
 }
 
 func (s *nodes) insert(n *node, unit uint64) {
@@ -51,7 +52,6 @@ func (s *nodes) insert(n *node, unit uint64) {
 	}
 	s.lists[c] = n
 	s.words[c/64] |= 1 << (c % 64)
-	s.count++
 }
 
 func (s *nodes) remove(n *node, unit uint64) {
@@ -65,81 +65,88 @@ func (s *nodes) remove(n *node, unit uint64) {
 		s.words[c/64] &^= 1 << (c % 64)
 	}
 	n.up, n.down = nil, nil
-	s.count--
 }
 
-// find returns a suitable node of the given class or, if there is none, of the next higher class that has one; else nil.
-func (s *nodes) find(class int, suits func(*node) bool) *node {
+// find returns a node of the given class or, if there is none, of the next higher class that has one; else nil.
+func (s *nodes) find(class int) *node {
 	for w := class / 64; w < len(s.words); w++ {
 		word := s.words[w]
 		if w == class/64 {
 			word &= ^uint64(0) << (class % 64)
 		}
-		for ; word != 0; word &= word - 1 {
-			for n := s.lists[w*64+bits.TrailingZeros64(word)]; n != nil; n = n.down {
-				if suits == nil || suits(n) {
-					return n
-				}
-			}
+		if word != 0 {
+			return s.lists[w*64+bits.TrailingZeros64(word)]
 		}
 	}
 	return nil
 }
 
-// all lists the nodes.
-func (s *nodes) all() []*node {
-	list := make([]*node, 0, s.count)
-	for _, n := range s.lists {
-		for ; n != nil; n = n.down {
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
-// index returns the set that a free node is in.
-func (h *heap) index(n *node) *nodes {
-	if len(n.fence) > 0 {
-		return &h.fenced
-	}
-	return &h.idle
-}
-
-// put lists a free node.
+// put lists a free node. Without a fence it is merged with idle neighbours; a block that is a memory of its own goes to the idle domain.
 func (h *heap) put(n *node) {
 	if len(n.fence) > 0 {
-		n.chunk.waiting++
+		n.chunk.busy++
+		n.place = len(h.fenced)
+		h.fenced = append(h.fenced, n)
+		return
 	}
-	h.index(n).insert(n, h.pool.unit)
+	if n.chunk.sole {
+		s := h.pool.idle.shelf(h.kind)
+		l := s.lock()
+		r := h.record(n)
+		l.push(r, r.class)
+		l.mu.Unlock()
+		return
+	}
+	if next := n.next; next != nil && next.idle() {
+		h.lift(next)
+		n.absorb(next)
+	}
+	if prev := n.prev; prev != nil && prev.idle() {
+		h.lift(prev)
+		prev.absorb(n)
+		n = prev
+	}
+	h.idle.insert(n, h.pool.unit)
 }
 
 // lift takes a free node off its list.
 func (h *heap) lift(n *node) {
-	h.index(n).remove(n, h.pool.unit)
-	if len(n.fence) > 0 {
-		n.chunk.waiting--
+	if len(n.fence) == 0 {
+		h.idle.remove(n, h.pool.unit)
+		return
 	}
+	n.chunk.busy--
+	last := len(h.fenced) - 1
+	h.fenced[n.place] = h.fenced[last]
+	h.fenced[n.place].place = n.place
+	h.fenced[last] = nil
+	h.fenced = h.fenced[:last]
 }
 
-// release makes a record's node free, with that fence, and merges it with free neighbours.
+// release makes a record's node free, with that fence.
 func (h *heap) release(n *node, fence []*hal.Event) {
 	n.rec = nil
-	n.chunk.out--
+	n.chunk.busy--
 	n.fence = fence
-	if next := n.next; next != nil && next.free() {
-		h.lift(next)
-		h.absorb(n, next)
-	}
-	if prev := n.prev; prev != nil && prev.free() {
-		h.lift(prev)
-		h.absorb(prev, n)
-		n = prev
-	}
 	h.put(n)
 }
 
+// merge joins neighbours that are free, also those with a fence.
+func (h *heap) merge() {
+	for _, c := range h.chunks {
+		for n := c.first; n != nil; n = n.next {
+			for next := n.next; next != nil && n.free() && next.free(); next = n.next {
+				h.lift(n)
+				h.lift(next)
+				n.absorb(next)
+				h.put(n)
+			}
+		}
+	}
+}
+
 // absorb joins n with the node after it. Neither is on a list.
-func (h *heap) absorb(n, next *node) {
+func (n *node) absorb(next *node) {
 	n.bytes += next.bytes
 	n.next = next.next
 	if n.next != nil {
@@ -158,31 +165,25 @@ func (h *heap) absorb(n, next *node) {
 // carve makes a record of the first bytes of a free node, which has been taken off its list, and
 // lists the rest of the node. It returns the fence that the user of the record must wait for.
 func (h *heap) carve(n *node, bytes uint64) (*record, []*hal.Event) {
-	if n.bytes > bytes {
-		rest := &node{chunk: n.chunk, off: n.off + bytes, bytes: n.bytes - bytes, prev: n, next: n.next}
+	fence := n.fence
+	n.fence = nil
+	var rest *node
+	if n.bytes > bytes && !n.chunk.sole {
+		rest = &node{chunk: n.chunk, off: n.off + bytes, bytes: n.bytes - bytes, prev: n, next: n.next}
 		if rest.next != nil {
 			rest.next.prev = rest
 		}
 		n.next, n.bytes = rest, bytes
-		for _, m := range n.fence {
+		for _, m := range fence {
 			layer.Retain(m)
 		}
-		rest.fence = slices.Clone(n.fence)
+		rest.fence = slices.Clone(fence)
+	}
+	r := h.record(n)
+	if rest != nil {
 		h.put(rest)
 	}
-	fence := n.fence
-	n.fence = nil
-	n.rec = h.record(n.chunk, n.off, n.bytes)
-	n.rec.node = n
-	n.chunk.out++
-	return n.rec, fence
-}
-
-// add lists a chunk.
-func (h *heap) add(c *chunk) {
-	c.place = len(h.chunks)
-	h.chunks = append(h.chunks, c)
-	h.pool.took()
+	return r, fence
 }
 
 // drop gives a chunk's memory back. None of its blocks is live; hal waits for work under way.
@@ -197,7 +198,7 @@ func (h *heap) drop(c *chunk) error {
 			h.lost -= n.bytes
 		}
 	}
-	if c.whole == nil {
+	if !c.sole {
 		h.carved -= c.bytes
 	}
 	last := len(h.chunks) - 1
@@ -221,10 +222,12 @@ func (c *chunk) keep(fence []*hal.Event) {
 func (c *chunk) used(stream *hal.Stream) { _ = stream.RecordUse(c.mem) }
 
 // dispensable reports whether c is a carved chunk that nothing needs.
-func (c *chunk) dispensable() bool { return c.whole == nil && c.out == 0 && c.waiting == 0 }
+func (c *chunk) dispensable() bool { return !c.sole && c.busy == 0 }
 
-func (h *heap) record(c *chunk, off, bytes uint64) *record {
-	p := h.pool
-	return &record{mem: c.mem, off: off, cap: bytes, pool: p, chunk: c,
-		kind: h.kind, class: classOf((bytes-1)/p.unit + 1)}
+// record makes a record of a node.
+func (h *heap) record(n *node) *record {
+	c, p := n.chunk, h.pool
+	c.busy++
+	n.rec = &record{mem: c.mem, off: n.off, cap: n.bytes, pool: p, node: n, kind: h.kind, class: classOf((n.bytes-1)/p.unit + 1)}
+	return n.rec
 }

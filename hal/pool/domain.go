@@ -151,6 +151,15 @@ func (d *domain) cover(epoch uint64) *hal.Event {
 	return nil
 }
 
+// all visits the shelves that there are.
+func (d *domain) all(yield func(*shelf) bool) {
+	for k := range d.shelves {
+		if s := d.shelves[k].Load(); s != nil && !yield(s) {
+			return
+		}
+	}
+}
+
 // shelf returns the shelf for blocks of one kind that are freed here, and makes it if there is none. It returns nil if there is
 // none and the domain is retired.
 func (d *domain) shelf(kind hal.Kind) *shelf {

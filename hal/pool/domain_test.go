@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,7 +104,7 @@ func TestMergingUnitesFences(t *testing.T) {
 	_, err := p.Alloc(streams[2], hal.KindDevice, size)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	h := p.heaps[hal.KindDevice-1]
-	merged := h.fenced.all()
+	merged := slices.Clone(h.fenced)
 	require.Len(t, merged, 1)
 	require.EqualValues(t, 4*size, merged[0].bytes)
 	waits := func(fence []*hal.Event) {
@@ -125,10 +126,11 @@ func TestMergingUnitesFences(t *testing.T) {
 	r, fence := h.carve(merged[0], size)
 	h.mu.Unlock()
 	waits(fence)
-	waits(h.fenced.all()[0].fence)
+	waits(h.fenced[0].fence)
 	h.mu.Lock()
 	h.release(r.node, fence)
+	h.merge()
 	h.mu.Unlock()
-	require.Len(t, h.fenced.all(), 1)
-	waits(h.fenced.all()[0].fence)
+	require.Len(t, h.fenced, 1)
+	waits(h.fenced[0].fence)
 }

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/go-halyard/halyard/hal"
@@ -12,13 +13,13 @@ type heap struct {
 	pool *Pool
 	kind hal.Kind
 
-	mu           sync.Mutex
-	tally        // of the blocks that were given out here, and of lanes that no longer exist
-	chunks       []*chunk
-	idle, fenced nodes
-	parked       []parked
-	carved       uint64 // bytes of chunks that blocks share
-	lost         uint64 // bytes
+	mu     sync.Mutex
+	tally  // of the blocks that were given out here, and of lanes that no longer exist
+	chunks []*chunk
+	idle   nodes   // free nodes without a fence, of chunks that blocks share
+	fenced []*node // free nodes with a fence
+	carved uint64  // bytes of chunks that blocks share
+	lost   uint64  // bytes
 
 	// shares says that several blocks may share a memory. They cannot if memory has no address, because a kernel takes no offset.
 	shares bool
@@ -46,12 +47,6 @@ func (h *heap) nearby(yield func(*domain) bool) {
 	}
 }
 
-// parked is a block that was freed while recorded uses were under way.
-type parked struct {
-	rec   *record
-	fence []*hal.Event
-}
-
 func newHeap(p *Pool, kind hal.Kind) *heap {
 	return &heap{pool: p, kind: kind, shares: p.dev.Caps().Has(hal.CapAddress)}
 }
@@ -67,7 +62,7 @@ type request struct {
 
 func (h *heap) request(d *domain, size uint64) request {
 	p := h.pool
-	q := request{domain: d, size: size, class: classOf((size-1)/p.unit + 1)}
+	q := request{domain: d, size: size, class: classOf((size-1)/p.unit + 1), whole: !h.shares}
 	q.bytes = unitsOf(q.class) * p.unit
 	if size >= p.opts.large || p.maxAlloc > 0 && q.bytes > p.maxAlloc || p.opts.limit > 0 && q.bytes > p.opts.limit {
 		q.whole, q.bytes = true, size
@@ -84,16 +79,13 @@ type grant struct {
 // look finds memory in the pool that no other stream's work uses; h.mu is held.
 func (h *heap) look(q request) (grant, bool) {
 	own := q.domain
-	if r := h.pop(own, q, ^uint64(0)); r != nil {
+	if r := h.pop(own, q, everything); r != nil {
 		return grant{r, r.epoch > own.passed.Load()}, true
 	}
-	if r := h.pop(h.pool.idle, q, ^uint64(0)); r != nil {
+	if r := h.pop(h.pool.idle, q, everything); r != nil {
 		return grant{r, false}, true
 	}
 	h.settle()
-	if r := h.pop(h.pool.idle, q, ^uint64(0)); r != nil {
-		return grant{r, false}, true
-	}
 	if g, ok := h.cut(q); ok {
 		return g, true
 	}
@@ -109,28 +101,22 @@ func (h *heap) look(q request) (grant, bool) {
 	return grant{}, false
 }
 
-// cut takes a block from a chunk. Only work of the request's own stream may still use its memory.
+// cut takes a block that no lane of a stream has. Only work of the request's own stream may still use its memory.
 func (h *heap) cut(q request) (grant, bool) {
 	if q.whole {
-		return grant{}, false
-	}
-	if n := h.idle.find(q.class, nil); n != nil {
+		if r := h.pop(h.pool.idle, q, everything); r != nil {
+			return grant{r, false}, true
+		}
+	} else if n := h.idle.find(q.class); n != nil {
 		h.lift(n)
 		r, _ := h.carve(n, q.bytes)
 		return grant{r, false}, true
 	}
 	stream := q.domain.stream
-	if stream == nil || h.fenced.count == 0 {
+	if stream == nil {
 		return grant{}, false
 	}
-	n := h.fenced.find(q.class, func(n *node) bool {
-		for _, m := range n.fence {
-			if !layer.RecordedOn(m, stream) {
-				return false
-			}
-		}
-		return true
-	})
+	n := h.behind(q, func(m *hal.Event) bool { return layer.RecordedOn(m, stream) })
 	if n == nil {
 		return grant{}, false
 	}
@@ -138,6 +124,20 @@ func (h *heap) cut(q request) (grant, bool) {
 	r, fence := h.carve(n, q.bytes)
 	releaseAll(fence)
 	return grant{r, true}, true
+}
+
+// behind returns the smallest node for a request whose fence has only events that suit, or nil. Nodes have a fence while memory is short, and
+// where uses were recorded: settle looks at all of them, too.
+func (h *heap) behind(q request, suits func(*hal.Event) bool) (best *node) {
+	for _, n := range h.fenced {
+		switch {
+		case n.chunk.sole != q.whole || n.bytes < q.bytes || best != nil && n.bytes >= best.bytes:
+		case q.whole && classOf((n.bytes-1)/h.pool.unit+1) != q.class:
+		case !slices.ContainsFunc(n.fence, func(m *hal.Event) bool { return !suits(m) }):
+			best = n
+		}
+	}
+	return best
 }
 
 // pop takes a block that was freed in a domain no later than the epoch.
@@ -183,53 +183,27 @@ func (h *heap) steal(d *domain, q request) *record {
 	return nil
 }
 
-// settle takes back parked blocks whose fences have been passed, and removes the events that have been passed from the fences
-// of nodes.
+// settle removes the events that have been passed from the fences of nodes.
 func (h *heap) settle() {
-	kept := h.parked[:0]
-	for _, k := range h.parked {
-		if k.fence = passed(k.fence); len(k.fence) > 0 {
-			kept = append(kept, k)
-			continue
-		}
-		h.rest(k.rec)
-	}
-	clear(h.parked[len(kept):])
-	h.parked = kept
-	if h.fenced.count == 0 {
-		return
-	}
-	for _, n := range h.fenced.all() {
+	for _, n := range slices.Clone(h.fenced) {
 		h.lift(n)
 		n.fence = passed(n.fence)
 		h.put(n)
 	}
 }
 
-// rest takes back a record that nothing uses.
-func (h *heap) rest(r *record) {
-	if r.node != nil {
-		h.release(r.node, nil)
-		return
-	}
-	s := h.pool.idle.shelf(h.kind)
-	l := s.lock()
-	l.push(r, r.class)
-	l.mu.Unlock()
-}
-
 // lose gives up a record that work of the stream may still use, when the pool cannot find out whether that work has finished.
 // The memory is given back once no other block needs it; its source then waits for the work.
 func (h *heap) lose(r *record, stream *hal.Stream) {
-	c := r.chunk
+	n := r.node
+	c := n.chunk
 	c.used(stream)
-	if c.whole != nil {
+	if c.sole {
 		_ = h.drop(c)
 		return
 	}
-	n := r.node
 	n.rec, n.lost = nil, true
-	c.out--
+	c.busy--
 	h.lost += n.bytes
 	if c.dispensable() {
 		_ = h.drop(c)
@@ -260,7 +234,7 @@ func (h *heap) gather(release uint64) (released uint64) {
 					if r.epoch > epoch {
 						return false
 					}
-					if r.node != nil {
+					if !r.node.chunk.sole {
 						h.release(r.node, nil)
 						return true
 					}
@@ -268,7 +242,7 @@ func (h *heap) gather(release uint64) (released uint64) {
 						return false
 					}
 					released += r.cap
-					_ = h.drop(r.chunk)
+					_ = h.drop(r.node.chunk)
 					return true
 				})
 				return true
@@ -294,35 +268,22 @@ func (h *heap) gather(release uint64) (released uint64) {
 // grow takes more memory from the device; h.mu is held. If it fails, short is the number of bytes by which the request
 // exceeds the pool's own limit, or 0 if the device refused.
 func (h *heap) grow(q request) (g grant, short uint64, err error) {
-	p := h.pool
-	if q.whole || !h.shares {
-		if short, err := p.take(q.bytes); err != nil {
-			return grant{}, short, err
+	p, want := h.pool, q.bytes
+	if !q.whole {
+		want = max(min(h.carved, p.opts.chunk), min(firstChunk, p.opts.chunk), 4*q.bytes)
+		if p.maxAlloc > 0 {
+			want = max(min(want, p.maxAlloc), q.bytes)
 		}
-		c, err := h.memory(q.domain.stream, q.bytes)
-		if err != nil {
-			p.giveBack(q.bytes)
-			return grant{}, 0, err
-		}
-		h.add(c)
-		c.whole = h.record(c, 0, c.bytes)
-		return grant{c.whole, c.block.Ordered()}, 0, nil
-	}
-	want := max(min(h.carved, p.opts.chunk), min(firstChunk, p.opts.chunk), 4*q.bytes)
-	if p.maxAlloc > 0 {
-		want = max(min(want, p.maxAlloc), q.bytes)
 	}
 	for {
-		want = want / p.unit * p.unit
+		if !q.whole {
+			want = want / p.unit * p.unit
+		}
 		if short, err = p.take(want); err == nil {
 			var c *chunk
-			if c, err = h.chunk(p.source, nil, want); err == nil {
-				h.add(c)
-				c.first = &node{chunk: c, bytes: c.bytes}
-				h.carved += c.bytes
-				h.put(c.first)
-				g, _ := h.cut(q)
-				return g, 0, nil
+			if c, err = h.chunk(q, want); err == nil {
+				r, _ := h.carve(c.first, q.bytes)
+				return grant{r, c.block.Ordered()}, 0, nil
 			}
 			p.giveBack(want)
 			short = 0
@@ -334,25 +295,31 @@ func (h *heap) grow(q request) (g grant, short uint64, err error) {
 	}
 }
 
-// memory allocates the memory of one block, in the stream's order where the device can.
-func (h *heap) memory(stream *hal.Stream, bytes uint64) (*chunk, error) {
-	p := h.pool
-	if stream != nil && h.kind == hal.KindDevice && p.ordered != nil {
-		if c, err := h.chunk(p.ordered, stream, bytes); err == nil {
-			return c, nil
-		}
-		// The source may still succeed, because hal can first free memory that was closed.
+// chunk allocates memory for a request, and lists it: in the stream's order where it is one block and the device can.
+func (h *heap) chunk(q request, bytes uint64) (*chunk, error) {
+	p, stream := h.pool, q.domain.stream
+	source := p.source
+	switch {
+	case !q.whole:
+		stream = nil
+	case stream != nil && h.kind == hal.KindDevice && p.ordered != nil:
+		source = p.ordered
 	}
-	return h.chunk(p.source, stream, bytes)
-}
-
-// chunk allocates memory from a.
-func (h *heap) chunk(a *direct, stream *hal.Stream, bytes uint64) (*chunk, error) {
-	block, err := a.Alloc(stream, h.kind, bytes)
+	block, err := source.Alloc(stream, h.kind, bytes)
+	if err != nil && source != p.source { // which may still succeed, because hal can first free memory that was closed
+		block, err = p.source.Alloc(stream, h.kind, bytes)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &chunk{block: block, mem: block.rec.mem, bytes: bytes}, nil
+	c := &chunk{block: block, mem: block.rec.mem, bytes: bytes, sole: q.whole, place: len(h.chunks)}
+	c.first = &node{chunk: c, bytes: bytes}
+	if !c.sole {
+		h.carved += bytes
+	}
+	h.chunks = append(h.chunks, c)
+	p.took()
+	return c, nil
 }
 
 // press takes memory that other streams' work still uses, and makes the stream wait for that work.
@@ -361,26 +328,19 @@ func (h *heap) press(q request) (grant, bool) {
 	if stream == nil {
 		return grant{}, false
 	}
-	if q.whole || !h.shares {
-		return h.pressWhole(q)
-	}
 	for d := range h.pool.everybody {
-		h.fence(d)
-	}
-	kept := h.parked[:0]
-	for _, k := range h.parked {
-		if k.rec.node == nil {
-			kept = append(kept, k)
-			continue
+		if s := d.shelves[h.kind-1].Load(); s != nil && (d != h.pool.idle || !q.whole) {
+			_ = d.record() // if this fails, blocks that no event covers stay in their lanes
+			h.empty(d, s, q.whole, nil)
 		}
-		h.release(k.rec.node, k.fence)
 	}
-	clear(h.parked[len(kept):])
-	h.parked = kept
+	if !q.whole {
+		h.merge()
+	}
 	if g, ok := h.cut(q); ok || h.pool.opts.noWait {
 		return g, ok
 	}
-	n := h.fenced.find(q.class, nil)
+	n := h.behind(q, func(m *hal.Event) bool { return layer.CanDefer(stream, m) })
 	if n == nil {
 		return grant{}, false
 	}
@@ -395,84 +355,32 @@ func (h *heap) press(q request) (grant, bool) {
 	return grant{r, true}, true
 }
 
-// fence moves the blocks of a domain that share chunks out of its lanes. The fence of each is the event
-// that comes after its last use.
-func (h *heap) fence(d *domain) {
-	s := d.shelves[h.kind-1].Load()
-	if s == nil {
-		return
-	}
-	_ = d.record() // if this fails, blocks that no event covers stay in their lanes
-	finished, _ := d.settled()
+// empty moves the blocks of a domain out of its lanes, those that are memories of their own or those that share memories. The fence of each is
+// the event that comes after its last use. Blocks that no event covers are passed to uncovered, which removes them from the pool, or stay if it
+// is nil.
+func (h *heap) empty(d *domain, s *shelf, sole bool, uncovered func(*record)) {
+	_, _ = d.settled()
 	s.each(func(l *lane) bool {
 		l.sift(func(r *record) bool {
-			if r.node == nil {
+			if r.node.chunk.sole != sole {
 				return false
 			}
-			if r.epoch <= finished {
-				h.release(r.node, nil)
-				return true
+			var fence []*hal.Event
+			if r.epoch > d.passed.Load() {
+				if m := d.cover(r.epoch); m != nil {
+					fence = []*hal.Event{m}
+				} else if r.epoch > d.passed.Load() {
+					if uncovered != nil {
+						uncovered(r)
+					}
+					return uncovered != nil
+				}
 			}
-			m := d.cover(r.epoch)
-			if m == nil {
-				return false
-			}
-			h.release(r.node, []*hal.Event{m})
+			h.release(r.node, fence)
 			return true
 		})
 		return true
 	})
-}
-
-// pressWhole is press for a block that is a memory of its own.
-func (h *heap) pressWhole(q request) (grant, bool) {
-	stream := q.domain.stream
-	if h.pool.opts.noWait {
-		return grant{}, false
-	}
-	for i, k := range h.parked {
-		if k.rec.class != q.class || k.rec.cap < q.size || !waitAll(stream, k.fence) {
-			continue
-		}
-		releaseAll(k.fence)
-		last := len(h.parked) - 1
-		h.parked[i] = h.parked[last]
-		h.parked[last] = parked{}
-		h.parked = h.parked[:last]
-		h.waits++
-		return grant{k.rec, true}, true
-	}
-	for d := range h.pool.everybody {
-		if d == q.domain {
-			continue
-		}
-		r := h.pop(d, q, ^uint64(0))
-		if r == nil {
-			continue
-		}
-		_ = d.record()
-		m := d.cover(r.epoch)
-		if passed, _ := d.settled(); m == nil && r.epoch > passed || m != nil && !waitFor(stream, m) {
-			h.restore(d, r)
-			r = nil
-		}
-		if m != nil {
-			_ = m.Close()
-		}
-		if r != nil {
-			h.waits++
-			return grant{r, true}, true
-		}
-	}
-	return grant{}, false
-}
-
-// restore puts a record back where it was popped. That is safe even if the domain is being retired, because dissolve, which
-// takes the domain's blocks, needs h.mu.
-func (h *heap) restore(d *domain, r *record) {
-	l := d.shelves[h.kind-1].Load().lock()
-	l.push(r, r.class)
-	l.mu.Unlock()
 }
 
 // dissolve takes everything from the lanes of a domain that has been retired.
@@ -483,38 +391,24 @@ func (h *heap) dissolve(d *domain) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	finished, _ := d.settled()
+	for _, sole := range [...]bool{false, true} {
+		h.empty(d, s, sole, func(r *record) { h.lose(r, d.stream) })
+	}
 	s.each(func(l *lane) bool {
 		h.tally.add(l.tally)
 		l.tally = tally{}
-		l.sift(func(r *record) bool {
-			if r.epoch <= finished {
-				h.rest(r)
-			} else if m := d.cover(r.epoch); m != nil {
-				h.parked = append(h.parked, parked{r, []*hal.Event{m}})
-			} else if passed, _ := d.settled(); r.epoch <= passed {
-				h.rest(r)
-			} else {
-				h.lose(r, d.stream)
-			}
-			return true
-		})
 		return true
 	})
 }
 
+// waitAll makes the stream wait for events that it can wait for without blocking, and reports whether it does.
 func waitAll(stream *hal.Stream, fence []*hal.Event) bool {
 	for _, m := range fence {
-		if !waitFor(stream, m) {
+		if stream.WaitEvent(m) != nil {
 			return false
 		}
 	}
 	return true
-}
-
-// waitFor makes the stream wait for m, and reports whether it could without blocking.
-func waitFor(stream *hal.Stream, m *hal.Event) bool {
-	return layer.CanDefer(stream, m) && stream.WaitEvent(m) == nil
 }
 
 func releaseAll(events []*hal.Event) {

@@ -263,10 +263,10 @@ func (p *Pool) park(r *record, d *domain) {
 	defer h.mu.Unlock()
 	r.live = false
 	if certain {
-		h.parked = append(h.parked, parked{r, fence})
+		h.release(r.node, fence)
 		return
 	}
-	r.chunk.keep(fence)
+	r.node.chunk.keep(fence)
 	h.lose(r, d.stream)
 }
 
@@ -336,7 +336,7 @@ func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64) (Block, 
 			return Block{}, p.failure(op, hal.ErrClosed, "the pool is closed")
 		}
 		g, ok := h.look(q)
-		if !ok && !q.whole && h.shares {
+		if !ok && !q.whole {
 			h.gather(0)
 			g, ok = h.cut(q)
 		}
@@ -507,10 +507,8 @@ func (p *Pool) dissolve(d *domain) error {
 	d.mu.Lock()
 	d.retired = true
 	d.mu.Unlock()
-	for k := range d.shelves {
-		if s := d.shelves[k].Load(); s != nil {
-			s.kill()
-		}
+	for s := range d.all {
+		s.kill()
 	}
 	// No more blocks are freed in the domain, so this event covers all of its blocks.
 	err := d.record()
@@ -549,10 +547,6 @@ func (p *Pool) Close() error {
 				}
 			}
 		}
-		for _, k := range h.parked {
-			k.rec.chunk.keep(k.fence)
-		}
-		h.parked = nil
 		for len(h.chunks) > 0 {
 			if err := h.drop(h.chunks[len(h.chunks)-1]); first == nil {
 				first = err
@@ -560,13 +554,11 @@ func (p *Pool) Close() error {
 		}
 	}
 	for d := range p.everybody {
-		for k := range d.shelves {
-			if s := d.shelves[k].Load(); s != nil {
-				s.dead = true
-				for _, l := range *s.lanes.Load() {
-					l.dead = true
-					clear(l.bins[:])
-				}
+		for s := range d.all {
+			s.dead = true
+			for _, l := range *s.lanes.Load() {
+				l.dead = true
+				clear(l.bins[:])
 			}
 		}
 		d.finish()
@@ -583,7 +575,6 @@ func (h *heap) live(fn func(*record)) {
 		}
 	}
 	for _, c := range h.chunks {
-		count(c.whole)
 		for n := c.first; n != nil; n = n.next {
 			count(n.rec)
 		}
@@ -601,11 +592,7 @@ func (p *Pool) stop() (resume func()) {
 		d.mu.Lock()
 		d.retired = true // no new shelves
 		d.mu.Unlock()
-		for k := range d.shelves {
-			s := d.shelves[k].Load()
-			if s == nil {
-				continue
-			}
+		for s := range d.all {
 			s.spread.Lock() // no new lanes
 			undo = append(undo, s.spread.Unlock)
 			for _, l := range *s.lanes.Load() {

@@ -20,8 +20,7 @@ type record struct {
 	off, cap uint64  // bytes
 	pool     *Pool   // nil outside of pools
 	owner    *direct // outside of pools
-	chunk    *chunk
-	node     *node // nil if the block is the whole chunk
+	node     *node   // nil outside of pools
 	kind     hal.Kind
 	class    int
 

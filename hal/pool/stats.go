@@ -30,14 +30,11 @@ func (p *Pool) Stats() (s Stats) {
 		h.mu.Unlock()
 	}
 	for d := range p.everybody {
-		for k := range d.shelves {
-			if shelf := d.shelves[k].Load(); shelf != nil {
-				for _, l := range *shelf.lanes.Load() {
-					l.mu.Lock()
-					sum.add(l.tally)
-					l.mu.Unlock()
-				}
-			}
+		for s := range d.all {
+			s.each(func(l *lane) bool {
+				sum.add(l.tally)
+				return true
+			})
 		}
 	}
 	s.Failures, s.DeviceAllocs = p.failures.Load(), p.grown.Load()

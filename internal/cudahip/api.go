@@ -6,7 +6,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-//go:generate go run ../dl/protogen -interface calls_gen.go ../../backends/cuda/calls.txt
+//go:generate go run ../testing/protogen -interface calls_gen.go ../../backends/cuda/calls.txt
 
 // Code is the status of a vendor's call. The low 32 bits are the number that the call returned,
 // zero for success. If [Code.Unbound] is true, the number comes from the attempt to make the

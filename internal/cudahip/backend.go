@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip/rtc"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // Vendor describes one family of devices.
@@ -94,7 +95,7 @@ type library struct {
 	name      string
 	version   int32
 	simulated bool
-	hosts     ranges
+	hosts     span.Set // memory that the library can copy without blocking the caller: page-locked and managed
 
 	mu     sync.Mutex
 	places []place // by ordinal

@@ -55,14 +55,14 @@ const (
 // slower.
 func (s *Stream) way(op string, m *Memory, host, n uintptr) (copyWay, error) {
 	hosts, info := &s.dev.lib.hosts, &s.dev.info
-	other := staged
+	other, bytes := staged, addresses(host, n)
 	if m.onHost() {
 		other = hostCopy
-	} else if hosts.contains(host, n) {
+	} else if hosts.Contains(bytes) {
 		return byVendor, nil
 	}
 	crosses := other == staged && info.PCI != "" && !info.SharesHostMemory
-	if info.Caps&driver.CapHostCallback != 0 && (crosses && n >= worthStaging || hosts.touches(host, n) && !hosts.contains(host, n)) {
+	if info.Caps&driver.CapHostCallback != 0 && (crosses && n >= worthStaging || hosts.Touches(bytes) && !hosts.Contains(bytes)) {
 		return other, nil
 	}
 	if wait, err := s.wouldWait(op); !wait || err != nil {
@@ -73,14 +73,7 @@ func (s *Stream) way(op string, m *Memory, host, n uintptr) (copyWay, error) {
 
 func (s *Stream) Copy(dst, src driver.Region) error {
 	const op = "copy"
-	to, ok := s.memory(dst)
-	if !ok {
-		return s.otherBackend(op)
-	}
-	from, ok := s.memory(src)
-	if !ok {
-		return s.otherBackend(op)
-	}
+	to, from := dst.Mem.(*Memory), src.Mem.(*Memory)
 	dstAddr, srcAddr, n := to.at(dst), from.at(src), uintptr(dst.Len)
 	if to.onHost() && from.onHost() {
 		switch wait, err := s.wouldWait(op); {
@@ -90,30 +83,18 @@ func (s *Stream) Copy(dst, src driver.Region) error {
 			return s.moveOnHost(op, to.hostAt(dst.Off), from.hostAt(src.Off), n)
 		}
 	}
-	var code Code
-	call := CallCopyAny
 	switch {
 	case !to.onDevice() || !from.onDevice():
-		code = s.api.CopyAny(s.ctx, dstAddr, srcAddr, n, s.handle)
+		return s.dev.check(op, CallCopyAny, s.api.CopyAny(s.ctx, dstAddr, srcAddr, n, s.handle))
 	case to.dev.dev == from.dev.dev && to.dev.dev == s.dev.dev:
-		call = CallCopyDevice
-		code = s.api.CopyDevice(s.ctx, dstAddr, srcAddr, n, s.handle)
-	default:
-		call = CallCopyPeer
-		code = s.api.CopyPeer(s.ctx, dstAddr, to.dev.ctx, srcAddr, from.dev.ctx, n, s.handle)
+		return s.dev.check(op, CallCopyDevice, s.api.CopyDevice(s.ctx, dstAddr, srcAddr, n, s.handle))
 	}
-	if code != Success {
-		return s.dev.fail(op, call, code)
-	}
-	return nil
+	return s.dev.check(op, CallCopyPeer, s.api.CopyPeer(s.ctx, dstAddr, to.dev.ctx, srcAddr, from.dev.ctx, n, s.handle))
 }
 
 func (s *Stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 	const op = "copy in"
-	m, ok := s.memory(dst)
-	if !ok {
-		return s.otherBackend(op)
-	}
+	m := dst.Mem.(*Memory)
 	addr, n := m.at(dst), uintptr(dst.Len)
 	switch way, err := s.way(op, m, uintptr(src), n); {
 	case err != nil:
@@ -123,27 +104,21 @@ func (s *Stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 	case way == staged:
 		return s.stageIn(m, addr, src, n)
 	}
-	call, code := s.copyIn(m, addr, uintptr(src), n)
+	err := s.copyIn(op, m, addr, uintptr(src), n)
 	runtime.KeepAlive(src)
-	if code != Success {
-		return s.dev.fail(op, call, code)
-	}
-	return nil
+	return err
 }
 
-func (s *Stream) copyIn(m *Memory, addr, host, n uintptr) (Call, Code) {
+func (s *Stream) copyIn(op string, m *Memory, addr, host, n uintptr) error {
 	if m.onDevice() {
-		return CallCopyIn, s.api.CopyIn(s.ctx, addr, host, n, s.handle)
+		return s.dev.check(op, CallCopyIn, s.api.CopyIn(s.ctx, addr, host, n, s.handle))
 	}
-	return CallCopyAny, s.api.CopyAny(s.ctx, addr, host, n, s.handle)
+	return s.dev.check(op, CallCopyAny, s.api.CopyAny(s.ctx, addr, host, n, s.handle))
 }
 
 func (s *Stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	const op = "copy out"
-	m, ok := s.memory(src)
-	if !ok {
-		return s.otherBackend(op)
-	}
+	m := src.Mem.(*Memory)
 	addr, n := m.at(src), uintptr(src.Len)
 	switch way, err := s.way(op, m, uintptr(dst), n); {
 	case err != nil:
@@ -153,19 +128,16 @@ func (s *Stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	case way == staged:
 		return s.stageOut(dst, m, addr, n)
 	}
-	call, code := s.copyOut(uintptr(dst), m, addr, n)
+	err := s.copyOut(op, uintptr(dst), m, addr, n)
 	runtime.KeepAlive(dst)
-	if code != Success {
-		return s.dev.fail(op, call, code)
-	}
-	return nil
+	return err
 }
 
-func (s *Stream) copyOut(host uintptr, m *Memory, addr, n uintptr) (Call, Code) {
+func (s *Stream) copyOut(op string, host uintptr, m *Memory, addr, n uintptr) error {
 	if m.onDevice() {
-		return CallCopyOut, s.api.CopyOut(s.ctx, host, addr, n, s.handle)
+		return s.dev.check(op, CallCopyOut, s.api.CopyOut(s.ctx, host, addr, n, s.handle))
 	}
-	return CallCopyAny, s.api.CopyAny(s.ctx, host, addr, n, s.handle)
+	return s.dev.check(op, CallCopyAny, s.api.CopyAny(s.ctx, host, addr, n, s.handle))
 }
 
 // Fill implements driver.Stream. The vendors fill with patterns of 1, 2 and 4 bytes, at addresses
@@ -174,17 +146,11 @@ func (s *Stream) copyOut(host uintptr, m *Memory, addr, n uintptr) (Call, Code) 
 // double the filled part until the region is full.
 func (s *Stream) Fill(dst driver.Region, p driver.Pattern) error {
 	const op = "fill"
-	m, ok := s.memory(dst)
-	if !ok {
-		return s.otherBackend(op)
-	}
+	m := dst.Mem.(*Memory)
 	addr, n := m.at(dst), uintptr(dst.Len)
 	p = shortest(p)
 	if p.Width <= 4 && addr%uintptr(p.Width) == 0 {
-		if call, code := s.fill(addr, p, n); code != Success {
-			return s.dev.fail(op, call, code)
-		}
-		return nil
+		return s.fill(op, addr, p, n)
 	}
 	if m.onHost() { // on a busy stream the vendor's copies within host memory would block the caller
 		switch wait, err := s.wouldWait(op); {
@@ -213,14 +179,14 @@ func shortest(p driver.Pattern) driver.Pattern {
 }
 
 // fill calls the vendor's fill, for a pattern of at most 4 bytes.
-func (s *Stream) fill(addr uintptr, p driver.Pattern, n uintptr) (Call, Code) {
+func (s *Stream) fill(op string, addr uintptr, p driver.Pattern, n uintptr) error {
 	switch p.Width {
 	case 1:
-		return CallFill8, s.api.Fill8(s.ctx, addr, uint8(p.Bits), n, s.handle)
+		return s.dev.check(op, CallFill8, s.api.Fill8(s.ctx, addr, uint8(p.Bits), n, s.handle))
 	case 2:
-		return CallFill16, s.api.Fill16(s.ctx, addr, uint16(p.Bits), n/2, s.handle)
+		return s.dev.check(op, CallFill16, s.api.Fill16(s.ctx, addr, uint16(p.Bits), n/2, s.handle))
 	}
-	return CallFill32, s.api.Fill32(s.ctx, addr, uint32(p.Bits), n/4, s.handle)
+	return s.dev.check(op, CallFill32, s.api.Fill32(s.ctx, addr, uint32(p.Bits), n/4, s.handle))
 }
 
 // double writes the pattern once, and then doubles the filled part by copies until the region is
@@ -234,21 +200,17 @@ func (s *Stream) double(op string, m *Memory, addr uintptr, p driver.Pattern, n 
 	step := uintptr(part.Width)
 	for off := uintptr(0); off < width; off += step {
 		part.Bits = p.Bits >> (8 * off)
-		if call, code := s.fill(addr+off, part, step); code != Success {
-			return s.dev.fail(op, call, code)
+		if err := s.fill(op, addr+off, part, step); err != nil {
+			return err
 		}
 	}
 	for done := width; done < n; {
 		c := min(done, n-done)
-		var code Code
-		call := CallCopyAny
+		call, copies := CallCopyAny, s.api.CopyAny
 		if m.onDevice() && m.dev.dev == s.dev.dev {
-			call = CallCopyDevice
-			code = s.api.CopyDevice(s.ctx, addr+done, addr, c, s.handle)
-		} else {
-			code = s.api.CopyAny(s.ctx, addr+done, addr, c, s.handle)
+			call, copies = CallCopyDevice, s.api.CopyDevice
 		}
-		if code != Success {
+		if code := copies(s.ctx, addr+done, addr, c, s.handle); code != Success {
 			return s.dev.fail(op, call, code)
 		}
 		done += c
@@ -294,13 +256,8 @@ func (s *Stream) Copy2D(r driver.Rect) error {
 	const op = "copy rows"
 	v := Rect{DstPitch: uintptr(r.Dst.Pitch), SrcPitch: uintptr(r.Src.Pitch), Width: uintptr(r.Width), Rows: uintptr(r.Rows)}
 	var near [2]bool
-	var err error
-	if v.Dst, v.DstAt, near[0], err = s.plane(op, &r.Dst); err != nil {
-		return err
-	}
-	if v.Src, v.SrcAt, near[1], err = s.plane(op, &r.Src); err != nil {
-		return err
-	}
+	v.Dst, v.DstAt, near[0] = s.plane(&r.Dst)
+	v.Src, v.SrcAt, near[1] = s.plane(&r.Src)
 	if !near[0] || !near[1] || r.Dst.Pitch > maxPitch || r.Src.Pitch > maxPitch {
 		return s.rowByRow(r)
 	}
@@ -327,31 +284,26 @@ func (s *Stream) Copy2D(r driver.Rect) error {
 
 // pageable reports whether the rows are in host memory that is not known to be page-locked.
 func (s *Stream) pageable(p *driver.Pitched, r *driver.Rect) bool {
-	return p.Mem == nil && !s.dev.lib.hosts.contains(uintptr(p.Host), uintptr((r.Rows-1)*p.Pitch+r.Width))
+	return p.Mem == nil && !s.dev.lib.hosts.Contains(addresses(uintptr(p.Host), uintptr((r.Rows-1)*p.Pitch+r.Width)))
 }
 
 // onHost reports whether the rows are in host memory.
 func onHost(p *driver.Pitched) bool {
-	m, ok := p.Mem.(*Memory)
-	return p.Mem == nil || ok && m.onHost()
+	return p.Mem == nil || p.Mem.(*Memory).onHost()
 }
 
 // plane returns the address of the first row and its place. near is false if the rows are in memory
 // of another device.
-func (s *Stream) plane(op string, p *driver.Pitched) (addr uintptr, at Place, near bool, err error) {
+func (s *Stream) plane(p *driver.Pitched) (addr uintptr, at Place, near bool) {
 	if p.Mem == nil {
-		return uintptr(p.Host), OnHost, true, nil
+		return uintptr(p.Host), OnHost, true
 	}
-	region := driver.Region{Mem: p.Mem, Off: p.Off}
-	m, ok := s.memory(region)
-	if !ok {
-		return 0, 0, false, s.otherBackend(op)
-	}
-	addr = m.at(region)
+	m := p.Mem.(*Memory)
+	addr = m.at(driver.Region{Off: p.Off})
 	if !m.onDevice() {
-		return addr, Anywhere, true, nil
+		return addr, Anywhere, true
 	}
-	return addr, OnDevice, m.dev.dev == s.dev.dev, nil
+	return addr, OnDevice, m.dev.dev == s.dev.dev
 }
 
 func (s *Stream) rowByRow(r driver.Rect) error {

@@ -26,8 +26,7 @@ type Device struct {
 	dev  int32
 	info driver.Info
 
-	held    atomic.Uint64 // bytes allocated through this handle
-	aligned atomic.Uint64 // the smallest alignment of the vendor's allocations so far, at most naturalAlign
+	aligned atomic.Uint64 // the alignment that all of the vendor's allocations so far had, at most naturalAlign
 	links   links
 	signals signals
 	calls   hostCalls
@@ -113,7 +112,7 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	if code != Success {
 		return nil, d.fail("new event", CallEventCreate, code)
 	}
-	return &Event{dev: d, handle: h, timing: o.Timing}, nil
+	return &Event{dev: d, handle: h}, nil
 }
 
 // EventsKeepFailures implements driver.FailureKeeper: after work has failed, "any further CUDA work will return the

@@ -195,15 +195,8 @@ func (p *signals) close(d *Device) {
 type hostGate chan struct{}
 
 func (s *Stream) hostGate() (driver.Gate, error) {
-	const op = "gate"
-	if !s.dev.info.Caps.Has(driver.CapGate) {
-		return nil, s.dev.refuse(op, driver.ErrUnsupported, "gates are not supported")
-	}
 	g := make(hostGate)
-	if code := s.dev.calls.enqueue(s, func() { <-g }, nil); code != Success {
-		return nil, s.dev.fail(op, CallHostCall, code)
-	}
-	return g, nil
+	return g, s.dev.check("gate", CallHostCall, s.dev.calls.enqueue(s, func() { <-g }, nil))
 }
 
 // Open implements driver.Gate.

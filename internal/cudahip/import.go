@@ -93,11 +93,7 @@ func (d *Device) pointerTo(op string, addr uintptr) (pointer, error) {
 }
 
 func (d *Device) PointerInfo(addr uintptr) (driver.PointerInfo, error) {
-	const op = "query a pointer"
-	if !d.info.Caps.Has(driver.CapPointerInfo) {
-		return driver.PointerInfo{}, d.refuse(op, driver.ErrUnsupported, "pointer queries are not supported")
-	}
-	p, err := d.pointerTo(op, addr)
+	p, err := d.pointerTo("query a pointer", addr)
 	if err != nil {
 		return driver.PointerInfo{}, err
 	}
@@ -139,7 +135,7 @@ func (d *Device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		m.host = handle
 	}
 	// Memory that this backend allocated is in hosts already, and add reports false.
-	m.listed = m.host != 0 && d.lib.hosts.add(m.host, uintptr(size))
+	m.listed = m.host != 0 && d.lib.hosts.Add(addresses(m.host, uintptr(size)))
 	return m, nil
 }
 
@@ -193,11 +189,8 @@ type opened struct {
 // itself, except memory that was allocated in stream order.
 func (d *Device) ExportIPC(mem driver.Memory) (driver.IPCShare, error) {
 	const op = "ipc handle"
-	m, ok := mem.(*Memory)
-	switch {
-	case !ok || m.dev != d:
-		return driver.IPCShare{}, d.refuse(op, driver.ErrWrongDevice, "the memory belongs to another device")
-	case !d.info.Caps.Has(driver.CapIPC) || m.origin != fromDevice || m.foreign:
+	m := mem.(*Memory)
+	if m.origin != fromDevice || m.foreign {
 		return driver.IPCShare{}, d.refuse(op, driver.ErrUnsupported, "only device memory allocated by Device.Alloc can be exported")
 	}
 	h, code := d.api.IPCExport(d.ctx, m.base)
@@ -220,8 +213,6 @@ func (d *Device) ExportIPC(mem driver.Memory) (driver.IPCShare, error) {
 func (d *Device) OpenIPC(s driver.IPCShare) (driver.Memory, error) {
 	const op = "open ipc handle"
 	switch {
-	case !d.info.Caps.Has(driver.CapIPC):
-		return nil, d.refuse(op, driver.ErrUnsupported, "sharing memory between processes is not supported")
 	case len(s.Handle) != handleSize:
 		return nil, d.refuse(op, driver.ErrInvalidArgument, "vendor handle of %d bytes, expected %d", len(s.Handle), handleSize)
 	case s.Size == 0 || s.Offset+s.Size < s.Size || uint64(uintptr(s.Offset+s.Size)) != s.Offset+s.Size:

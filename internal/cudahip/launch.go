@@ -53,10 +53,7 @@ func (a *arguments) address(addr uintptr) {
 // Launch implements driver.Launcher. The vendors copy the arguments during the call.
 func (s *Stream) Launch(kernel driver.Kernel, l *driver.Launch) error {
 	const op = "launch"
-	k, ok := kernel.(*Kernel)
-	if !ok || k.module.dev.lib != s.dev.lib || k.module.dev.ctx != s.ctx {
-		return s.dev.refuse(op, driver.ErrWrongDevice, "the kernel is loaded on another device")
-	}
+	k := kernel.(*Kernel)
 	a := takeArguments(len(l.Args))
 	for i := range l.Args {
 		arg := &l.Args[i]
@@ -68,12 +65,7 @@ func (s *Stream) Launch(kernel driver.Kernel, l *driver.Launch) error {
 			a.address(0)
 			continue
 		}
-		m, ok := s.memory(arg.Region)
-		if !ok {
-			a.put()
-			return s.otherBackend(op)
-		}
-		a.address(m.at(arg.Region))
+		a.address(arg.Region.Mem.(*Memory).at(arg.Region))
 	}
 	call, code := CallLaunch, Success
 	if l.Shared > k.dynamic.Load() && s.api.Has(CallKernelSet) {

@@ -2,13 +2,12 @@ package cudahip
 
 import (
 	"runtime"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // Memory implements driver.Memory.
@@ -19,7 +18,7 @@ type Memory struct {
 	base   uintptr // the address to pass to the vendor's call that frees the memory
 	start  uintptr // the device's address of base
 	size   uint64
-	bytes  uint64 // bytes of the allocation, which count in the device's held
+	bytes  uint64 // bytes of the allocation
 	origin origin
 
 	foreign bool // imported: Free does not release it
@@ -60,16 +59,11 @@ func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	const op = "alloc"
 	m := &Memory{dev: d, size: size}
 	call, ask := CallMemAlloc, d.api.MemAlloc
-	switch {
-	case kind == driver.KindDevice:
-	case kind == driver.KindHost:
+	switch kind {
+	case driver.KindHost:
 		call, ask, m.origin = CallHostAlloc, d.api.HostAlloc, fromHost
-	case kind == driver.KindShared && d.info.Caps.Has(driver.CapShared):
+	case driver.KindShared:
 		call, ask, m.origin = CallManagedAlloc, d.api.ManagedAlloc, fromManaged
-	case kind == driver.KindShared:
-		return nil, d.refuse(op, driver.ErrUnsupported, "managed memory is not supported")
-	default:
-		return nil, d.refuse(op, driver.ErrInvalidArgument, "invalid memory kind %v", kind)
 	}
 	how := &releases[m.origin]
 	free := func(base uintptr) { _ = d.release(how.call, how.release, base) }
@@ -86,13 +80,13 @@ func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	}
 	// A free at this point could wait for work behind a gate that only the caller can open, so
 	// unusable allocations are kept.
-	if err := m.allocate(op, kind, align, alloc, func(base uintptr) { d.leftovers.add(m.origin, base) }); err != nil {
+	if err := m.allocate(op, align, alloc, func(base uintptr) { d.leftovers.add(m.origin, base) }); err != nil {
 		return nil, err
 	}
 	if m.origin != fromDevice {
 		// The host's address is aligned like the device's, since both allocations start on a page.
 		m.host = m.base + (m.addr - m.start)
-		d.lib.hosts.add(m.base, uintptr(m.bytes))
+		d.lib.hosts.Add(addresses(m.base, uintptr(m.bytes)))
 	}
 	return m, nil
 }
@@ -103,7 +97,7 @@ func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 // 128 bytes on Intel's OpenCL, HIP-CPU to 16. If an allocation has a smaller alignment than d.aligned, allocate passes
 // it to refuse, which frees it at once or later, sets d.aligned to the smaller alignment, and tries again with more
 // bytes. That happens at most a few times for each device.
-func (m *Memory) allocate(op string, kind driver.Kind, align uint64,
+func (m *Memory) allocate(op string, align uint64,
 	alloc func(total uint64) (base, start uintptr, failed Call, code Code), refuse func(base uintptr)) error {
 	d := m.dev
 	align = max(align, naturalAlign)
@@ -115,7 +109,7 @@ func (m *Memory) allocate(op string, kind driver.Kind, align uint64,
 		}
 		base, start, failed, code := alloc(total)
 		if code = allocated(start, code); code != Success {
-			return d.failAlloc(op, failed, code, kind, m.size)
+			return d.fail(op, failed, code)
 		}
 		if is := uint64(start & -start); is < min(align, aligned) {
 			refuse(base)
@@ -124,7 +118,6 @@ func (m *Memory) allocate(op string, kind driver.Kind, align uint64,
 		}
 		mask := uintptr(align) - 1
 		m.base, m.start, m.addr, m.bytes = base, start, (start+mask)&^mask, total
-		d.held.Add(total)
 		return nil
 	}
 }
@@ -162,18 +155,6 @@ func (l *leftovers) close(d *Device) (first error) {
 	return first
 }
 
-// failAlloc is fail for an allocation: it adds a Shortage if memory is short.
-func (d *Device) failAlloc(op string, c Call, code Code, kind driver.Kind, size uint64) error {
-	e := d.fail(op, c, code)
-	if e.Kind == driver.ErrOutOfMemory {
-		e.Shortage = &driver.Shortage{Request: size, Kind: kind, Held: d.held.Load()}
-		if free, total, code := d.api.MemInfo(d.ctx); code == Success {
-			e.Shortage.Free, e.Shortage.Total, e.Shortage.FreeKnown = uint64(free), uint64(total), true
-		}
-	}
-	return e
-}
-
 // FreeMayBlock implements driver.FreeBlocker. hipFree and HIP's other calls that free wait for the device. The documentation
 // of cuMemFree says that it "may perform implicit synchronization". Freeing in stream order does not wait.
 func (m *Memory) FreeMayBlock() bool { return !m.foreign && m.origin != fromStream }
@@ -182,17 +163,16 @@ func (m *Memory) Free() error {
 	d := m.dev
 	if m.foreign {
 		if m.listed {
-			d.lib.hosts.remove(m.host)
+			d.lib.hosts.Remove(uint64(m.host))
 		}
 		return nil
 	}
-	defer d.held.Add(-m.bytes)
 	if m.origin == fromIPC {
 		return d.imports.close(d, m.base)
 	}
 	if m.host != 0 {
 		// This comes before the release, because the addresses may be reused after it.
-		d.lib.hosts.remove(m.base)
+		d.lib.hosts.Remove(uint64(m.base))
 	}
 	r := &releases[m.origin]
 	return d.release(r.call, r.release, m.base)
@@ -201,97 +181,26 @@ func (m *Memory) Free() error {
 func (d *Device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
 	host := uintptr(ptr)
-	if !d.info.Caps.Has(driver.CapRegister) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "registering host memory is not supported")
-	}
-	if host+uintptr(size) < host || uint64(uintptr(size)) != size {
-		return nil, d.refuse(op, driver.ErrInvalidArgument, "%d bytes at %#x exceed the address space", size, host)
-	}
 	// Not every vendor reports that a range overlaps a registered one.
-	if !d.lib.hosts.add(host, uintptr(size)) {
+	if !d.lib.hosts.Add(addresses(host, uintptr(size))) {
 		return nil, d.refuse(op, driver.ErrBusy, "[%#x, %#x) overlaps memory that is already page-locked", host, host+uintptr(size))
 	}
 	code := d.api.HostRegister(d.ctx, host, uintptr(size))
 	runtime.KeepAlive(ptr)
 	if code != Success {
-		d.lib.hosts.remove(host)
-		return nil, d.failAlloc(op, CallHostRegister, code, driver.KindHost, size)
+		d.lib.hosts.Remove(uint64(host))
+		return nil, d.fail(op, CallHostRegister, code)
 	}
 	addr, code := d.api.HostAddr(d.ctx, host)
 	if code != Success {
-		d.lib.hosts.remove(host)
+		d.lib.hosts.Remove(uint64(host))
 		_ = d.release(CallHostUnregister, API.HostUnregister, host)
 		return nil, d.fail(op, CallHostAddr, code)
 	}
 	return &Memory{dev: d, addr: addr, host: host, base: host, size: size, origin: fromCaller}, nil
 }
 
-// ranges is the set of host memory that a library can copy without blocking the caller: page-locked
-// and managed memory. Ranges do not overlap. A look-up takes no lock.
-type ranges struct {
-	mu   sync.Mutex // held to change the set
-	list atomic.Pointer[[]span]
-}
-
-type span struct{ start, end uintptr }
-
-func (r *ranges) spans() []span {
-	if p := r.list.Load(); p != nil {
-		return *p
-	}
-	return nil
-}
-
-// search returns the index of the first span that ends after addr. It does not use package slices,
-// for speed: every copy calls it.
-func search(list []span, addr uintptr) int {
-	low, high := 0, len(list)
-	for low < high {
-		if mid := int(uint(low+high) >> 1); list[mid].end <= addr {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low
-}
-
-// add adds a range. If it overlaps a range of the set, add changes nothing and reports false.
-func (r *ranges) add(start, size uintptr) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := r.spans()
-	i := search(list, start)
-	if i < len(list) && list[i].start < start+size {
-		return false
-	}
-	fresh := slices.Insert(slices.Clone(list), i, span{start, start + size})
-	r.list.Store(&fresh)
-	return true
-}
-
-// remove removes the range that begins at start.
-func (r *ranges) remove(start uintptr) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := r.spans()
-	i := search(list, start)
-	if i < len(list) && list[i].start == start {
-		fresh := slices.Delete(slices.Clone(list), i, i+1)
-		r.list.Store(&fresh)
-	}
-}
-
-// contains reports whether the range lies inside one range of the set.
-func (r *ranges) contains(start, size uintptr) bool {
-	list := r.spans()
-	i := search(list, start)
-	return i < len(list) && list[i].start <= start && start+size <= list[i].end
-}
-
-// touches reports whether any byte of the range lies inside a range of the set.
-func (r *ranges) touches(start, size uintptr) bool {
-	list := r.spans()
-	i := search(list, start)
-	return i < len(list) && list[i].start < start+size
+// addresses is a range of host memory.
+func addresses(start, size uintptr) span.Range {
+	return span.Range{Lo: uint64(start), Hi: uint64(start + size)}
 }

@@ -62,10 +62,7 @@ func (d *Device) Formats() []driver.Format { return slices.Clone(d.lib.vendor.Fo
 
 func (d *Device) Load(img *driver.Image) (driver.Module, error) {
 	const op = "load"
-	switch {
-	case !d.info.Caps.Has(driver.CapKernels):
-		return nil, d.refuse(op, driver.ErrUnsupported, "kernels are not supported")
-	case strings.TrimSpace(img.Options) != "":
+	if strings.TrimSpace(img.Options) != "" {
 		return nil, d.refuse(op, driver.ErrInvalidArgument, "options %q: images in the format %v take no options", img.Options, img.Format)
 	}
 	infos, err := image.Read(img.Format, img.Data)

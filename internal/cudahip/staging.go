@@ -57,7 +57,7 @@ func (s *Stream) block(op string, n uintptr) (base, size uintptr, err error) {
 		case code == Success:
 			return held[k], blockSizes[k], nil
 		case k == small:
-			return 0, 0, s.dev.failAlloc(op, CallHostAlloc, code, driver.KindHost, uint64(blockSizes[k]))
+			return 0, 0, s.dev.fail(op, CallHostAlloc, code)
 		}
 	}
 }
@@ -188,8 +188,8 @@ func (s *Stream) stageIn(m *Memory, addr uintptr, src unsafe.Pointer, n uintptr)
 				return err
 			}
 		}
-		if call, code := s.copyIn(m, addr+off, at, c); code != Success {
-			return s.dev.fail(op, call, code)
+		if err := s.copyIn(op, m, addr+off, at, c); err != nil {
+			return err
 		}
 		off += c
 	}
@@ -214,8 +214,8 @@ func (s *Stream) stageOut(dst unsafe.Pointer, m *Memory, addr, n uintptr) error 
 	}
 	for off := uintptr(0); off < n; off += size {
 		c := min(size, n-off)
-		if call, code := s.copyOut(base, m, addr+off, c); code != Success {
-			return s.dev.fail(op, call, code)
+		if err := s.copyOut(op, base, m, addr+off, c); err != nil {
+			return err
 		}
 		if err := s.moveOnHost(op, unsafe.Add(dst, off), dl.Pointer(base), c); err != nil {
 			return err

@@ -25,19 +25,8 @@ type Stream struct {
 
 func (s *Stream) Handle() uintptr { return s.handle }
 
-// memory returns the memory of a region. ok is false if the memory does not belong to the stream's
-// library.
-func (s *Stream) memory(r driver.Region) (m *Memory, ok bool) {
-	m, ok = r.Mem.(*Memory)
-	return m, ok && m.dev.lib == s.dev.lib
-}
-
 // at returns the device's address of a region of the memory.
 func (m *Memory) at(r driver.Region) uintptr { return m.addr + uintptr(r.Off) }
-
-func (s *Stream) otherBackend(op string) error {
-	return s.dev.refuse(op, driver.ErrWrongDevice, "the memory belongs to another backend")
-}
 
 // idle reports whether all work of the stream is done.
 func (s *Stream) idle(op string) (bool, error) {
@@ -45,13 +34,9 @@ func (s *Stream) idle(op string) (bool, error) {
 }
 
 func (s *Stream) Record(event driver.Event) error {
-	const op = "record"
-	e, ok := event.(*Event)
-	if !ok || e.dev.lib != s.dev.lib || e.dev.ctx != s.ctx {
-		return s.dev.refuse(op, driver.ErrWrongDevice, "the event belongs to another device")
-	}
+	e := event.(*Event)
 	if code := s.api.EventRecord(s.ctx, e.handle, s.handle); code != Success {
-		return s.dev.fail(op, CallEventRecord, code)
+		return s.dev.fail("record", CallEventRecord, code)
 	}
 	e.recorded.Store(true)
 	return nil
@@ -59,18 +44,11 @@ func (s *Stream) Record(event driver.Event) error {
 
 // Wait implements driver.Stream. The event may belong to any device of the library.
 func (s *Stream) Wait(event driver.Event) error {
-	const op = "wait"
-	e, ok := event.(*Event)
-	if !ok || e.dev.lib != s.dev.lib {
-		return s.dev.refuse(op, driver.ErrWrongDevice, "the event belongs to another backend")
-	}
+	e := event.(*Event)
 	if !e.recorded.Load() {
 		return nil
 	}
-	if code := s.api.StreamWait(s.ctx, s.handle, e.handle); code != Success {
-		return s.dev.fail(op, CallStreamWait, code)
-	}
-	return nil
+	return s.dev.check("wait", CallStreamWait, s.api.StreamWait(s.ctx, s.handle, e.handle))
 }
 
 func (s *Stream) Query() (bool, error) {
@@ -86,9 +64,6 @@ func (s *Stream) Sync() error {
 func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	const op = "stream-ordered alloc"
 	d := s.dev
-	if !d.info.Caps.Has(driver.CapStreamAlloc) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "stream-ordered allocation is not supported")
-	}
 	d.pool.once.Do(func() { d.pool.open(d) })
 	m := &Memory{dev: d, size: size, origin: fromStream}
 	alloc := func(total uint64) (base, addr uintptr, failed Call, code Code) {
@@ -96,29 +71,18 @@ func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 		return base, base, CallAllocAsync, code
 	}
 	free := func(base uintptr) { _ = s.api.FreeAsync(s.ctx, base, s.handle) }
-	if err := m.allocate(op, driver.KindDevice, align, alloc, free); err != nil {
+	if err := m.allocate(op, align, alloc, free); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
 func (s *Stream) Prefetch(r driver.Region, toHost bool) error {
-	const op = "prefetch"
-	m, ok := s.memory(r)
-	switch {
-	case !ok:
-		return s.otherBackend(op)
-	case m.origin != fromManaged || !s.dev.info.Caps.Has(driver.CapPrefetch):
-		return s.dev.refuse(op, driver.ErrUnsupported, "prefetching this memory is not supported")
-	}
 	to := s.dev.dev
 	if toHost {
 		to = HostCPU
 	}
-	if code := s.api.Prefetch(s.ctx, m.at(r), uintptr(r.Len), to, s.handle); code != Success {
-		return s.dev.fail(op, CallPrefetch, code)
-	}
-	return nil
+	return s.dev.check("prefetch", CallPrefetch, s.api.Prefetch(s.ctx, r.Mem.(*Memory).at(r), uintptr(r.Len), to, s.handle))
 }
 
 func (s *Stream) Close() error {
@@ -138,7 +102,6 @@ func (s *Stream) Close() error {
 type Event struct {
 	dev    *Device
 	handle uintptr
-	timing bool
 
 	// recorded says that Record recorded the event, or that the program has its handle and may have recorded it. An
 	// event that was never recorded counts as done. The vendor is not queried for it, since old versions of chipStar
@@ -220,13 +183,9 @@ func (e *Event) Close() error {
 // context.
 func (e *Event) Elapsed(since driver.Event) (time.Duration, error) {
 	const op = "elapsed time"
-	d := e.dev
-	from, ok := since.(*Event)
-	switch {
-	case !ok || from.dev.lib != d.lib || from.dev.ctx != d.ctx:
+	d, from := e.dev, since.(*Event)
+	if from.dev.ctx != d.ctx {
 		return 0, d.refuse(op, driver.ErrWrongDevice, "the events belong to different devices")
-	case !e.timing || !from.timing:
-		return 0, d.refuse(op, driver.ErrInvalidArgument, "an event was made without Timing")
 	}
 	ms, code := d.api.EventElapsed(d.ctx, from.handle, e.handle)
 	if code != Success {
@@ -334,10 +293,5 @@ func (c *hostCalls) abandon(s *Stream) {
 }
 
 func (s *Stream) OnDone(fn func()) error {
-	const op = "host callback"
-	if !s.dev.info.Caps.Has(driver.CapHostCallback) {
-		return s.dev.refuse(op, driver.ErrUnsupported, "host callbacks are not supported")
-	}
-	code := s.dev.calls.enqueue(s, func() { go fn() }, fn)
-	return s.dev.check(op, CallHostCall, code)
+	return s.dev.check("host callback", CallHostCall, s.dev.calls.enqueue(s, func() { go fn() }, fn))
 }

@@ -16,4 +16,4 @@ func (p Proc) Valid() bool { return p != 0 }
 // MaxArgs is the largest number of arguments of a call.
 const MaxArgs = 12
 
-//go:generate go run ../dl/protogen procs.txt
+//go:generate go run ../testing/protogen procs.txt

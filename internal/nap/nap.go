@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	often = 16               // every 16th question lets other goroutines run, not each: that wakes an idle thread of Go, which finds nothing to do
+	often = 64               // every 64th question lets other goroutines run, not each: that wakes an idle thread of Go, which finds nothing to do
 	eager = 50               // how often the library is asked before the processor is offered to other processes
 	awake = time.Millisecond // how long it is asked without a sleep
 	// a sleep is this part of the time that has been waited, so it makes an answer late by less than two percent

@@ -57,79 +57,25 @@ func record(t reflect.Type) (string, error) {
 	return "[" + strings.Join(fields, ", ") + "]", nil
 }
 
+// mostRecord is the largest size of a record in bytes.
+const mostRecord = math.MaxInt32
+
 // record reads the list of a record's fields, and returns it in the form that recordOf writes.
 func (l *literal) record() (Type, error) {
-	const op, most = "read npy header", math.MaxInt32
 	if err := l.expect("["); err != nil {
 		return Type{}, err
 	}
 	var fields []string
 	size := 0
 	for !l.take("]") {
-		if err := l.expect("("); err != nil {
-			return Type{}, err
-		}
-		if strings.HasPrefix(l.rest(), "(") {
-			return Type{}, hal.Errorf(op, hal.ErrUnsupported, "a field with a title, at byte %d of the dictionary, is not supported", l.pos)
-		}
-		name, err := l.str()
-		if err == nil {
-			err = l.expect(",")
-		}
-		var t Type
-		var text string
-		switch rest := l.rest(); {
-		case err != nil:
-		case rest != "" && rest[0] == '[':
-			t, err = l.record()
-			text = t.Fields
-		default:
-			var descr string
-			if descr, err = l.str(); err != nil {
-				break
-			}
-			if n, ok := strings.CutPrefix(descr, "|V"); ok && name == "" {
-				if t.Size, err = strconv.Atoi(n); err != nil || t.Size < 0 {
-					err = l.wrong("padding of type %q", descr)
-				}
-				text = "'" + descr + "'"
-				break
-			}
-			var big bool
-			if t, big, err = parseType(descr); err == nil && big != bigEndian {
-				err = hal.Errorf(op, hal.ErrUnsupported, "field %q has the other byte order than this machine", name)
-			}
-			text = "'" + t.order(bigEndian) + t.String() + "'"
-		}
+		text, n, err := l.field()
 		if err != nil {
 			return Type{}, err
 		}
-		n := 1
-		if l.take(",") {
-			shape, err := l.tuple()
-			if err != nil {
-				return Type{}, err
-			}
-			text += ", ("
-			for _, e := range shape {
-				text += strconv.Itoa(e) + ","
-				if n *= e; n > most {
-					return Type{}, hal.Errorf(op, hal.ErrUnsupported, "field %q is larger than %d bytes", name, most)
-				}
-			}
-			text += ")"
+		if size += n; size > mostRecord {
+			return Type{}, hal.Errorf("read npy header", hal.ErrUnsupported, "the records are larger than %d bytes", mostRecord)
 		}
-		if size += n * t.Size; t.Size > most || size > most {
-			return Type{}, hal.Errorf(op, hal.ErrUnsupported, "the records are larger than %d bytes", most)
-		}
-		quote := "'"
-		if strings.Contains(name, quote) {
-			quote = `"`
-		}
-		fields = append(fields, "("+quote+name+quote+", "+text+")")
-		if err := l.expect(")"); err != nil {
-			return Type{}, err
-		}
+		fields = append(fields, text)
 		if !l.take(",") {
 			if err := l.expect("]"); err != nil {
 				return Type{}, err
@@ -138,4 +84,72 @@ func (l *literal) record() (Type, error) {
 		}
 	}
 	return Type{'V', size, "[" + strings.Join(fields, ", ") + "]"}, nil
+}
+
+// field reads a field of a record: its name, its type, and a shape if it has one. text is what record writes for it.
+func (l *literal) field() (text string, size int, err error) {
+	const op = "read npy header"
+	if err := l.expect("("); err != nil {
+		return "", 0, err
+	}
+	if strings.HasPrefix(l.rest(), "(") {
+		return "", 0, hal.Errorf(op, hal.ErrUnsupported, "a field with a title, at byte %d of the dictionary, is not supported", l.pos)
+	}
+	name, err := l.str()
+	if err == nil {
+		err = l.expect(",")
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	if text, size, err = l.fieldType(name); err != nil {
+		return "", 0, err
+	}
+	if l.take(",") {
+		shape, err := l.tuple()
+		if err != nil {
+			return "", 0, err
+		}
+		text += ", ("
+		n := 1
+		for _, e := range shape {
+			text += strconv.Itoa(e) + ","
+			if n *= e; n > mostRecord {
+				return "", 0, hal.Errorf(op, hal.ErrUnsupported, "field %q is larger than %d bytes", name, mostRecord)
+			}
+		}
+		text += ")"
+		if size > mostRecord {
+			return "", 0, hal.Errorf(op, hal.ErrUnsupported, "field %q is larger than %d bytes", name, mostRecord)
+		}
+		size *= n
+	}
+	quote := "'"
+	if strings.Contains(name, quote) {
+		quote = `"`
+	}
+	return "(" + quote + name + quote + ", " + text + ")", size, l.expect(")")
+}
+
+// fieldType reads the type of a field, which is a record itself, padding if it has no name, or a number.
+func (l *literal) fieldType(name string) (text string, size int, err error) {
+	if strings.HasPrefix(l.rest(), "[") {
+		t, err := l.record()
+		return t.Fields, t.Size, err
+	}
+	descr, err := l.str()
+	if err != nil {
+		return "", 0, err
+	}
+	if n, ok := strings.CutPrefix(descr, "|V"); ok && name == "" {
+		if size, err = strconv.Atoi(n); err != nil || size < 0 {
+			return "", 0, l.wrong("padding of type %q", descr)
+		}
+		return "'" + descr + "'", size, nil
+	}
+	t, big, err := parseType(descr)
+	if err == nil && big != bigEndian {
+		err = hal.Errorf("read npy header", hal.ErrUnsupported, "field %q has the other byte order than this machine", name)
+	}
+	return "'" + t.order(bigEndian) + t.String() + "'", t.Size, err
 }

@@ -41,18 +41,9 @@ func (e *RefusalError) Error() string {
 // Is reports whether target is the error's kind.
 func (e *RefusalError) Is(target error) bool { return target == e.Kind }
 
-// RangeError reports a range that does not lie in the map. It matches ErrInvalidRange.
-type RangeError struct {
-	Lo, Hi, Size uint64 // bytes
+func invalidRange(lo, hi, size uint64) error {
+	return fmt.Errorf("protocol: %w: [%d, %d) in a map of %d bytes", ErrInvalidRange, lo, hi, size)
 }
-
-// Error names the range and the size of the map.
-func (e *RangeError) Error() string {
-	return fmt.Sprintf("protocol: %v: [%d, %d) in a map of %d bytes", ErrInvalidRange, e.Lo, e.Hi, e.Size)
-}
-
-// Is reports whether target is ErrInvalidRange.
-func (e *RangeError) Is(target error) bool { return target == ErrInvalidRange }
 
 func invalidPlace(p Place) error { return fmt.Errorf("protocol: %w %d", ErrInvalidPlace, uint8(p)) }
 

@@ -10,7 +10,7 @@ import "github.com/go-halyard/halyard/coherence"
 // Queries do not allocate.
 //
 // An empty range within the map is valid at every place that has memory, and no action on it needs a transfer. A range that is reversed or
-// ends after the last byte is never valid anywhere; methods that return an error refuse it with a *[RangeError] and change nothing.
+// ends after the last byte is never valid anywhere; methods that return an error refuse it with an error of kind ErrInvalidRange and change nothing.
 type Map struct {
 	size      uint64
 	allocated Set
@@ -114,7 +114,7 @@ func (t Transfer) Len() uint64 { return t.Hi - t.Lo }
 // the action needs it. The source is chosen per interval; adjacent transfers with the same source and destination become one. The map does
 // not change: pass each transfer to [Map.Apply] as it is submitted, then the action to [Map.Commit].
 //
-// Errors are those of [State.Plan], for the first interval for which the action is refused, and *RangeError;
+// Errors are those of [State.Plan], for the first interval for which the action is refused, and ErrInvalidRange;
 // dst is then returned unchanged.
 func (m *Map) Plan(a Action, p Place, lo, hi uint64, cost Cost, dst []Transfer) ([]Transfer, error) {
 	if err := m.check(a, p, lo, hi); err != nil {
@@ -171,7 +171,7 @@ func (m *Map) Apply(t Transfer) error {
 		return invalidPlace(t.To)
 	}
 	if t.Lo >= t.Hi || t.Hi > m.size {
-		return &RangeError{t.Lo, t.Hi, m.size}
+		return invalidRange(t.Lo, t.Hi, m.size)
 	}
 	refused := t.From == NoPlace && m.fold(t.Lo, t.Hi).any != 0 ||
 		t.From != NoPlace && !m.ValidIn(t.Lo, t.Hi, t.From)
@@ -240,7 +240,7 @@ func (m *Map) check(a Action, p Place, lo, hi uint64) error {
 	case p >= MaxPlaces && a.Placed():
 		return invalidPlace(p)
 	case lo > hi || hi > m.size:
-		return &RangeError{lo, hi, m.size}
+		return invalidRange(lo, hi, m.size)
 	}
 	return nil
 }

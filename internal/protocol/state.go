@@ -226,11 +226,11 @@ func (c *cell) move(s State, p Place, cost Cost) (m Move, need bool, refusal err
 	case c.refuse != nil:
 		return Move{}, false, c.refuse
 	case c.supply == SupplyCopy:
-		return Move{From: source(s.Valid, p, cost), To: p}, true, nil
+		return Move{From: nearest(s.Valid, p, cost, false), To: p}, true, nil
 	case c.supply == SupplyZeros:
 		return Move{From: NoPlace, To: p}, true, nil
 	case c.supply == SupplyRescue:
-		to := refuge(s.Allocated.With(Host).Without(p), p, cost)
+		to := nearest(s.Allocated.With(Host).Without(p), p, cost, true)
 		if to == NoPlace {
 			return Move{}, false, coherence.ErrSoleCopy
 		}
@@ -239,30 +239,21 @@ func (c *cell) move(s State, p Place, cost Cost) (m Move, need bool, refusal err
 	return Move{}, false, nil
 }
 
-// source returns the place from which bytes are copied to p.
-func source(places Set, p Place, cost Cost) Place {
+// nearest returns the place from which bytes are copied to p, or, if away is set, the place to which those at p are copied.
+func nearest(places Set, p Place, cost Cost, away bool) Place {
 	best := places.First()
 	if cost == nil || places&(places-1) == 0 {
 		return best
 	}
-	least := cost(best, p)
-	for rest := places & (places - 1); rest != 0; rest &= rest - 1 {
-		if c := cost(rest.First(), p); c < least {
-			best, least = rest.First(), c
+	price := func(other Place) int {
+		if away {
+			return cost(p, other)
 		}
+		return cost(other, p)
 	}
-	return best
-}
-
-// refuge returns the place to which the bytes at p are copied.
-func refuge(places Set, p Place, cost Cost) Place {
-	best := places.First()
-	if cost == nil || places&(places-1) == 0 {
-		return best
-	}
-	least := cost(p, best)
+	least := price(best)
 	for rest := places & (places - 1); rest != 0; rest &= rest - 1 {
-		if c := cost(p, rest.First()); c < least {
+		if c := price(rest.First()); c < least {
 			best, least = rest.First(), c
 		}
 	}

@@ -17,10 +17,7 @@ const (
 // numbers of 32 bits: the first block of the part and the blocks of the whole grid, each in three dimensions. Its threads ask for their
 // places as in a launch of the whole grid. The error says why there is no such module.
 func Parts(module []byte) ([]byte, error) {
-	words := make([]uint32, len(module)/4)
-	for i := range words {
-		words[i] = binary.LittleEndian.Uint32(module[4*i:])
-	}
+	words := wordsOf(module)
 	p := parts{types: map[ID][]uint32{}, offsets: map[ID]map[uint32]uint32{}, inputs: map[ID]uint32{}, next: words[3]}
 	each(words, p.look)
 	if err := p.find(); err != nil {
@@ -29,11 +26,23 @@ func Parts(module []byte) ([]byte, error) {
 	p.out = append(p.out, words[:5]...)
 	each(words, p.write)
 	p.out[3] = p.next
-	b := make([]byte, 0, 4*len(p.out))
-	for _, w := range p.out {
+	return bytesOf(p.out), nil
+}
+
+func wordsOf(module []byte) []uint32 {
+	words := make([]uint32, len(module)/4)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(module[4*i:])
+	}
+	return words
+}
+
+func bytesOf(words []uint32) []byte {
+	b := make([]byte, 0, 4*len(words))
+	for _, w := range words {
 		b = binary.LittleEndian.AppendUint32(b, w)
 	}
-	return b, nil
+	return b
 }
 
 // parts is a module that Parts changes.

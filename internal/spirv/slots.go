@@ -1,9 +1,6 @@
 package spirv
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "slices"
 
 // Slots returns a kernel's module, as [Unpacker.Unpack] returns it, in which the memory of parameters is in storage buffers: that of parameter i in
 // the binding i of the descriptor set 0. list has these parameters. Any two of them may have the same memory. All parameters keep their
@@ -12,10 +9,7 @@ import (
 // The result is nil unless the kernel uses, of some parameter, only elements with constant indexes or with indexes that count from a
 // constant to a small one, in loops that compilers unroll.
 func Slots(module []byte) (made []byte, list []int) {
-	words := make([]uint32, len(module)/4)
-	for i := range words {
-		words[i] = binary.LittleEndian.Uint32(module[4*i:])
-	}
+	words := wordsOf(module)
 	if len(words) < 5 {
 		return nil, nil
 	}
@@ -30,14 +24,11 @@ func Slots(module []byte) (made []byte, list []int) {
 		return nil, nil
 	}
 	s.out[3] = s.next
-	for _, w := range s.out {
-		made = binary.LittleEndian.AppendUint32(made, w)
-	}
 	for _, v := range s.list {
 		list = append(list, int(v.argument))
 	}
 	slices.Sort(list)
-	return made, slices.Compact(list)
+	return bytesOf(s.out), slices.Compact(list)
 }
 
 // slots is a module that Slots changes.

@@ -33,21 +33,18 @@ func (u *Unpacker) Unpack(packed string) ([]byte, error) {
 		}
 	}
 	words := reader{u.b[begin:], true}
-	var out []byte
-	for _, w := range []uint32{0x07230203, 0x00010500, 0, words.next(), 0} {
-		out = binary.LittleEndian.AppendUint32(out, w)
-	}
+	out := []uint32{0x07230203, 0x00010500, 0, words.next(), 0}
 	for len(words.b) > 0 && words.ok {
 		op, n := words.next(), words.next()
-		out = binary.LittleEndian.AppendUint32(out, n<<16|op)
+		out = append(out, n<<16|op)
 		for ; n > 1 && words.ok; n-- {
-			out = binary.LittleEndian.AppendUint32(out, words.next())
+			out = append(out, words.next())
 		}
 	}
 	if !words.ok {
 		return nil, errDamaged
 	}
-	return out, nil
+	return bytesOf(out), nil
 }
 
 // reader reads numbers and bytes. ok is false once there was nothing left to read.

@@ -43,9 +43,16 @@ import (
 )
 
 type (
-	launch   = func(context.Context, kernel.Target, hal.Grid, int64, Par, kernel.Vector[uint32], kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[uint64], kernel.Vector[int32], kernel.Vector[Elem]) error
-	function = func(grid.Thread, int64, Par, []uint32, []float32, []float32, []uint64, []int32, []Elem)
+	launch   = func(context.Context, kernel.Target, hal.Grid, int64, Par, kernel.Vector[uint32], kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[uint64], kernel.Vector[int32], kernel.Vector[Elem], kernel.Matrix[float32], kernel.Matrix[float32]) error
+	function = func(grid.Thread, int64, Par, []uint32, []float32, []float32, []uint64, []int32, []Elem, grid.Matrix[float32], grid.Matrix[float32])
 )
+
+// launchWithout is the launch of a kernel that takes no matrices.
+func launchWithout(f func(context.Context, kernel.Target, hal.Grid, int64, Par, kernel.Vector[uint32], kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[uint64], kernel.Vector[int32], kernel.Vector[Elem]) error) launch {
+	return func(ctx context.Context, to kernel.Target, size hal.Grid, a int64, p Par, x kernel.Vector[uint32], f1, g kernel.Vector[float32], y kernel.Vector[uint64], z kernel.Vector[int32], e kernel.Vector[Elem], _, _ kernel.Matrix[float32]) error {
+		return f(ctx, to, size, a, p, x, f1, g, y, z, e)
+	}
+}
 
 // work is a kernel with its grid.
 type work struct {
@@ -56,7 +63,9 @@ type work struct {
 	beyond        int
 	fails         bool // an index is out of range
 	launch        launch
-	function      function
+	function      function // with the matrices
+	matrices      bool
+	length        func(a int64, x []uint32, f []float32) int // of the memory whose length a launch says, nil if the kernel has none
 }
 
 func (w *work) total() int {
@@ -74,6 +83,7 @@ type result struct {
 	Y     []uint64
 	Z     []int32
 	E     []uint64 // the sums of the elements
+	O     []float32
 	Error string
 }
 
@@ -125,7 +135,7 @@ func main() {
 			Written map[string]gridgen.Written
 		}
 		check(gob.NewDecoder(must(os.Open("vulkan.gob"))).Decode(&code))
-		src := kernel.Source{Name: "kernels", Portable: c, Indexes: sites, Kernels: code.Written}
+		src := kernel.Source{Name: "kernels", Portable: c, Source: gridgen.Source{Indexes: sites, Kernels: code.Written}}
 		// Otherwise only CUDA and HIP have integers of 32 bits in C. With them, Intel's compiler 2026.22 computes the kernel of seed 17 wrong; the same text
 		// is right on PoCL and Oclgrind.
 		narrow := works[0].seed/25%2 == 0 && strings.HasPrefix(os.Args[2], "opencl") && !strings.Contains(dev.Info().Driver, "Intel")
@@ -185,6 +195,11 @@ func differ(got, want result) string {
 			return fmt.Sprintf("writes e[%d] with the sum %#x; plain Go writes one with %#x", i, got.E[i], want.E[i])
 		}
 	}
+	for i := range got.O {
+		if math.Float32bits(got.O[i]) != math.Float32bits(want.O[i]) && (got.O[i] == got.O[i] || want.O[i] == want.O[i]) {
+			return fmt.Sprintf("writes element %d of o as %v; plain Go writes %v", i, got.O[i], want.O[i])
+		}
+	}
 	for i := range got.Y {
 		j := min(i, len(got.Z)-1)
 		if got.Y[i] != want.Y[i] || got.Z[j] != want.Z[j] {
@@ -231,6 +246,38 @@ func (w *work) data() (p Par, xs []uint32, fs, gs []float32, ys []uint64, zs []i
 	return p, xs, fs, make([]float32, w.total()), make([]uint64, n), make([]int32, max(1, n-5)), es
 }
 
+// without is a kernel that takes no matrices, in plain Go.
+func without(f func(grid.Thread, int64, Par, []uint32, []float32, []float32, []uint64, []int32, []Elem)) function {
+	return func(t grid.Thread, a int64, p Par, x []uint32, f1, g []float32, y []uint64, z []int32, e []Elem, _, _ grid.Matrix[float32]) {
+		f(t, a, p, x, f1, g, y, z, e)
+	}
+}
+
+// ofMatrix are the elements of a matrix.
+type ofMatrix struct {
+	all  []float32
+	cols int
+}
+
+func (m ofMatrix) rows() grid.Matrix[float32] { return grid.MatrixOf(m.all, len(m.all)/m.cols, m.cols) }
+
+// matrixes are the matrices that belong to a seed: one that kernels read, and one that they write.
+func (w *work) matrixes() (m, o ofMatrix) {
+	r := (w.seed+3)*0x9e3779b97f4a7c15 | 1
+	next := func(n int) int {
+		r ^= r << 13
+		r ^= r >> 7
+		r ^= r << 17
+		return int(r >> 1 % uint64(n))
+	}
+	m, o = ofMatrix{cols: 1 + next(40)}, ofMatrix{cols: 1 + next(30)}
+	o.all = make([]float32, o.cols*(1+next(50)))
+	for range m.cols * (1 + next(40)) {
+		m.all = append(m.all, float32(next(1<<20)-1<<19)/256)
+	}
+	return m, o
+}
+
 // number is the argument a, which needs 64 bits in some kernels.
 func (w *work) number() int64 {
 	if w.seed%3 == 0 {
@@ -249,6 +296,7 @@ func sums(es []Elem) (all []uint64) {
 // plain calls the function for each thread.
 func (w *work) plain() (got result) {
 	p, x, f, g, y, z, e := w.data()
+	m, o := w.matrixes()
 	defer func() {
 		if p := recover(); p != nil {
 			got = result{Error: fmt.Sprint(p)}
@@ -261,11 +309,11 @@ func (w *work) plain() (got result) {
 	for b.Index[2] = 0; b.Index[2] < b.Grid[2]; b.Index[2]++ {
 		for b.Index[1] = 0; b.Index[1] < b.Grid[1]; b.Index[1]++ {
 			for b.Index[0] = 0; b.Index[0] < b.Grid[0]; b.Index[0]++ {
-				grid.RunTogether(&b, func(t grid.Thread) { w.function(t, w.number(), p, x, f, g, y, z, e) })
+				grid.RunTogether(&b, func(t grid.Thread) { w.function(t, w.number(), p, x, f, g, y, z, e, m.rows(), o.rows()) })
 			}
 		}
 	}
-	return result{y, z, sums(e), ""}
+	return result{y, z, sums(e), o.all, ""}
 }
 
 // on launches a kernel: the program's, or that of the generated file if p is nil.
@@ -273,7 +321,11 @@ func (w *work) on(ctx context.Context, s *hal.Stream, p *kernel.Program, c strin
 	par, xs, fs, gs, ys, zs, es := w.data()
 	e := must(buffer.New[Elem](len(es)))
 	x, f, g, y, z := must(buffer.New[uint32](len(xs))), must(buffer.New[float32](len(fs))), must(buffer.New[float32](len(gs))), must(buffer.New[uint64](len(ys))), must(buffer.New[int32](len(zs)))
-	defer func() { hal.CloseAll(x, f, g, y, z, e) }()
+	ms, written := w.matrixes()
+	m, o := must(buffer.New[float32](len(ms.all))), must(buffer.New[float32](len(written.all)))
+	defer func() { hal.CloseAll(x, f, g, y, z, e, m, o) }()
+	check(m.CopyIn(ctx, ms.all))
+	check(o.CopyIn(ctx, written.all))
 	check(x.CopyIn(ctx, xs))
 	check(f.CopyIn(ctx, fs))
 	check(g.CopyIn(ctx, gs))
@@ -282,7 +334,7 @@ func (w *work) on(ctx context.Context, s *hal.Stream, p *kernel.Program, c strin
 	check(e.CopyIn(ctx, es))
 	var err error
 	if p == nil {
-		err = w.launch(ctx, s, w.grid(), w.number(), par, x, f, g, y, z, e)
+		err = w.launch(ctx, s, w.grid(), w.number(), par, x, f, g, y, z, e, kernel.InRows(m, ms.cols), kernel.InRows(o, written.cols))
 	} else {
 		_, head, _ := strings.Cut(c, "KERNEL void k_"+w.name+"(")
 		head, _, _ = strings.Cut(head, "{")
@@ -290,7 +342,7 @@ func (w *work) on(ctx context.Context, s *hal.Stream, p *kernel.Program, c strin
 		if !strings.Contains(head, ", GLOBAL T_Elem") {
 			em = kernel.In
 		}
-		if !strings.Contains(head, ", GLOBAL f32") {
+		if !strings.Contains(head, ", GLOBAL f32 *h_g") {
 			gm = kernel.In
 		}
 		if !strings.Contains(head, ", GLOBAL u64") {
@@ -299,8 +351,20 @@ func (w *work) on(ctx context.Context, s *hal.Stream, p *kernel.Program, c strin
 		if !strings.Contains(head, ", GLOBAL i32") {
 			zm = kernel.In
 		}
-		err = p.Kernel("k_" + w.name).Launch(ctx, s, w.grid(), kernel.Value(w.number()), kernel.Struct(&par), kernel.In(x), kernel.Value(int64(len(xs))), kernel.In(f), kernel.Value(int64(len(fs))),
-			gm(g), kernel.Value(int64(len(gs))), ym(y), kernel.Value(int64(len(ys))), zm(z), kernel.Value(int64(len(zs))), em(e), kernel.Value(int64(len(es))))
+		args := []kernel.Arg{kernel.Value(w.number()), kernel.Struct(&par), kernel.In(x), kernel.Value(int64(len(xs))), kernel.In(f), kernel.Value(int64(len(fs))),
+			gm(g), kernel.Value(int64(len(gs))), ym(y), kernel.Value(int64(len(ys))), zm(z), kernel.Value(int64(len(zs))), em(e), kernel.Value(int64(len(es)))}
+		if w.matrices {
+			om := kernel.InOut
+			if !strings.Contains(head, ", GLOBAL f32 *h_o") {
+				om = kernel.In
+			}
+			args = append(args, kernel.In(m), kernel.Value(int64(len(ms.all)/ms.cols)), kernel.Value(int64(ms.cols)),
+				om(o), kernel.Value(int64(len(written.all)/written.cols)), kernel.Value(int64(written.cols)))
+		}
+		if w.length != nil {
+			args = append(args, kernel.Value(int64(w.length(w.number(), xs, fs))))
+		}
+		err = p.Kernel("k_" + w.name).Launch(ctx, s, w.grid(), args...)
 	}
 	if err == nil {
 		err = y.CopyOut(ctx, ys)
@@ -311,10 +375,13 @@ func (w *work) on(ctx context.Context, s *hal.Stream, p *kernel.Program, c strin
 	if err == nil {
 		err = e.CopyOut(ctx, es)
 	}
+	if err == nil {
+		err = o.CopyOut(ctx, written.all)
+	}
 	if err != nil {
 		return result{Error: err.Error()}
 	}
-	return result{ys, zs, sums(es), ""}
+	return result{ys, zs, sums(es), written.all, ""}
 }
 
 func must[T any](v T, err error) T { check(err); return v }
@@ -351,6 +418,23 @@ var atEnd = regexp.MustCompile(`(?:\n\t(?:t\.Barrier\(\)|return)?)+\n}\s*$`)
 func (k text) withoutEnd(id int) string {
 	_, own, _ := strings.Cut(k.numbered(id), "//halyard:kernel\n")
 	return strings.Replace(atEnd.ReplaceAllString(own, "\n}\n"), "func k", "func p", 1)
+}
+
+var lengths = regexp.MustCompile(`grid\.SharedSlice\[.*\]\(t, (.*)\)\n`)
+
+// matrices reports whether the kernel takes matrices.
+func (k text) matrices() bool { return strings.Contains(k.src, "o grid.Matrix[float32]") }
+
+// arguments returns a function that takes all arguments, whether the kernel has matrices, and how to find the length that a launch says.
+func (k text) arguments(function string) string {
+	length := "nil"
+	if !k.matrices() {
+		function = "without(" + function + ")"
+	}
+	if found := lengths.FindStringSubmatch(k.src); found != nil {
+		length = "func(a int64, x []uint32, f []float32) int { return " + found[1] + " }"
+	}
+	return fmt.Sprintf("%s, %v, %s", function, k.matrices(), length)
 }
 
 // batch has the folder in which batches are built, one after the other.
@@ -413,11 +497,15 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 	table := "package main\n\nvar works = []work{\n"
 	for k := range kernels {
 		all[k] = k
-		s, function := shaped(kernels[k].seed), "k"
+		s, function, launch := shaped(kernels[k].seed), "k", fmt.Sprintf("K%dOn", k)
 		if kernels[k].ends() {
 			function = "p"
 		}
-		table += fmt.Sprintf("\t{%d, \"k%d\", %d, %#v, %#v, %d, %v, K%[2]dOn, %[8]s%[2]d},\n", kernels[k].seed, k, s.dims, s.block, s.blocks, s.beyond, kernels[k].fails(), function)
+		if !kernels[k].matrices() {
+			launch = "launchWithout(" + launch + ")"
+		}
+		table += fmt.Sprintf("\t{%d, \"k%d\", %d, %#v, %#v, %d, %v, %s, %s},\n", kernels[k].seed, k, s.dims, s.block, s.blocks, s.beyond, kernels[k].fails(),
+			launch, kernels[k].arguments(fmt.Sprint(function, k)))
 	}
 	clear(b.made)
 	src, made, err := b.translate(kernels, all)
@@ -507,8 +595,10 @@ func (b *batch) runApart(ctx context.Context, apart [][]text, devices []string) 
 	return all, nil
 }
 
-// nests is how deep the conditions of a kernel are nested, in a generated file; sizes are the limits of its launches.
+// nests is how deep the conditions of a kernel are nested, in a generated file; sizes are the limits of its launches, and sized is what they know about
+// shared memory of their length.
 var (
+	sized = regexp.MustCompile(`Code: "(\w+)", Params: \[\]string\{(.*?)\},.* SharedElem: (\d+), SharedStatic: (\d+)`)
 	nests = regexp.MustCompile(`Code: "(\w+)",.* Nests: (\d+), NestsAt: "(.*?)"`)
 	sizes = regexp.MustCompile(`Code: "(\w+)", Params: \[\]string\{(.*?)\}, Most: (\d+), Sizes: \[\]\[\]int\{((?:\{[\d, ]+\},? ?)*)\}`)
 )
@@ -529,6 +619,8 @@ func (b *batch) vulkan(c string, translation *Output) error {
 		Params  []string
 		Most    int64
 		Sizes   [][]int
+
+		SharedElem, SharedStatic int64
 	}
 	made, written := map[string]packed{}, map[string]known{}
 	for name, m := range translation.modules {
@@ -546,6 +638,13 @@ func (b *batch) vulkan(c string, translation *Output) error {
 		depth, _ := strconv.Atoi(found[2])
 		w := written[found[1]]
 		w.Nests, w.NestsAt = depth, found[3]
+		written[found[1]] = w
+	}
+	for _, found := range sized.FindAllStringSubmatch(string(generated), -1) {
+		w := written[found[1]]
+		w.Code, w.Params = found[1], strings.Split(found[2], ", ")
+		w.SharedElem, _ = strconv.ParseInt(found[3], 10, 64)
+		w.SharedStatic, _ = strconv.ParseInt(found[4], 10, 64)
 		written[found[1]] = w
 	}
 	return gob.NewEncoder(file).Encode(struct {

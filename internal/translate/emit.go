@@ -297,7 +297,7 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 		}
 		b.WriteString("\t}),\n")
 	}
-	fmt.Fprintf(&b, "}, Indexes: []string{")
+	fmt.Fprintf(&b, "}, Source: gridgen.Source{Indexes: []string{")
 	for _, at := range sites {
 		fmt.Fprintf(&b, "%q, ", at)
 	}
@@ -370,7 +370,7 @@ func (p *Package) generate(made *Output, program *ir.Program, ptx string, kernel
 	for _, line := range sources {
 		fmt.Fprintf(&b, "\t%q,\n", line)
 	}
-	fmt.Fprintf(&b, "}, %sPortable: `%s`})\n\nvar (\n", image, c)
+	fmt.Fprintf(&b, "}}, %sPortable: `%s`})\n\nvar (\n", image, c)
 	for i, f := range kernels {
 		fmt.Fprintf(&b, "\t%s = %s.Kernel(%q)\n", vars[i], programName, p.name(f))
 	}

@@ -500,10 +500,11 @@ func blurred(t grid.Thread, from grid.Matrix[float32], to grid.OutMatrix[float32
 // The footprints of heat, conjugate gradient, matrix product, n-body, blur and Mandelbrot are exact: their spans are those of what the kernels use.
 func TestExactFootprints(t *testing.T) {
 	t.Parallel()
-	const examples, apps, vectors = "examples/gokernels/", "bench/apps/", "bench/vectors/vectors.go"
+	const examples, apps = "examples/gokernels/", "bench/apps/"
 	// Two programs, as some kernels have the same names.
 	for _, src := range []string{
-		declarations(t, vectors, "heat", "attract", "root", "mandelbrot") +
+		declarations(t, "bench/kernels/c.go", "heat", "attract", "root") +
+			declarations(t, apps+"frontdoor/mandelbrot.go", "escape") +
 			declarations(t, apps+"frontdoor/heat.go", "spread") +
 			declarations(t, examples+"stencil/stencil.go", "smooth") +
 			declarations(t, examples+"cg/kernels.go", "laplace", "product", "advance", "direct") +

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -21,11 +22,15 @@ type generator struct {
 	helps  []help
 	loops  []string
 	calls  bool
-	inside bool   // of a kernel, whose place and structure the functions that it calls do not have
-	keeps  bool   // the kernel has barriers, and so may not change its parameter
-	leave  func() // writes a return, if threads may leave here
-	rounds int    // how many more rounds its long loops may have
-	large  int    // how many more wide switches, deep nestings and long expressions it may have
+	inside bool            // of a kernel, whose place and structure the functions that it calls do not have
+	keeps  bool            // the kernel has barriers, and so may not change its parameter
+	leave  func()          // writes a return, if threads may leave here
+	rounds int             // how many more rounds its long loops may have
+	large  int             // how many more wide switches, deep nestings and long expressions it may have
+	tile   string          // the type of the rows of the kernel's tile, if it has one
+	sized  string          // the type of the elements of the kernel's shared memory of a launch's length, if it has some
+	types  map[string]bool // of the values that operations combine
+	free   int             // how many bytes of shared memory are left for others
 }
 
 // shape is the grid of a kernel: how many dimensions, the threads of a block, the blocks, and how many threads at the end find no element.
@@ -917,7 +922,7 @@ func (g *generator) waiting(t string, threads int) {
 	g.line("\tin := all[l]")
 	g.line("\tt.Barrier()")
 	g.line("\tall[l] = u")
-	if t != "bool" && g.IntN(2) == 0 {
+	if t != "bool" && g.IntN(2) == 0 && g.room(t, sizeOf(t)) {
 		g.line("\tu = grid.%s(t, u)", pick(g, []string{"BlockMax", "BlockScan", "GroupExclusiveScan", "GroupSum"}))
 	}
 	if g.IntN(2) == 0 {
@@ -968,49 +973,29 @@ func (g *generator) combined(threads int) {
 	}
 	g.scopes = append(g.scopes, map[string]string{})
 	for range 1 + g.IntN(3) {
-		name, of, t, more := g.name(), pick(g, []string{"Block", "Group"}), pick(g, scalars[:2]), ""
-		op := pick(g, []string{"Sum", "Min", "Max", "Scan", "ExclusiveScan", "Sum", "And", "Or", "Reduce", "Any", "All", "Count", "Move", "Move", "complex", "Lane"})
-		if g.IntN(3) == 0 || op == "And" || op == "Or" {
-			t = pick(g, integers)
-		}
-		result, value := t, ""
-		switch op {
-		case "Any", "All":
-			t, result = "bool", "bool"
-		case "Count":
-			t, result = "bool", "int"
-			if of == "Group" && g.IntN(2) == 0 {
-				op, result = "Ballot", "uint32"
-			}
-		case "Reduce":
-			more = fmt.Sprintf(", h%d_with[%s]", g.id, t)
-		case "Move":
-			if t = pick(g, scalars); t == "bool" && g.IntN(3) > 0 {
-				t = "float32"
-			}
-			op, result, more = "Broadcast", t, fmt.Sprintf(", %s", pick(g, []string{"0", fmt.Sprint(threads - 1), fmt.Sprintf("int(uint32(p.N)%%%d)", threads), fmt.Sprintf("(l+%d)%%%d", g.IntN(9), threads)}))
-			if of == "Group" {
-				op, more = pick(g, []string{"Shuffle", "ShuffleXor"}), pick(g, []string{", 0", ", 5", ", 16", ", int(u&63)", ", l", ", 31"})
-			}
-		case "complex":
-			op, t = pick(g, []string{"Sum", "Scan", "ExclusiveScan"}), "float32"
-			value = fmt.Sprintf("complex(%s, w)", g.value(t, 1))
-			result = "complex64"
-		case "Lane":
+		switch g.IntN(12) {
+		case 0:
+			name := g.name()
 			g.line("%s := grid.GroupLane(t) + %d", name, g.IntN(9))
 			g.declare(name, "int")
 			continue
-		}
-		if value == "" {
-			value = g.value(t, 2)
-		}
-		g.line("%s := grid.%s%s(t, %s%s)", name, of, op, value, more)
-		if result == "complex64" {
-			g.line("sum = sum*31 + f32(real(%s)) + f32(imag(%s))*7", name, name)
+		case 1:
+			g.wide(threads)
 			continue
+		case 2, 3:
+			if g.tile != "" {
+				g.tiled()
+				continue
+			}
+		case 4:
+			if g.sized != "" {
+				g.measured()
+				continue
+			}
 		}
+		name, op, result := g.operation(threads)
 		g.declare(name, result)
-		if op == "Any" && of == "Block" && g.IntN(2) == 0 { // all threads have the result
+		if op == "BlockAny" && g.IntN(2) == 0 { // all threads have the result
 			g.line("if %s {", name)
 			g.line("\tt.Barrier()")
 			g.line("\tall := grid.BlockSum(t, u)")
@@ -1023,6 +1008,209 @@ func (g *generator) combined(threads int) {
 	for range ends {
 		g.line("}")
 	}
+}
+
+// operation writes an operation on numbers or bools, and returns the variable that has its result.
+func (g *generator) operation(threads int) (name, op, result string) {
+	of, t, more := pick(g, []string{"Block", "Group"}), pick(g, scalars[:2]), ""
+	op = pick(g, []string{"Sum", "Min", "Max", "Scan", "ExclusiveScan", "Sum", "And", "Or", "Reduce", "Any", "All", "Count", "Move", "Move"})
+	if g.IntN(3) == 0 || op == "And" || op == "Or" {
+		t = pick(g, integers)
+	}
+	result = t
+	switch op {
+	case "Any", "All":
+		t, result = "bool", "bool"
+	case "Count":
+		t, result = "bool", "int"
+		if of == "Group" && g.IntN(2) == 0 {
+			op, result = "Ballot", "uint32"
+		}
+	case "Reduce":
+		more = fmt.Sprintf(", h%d_with[%s]", g.id, t)
+	case "Move":
+		if t = pick(g, scalars); t == "bool" && g.IntN(3) > 0 {
+			t = "float32"
+		}
+		result = t
+		op, more = g.move(of, threads)
+	}
+	if elem := map[string]string{"Count": "int32", "Ballot": "uint32"}[op]; !g.room(cmp.Or(elem, t), sizeOf(cmp.Or(elem, t))) {
+		op, t, result, more = "Any", "bool", "bool", ""
+	}
+	name = g.name()
+	g.line("%s := grid.%s%s(t, %s%s)", name, of, op, g.value(t, 2), more)
+	return name, of + op, result
+}
+
+// move returns an operation that gives a thread the value of another, and what the operation takes behind the value.
+func (g *generator) move(of string, threads int) (op, more string) {
+	if of == "Group" {
+		return pick(g, []string{"Shuffle", "ShuffleXor"}), pick(g, []string{", 0", ", 5", ", 16", ", int(u&63)", ", l", ", 31", ", -1 - l"})
+	}
+	return "Broadcast", ", " + pick(g, []string{"0", fmt.Sprint(threads - 1), fmt.Sprintf("int(uint32(p.N)%%%d)", threads),
+		fmt.Sprintf("(l+%d)%%%d", g.IntN(9), threads)})
+}
+
+// room reports whether the kernel may combine values of a type of so many bytes. Drivers have 32 KiB of shared memory, of which each type takes that of
+// 1024 values.
+func (g *generator) room(t string, size int) bool {
+	if !g.types[t] && g.free < size<<10 {
+		return false
+	}
+	if !g.types[t] {
+		g.types[t], g.free = true, g.free-size<<10
+	}
+	return true
+}
+
+// sizeOf returns the bytes of a number or bool.
+func sizeOf(t string) int {
+	for suffix, n := range map[string]int{"8": 1, "16": 2, "32": 4, "bool": 1} {
+		if strings.HasSuffix(t, suffix) {
+			return n
+		}
+	}
+	return 8
+}
+
+// wide writes an operation on complex numbers, numbers of 16 bits, structures or arrays.
+func (g *generator) wide(threads int) {
+	name, of := g.name(), pick(g, []string{"Block", "Group"})
+	op, more := g.move(of, threads)
+	switch g.IntN(5) {
+	case 0, 1:
+		t := pick(g, scalars[:2])
+		if !g.room("complex"+t, 2*sizeOf(t)) {
+			return
+		}
+		g.line("%s := grid.%s%s(t, complex(%s, %s))", name, of, pick(g, []string{"Sum", "Scan", "ExclusiveScan"}), g.value(t, 1), g.value(t, 1))
+		bits := map[string]string{"float32": "f32", "float64": "f64"}[t]
+		g.line("sum = sum*31 + %s(real(%s)) + %s(imag(%s))*7", bits, name, bits, name)
+	case 2:
+		h, number := pick(g, []string{"Float16", "BFloat16"}), g.name()
+		if !g.room(h, 2) {
+			return
+		}
+		if g.IntN(2) == 0 {
+			op, more = "Reduce", fmt.Sprintf(", h%d_%s", g.id, h)
+		}
+		g.line("%s := grid.%s%s(t, To%s(%s)%s)", name, of, op, h, g.value("float32", 1), more)
+		g.line("%s := %s.Float32()", number, name)
+		g.line("_ = %s", number)
+		g.declare(number, "float32")
+	case 3:
+		t := fmt.Sprintf("rec%d", g.id)
+		v := g.variable(t, false)
+		if !g.room(t, 16) {
+			return
+		}
+		if v == "" {
+			v = fmt.Sprintf("%s{a: %s, in: inner%d{%s}}", t, g.value("int16", 1), g.id, g.value("float32", 1))
+		}
+		if g.IntN(2) == 0 {
+			op, more = "Reduce", fmt.Sprintf(", h%d_less", g.id)
+		}
+		g.line("%s := grid.%s%s(t, %s%s)", name, of, op, v, more)
+		g.declare(name, t)
+	default:
+		t := "[4]" + pick(g, scalars)
+		if !g.room(t, 4*sizeOf(t)) {
+			return
+		}
+		v := g.variable(t, false)
+		if v == "" {
+			v = fmt.Sprintf("%s{%s, 2: %s}", t, g.value(t[3:], 1), g.value(t[3:], 1))
+		}
+		g.line("%s := grid.%s%s(t, %s%s)", name, of, op, v, more)
+		g.declare(name, t)
+	}
+}
+
+// withs writes the functions that combine two values.
+func (g *generator) withs() {
+	g.line("func h%d_with[T float32 | float64 | int8 | int16 | int32 | int64 | int | uint8 | uint16 | uint32 | uint64 | uint](a, b T) T {", g.id)
+	g.line("\treturn T(a*3) - b")
+	g.line("}")
+	for _, h := range []string{"Float16", "BFloat16"} {
+		g.line("func h%d_%s(a, b %[2]s) %[2]s {", g.id, h)
+		g.line("\treturn To%s(a.Float32() - b.Float32())", h)
+		g.line("}")
+	}
+	g.line("func h%d_less(a, b rec%[1]d) rec%[1]d {", g.id)
+	g.line("\tif b.in.f < a.in.f {")
+	g.line("\t\ta, b = b, a")
+	g.line("\t}")
+	g.line("\ta.list[1] = a.list[1]*3 + b.list[0] + uint32(b.a)")
+	g.line("\treturn a")
+	g.line("}")
+}
+
+// memory declares a tile of matrix m, with its halo, and memory of a launch's length, of which a kernel has one.
+func (g *generator) memory(dims int) {
+	length := pick(g, []string{"max(int(a)%19, 0) + 2", "min(len(x), 20)", "min(len(f)*2, 33) + 1", "max(len(x)%7, 1) * 2", "3"})
+	sliced := g.tile != "" && g.IntN(2) == 0
+	switch {
+	case sliced:
+		g.line("tile := grid.SharedSlice[%s](t, %s)", g.tile, length)
+		g.sized = ""
+	case g.tile != "":
+		g.line("tile := grid.Shared[[%d]%s](t)", 1+g.IntN(24), g.tile)
+	}
+	if g.sized != "" {
+		g.line("own := grid.SharedSlice[%s](t, %s)", g.sized, length)
+		g.line("_ = own")
+	}
+	if g.tile != "" {
+		g.line("const halo = %d", g.IntN(3))
+		block := []string{"t.Block(0)", "(t.Block(1)*t.Blocks(0) + t.Block(0))", "((t.Block(2)*t.Blocks(1)+t.Block(1))*t.Blocks(0) + t.Block(0))"}[dims-1]
+		g.line("first := %s * max(len(tile)-2*halo, 0)", block)
+		g.line("_, _ = halo, first")
+	}
+}
+
+// tiled writes loads of the kernel's tile from m, and stores into o, where a block has rows of its own.
+func (g *generator) tiled() {
+	at := func() string {
+		return pick(g, []string{"0", "-1", "3", "t.Block(0)*8 - halo", "first/2 - 2", "int(p.N&31) - 9", "m.Cols() - 4", "m.Rows() + 1", "first - halo", "-50", "77", "len(x)%9"})
+	}
+	edge := pick(g, []string{"Zero", "Clamp", "Wrap"})
+	g.line("grid.LoadTile(t, tile[:], m, %s, %s, grid.Edge%s)", at(), at(), edge)
+	r, c := pick(g, []string{"l%len(tile)", "int(u)%len(tile)", "(l+1)%len(tile)"}), pick(g, []string{"l%len(tile[0])", "l/3%len(tile[0])", "int(u>>1)%len(tile[0])"})
+	name := g.name()
+	g.line("%s := tile[%s][%s]", name, r, c)
+	g.declare(name, "float32")
+	if g.IntN(2) == 0 {
+		g.line("t.Barrier()")
+		g.line("if l < len(tile)*len(tile[0]) {")
+		g.line("\ttile[l/len(tile[0])][l%%len(tile[0])] %s= %s", pick(g, []string{"", "+", "-"}), g.value("float32", 1))
+		g.line("}")
+	}
+	if g.IntN(3) > 0 {
+		g.line("grid.StoreTile(t, tile[:], o, first-halo, %s, halo)", pick(g, []string{"0", "-halo", "2", "-3", "t.Block(0) - 1", "o.Cols() - 2"}))
+		g.line("if row := first + l%%len(tile); row < o.Rows() && row < first+len(tile)-2*halo {")
+		g.line("\tsum = sum*31 + f32(o.At(row, l%%o.Cols()))")
+		g.line("}")
+	}
+}
+
+// measured writes uses of the memory that has a launch's length.
+func (g *generator) measured() {
+	name := g.name()
+	g.line("t.Barrier()")
+	g.line("if l < len(own) {")
+	g.line("\town[l] %s= %s", pick(g, []string{"", "+", "-"}), g.value(g.sized, 2))
+	g.line("}")
+	if g.IntN(2) == 0 {
+		low, high := g.name(), g.name()
+		g.line("%s, %s := own[:(len(own)+1)/2], own[len(own)/2:]", low, high)
+		g.line("t.Barrier()")
+		g.line("%s := %s[l%%len(%[2]s)] + %[3]s[len(%[3]s)-1-l%%len(%[3]s)]", name, low, high)
+	} else {
+		g.line("t.Barrier()")
+		g.line("%s := own[%s%%len(own)]", name, pick(g, []string{"l", "(l*5 + 2)", "int(u)"}))
+	}
+	g.declare(name, g.sized)
 }
 
 // alike writes barriers in ifs and loops that all threads of a block run alike.
@@ -1061,6 +1249,7 @@ func (g *generator) alike(own, t string, threads int) {
 // body writes the kernel itself.
 func (g *generator) body(s shape) {
 	together, shared := g.IntN(5) < 2, pick(g, integers)
+	g.types, g.free = map[string]bool{"uint32": true, "bool": true}, 32<<10-5<<10-3<<10-s.group()*8 // of 32 KiB without those of the two types, a tile and s
 	if together && g.IntN(3) == 0 {
 		shared = pick(g, scalars[:2])
 	}
@@ -1068,19 +1257,29 @@ func (g *generator) body(s shape) {
 	if waits {
 		g.waiting(shared, s.group())
 	}
+	matrices := ""
+	g.tile, g.sized = "", ""
 	if together {
-		g.line("func h%d_with[T float32 | float64 | int8 | int16 | int32 | int64 | int | uint8 | uint16 | uint32 | uint64 | uint](a, b T) T {", g.id)
-		g.line("\treturn T(a*3) - b")
-		g.line("}")
+		g.withs()
+		if g.IntN(2) == 0 {
+			g.tile, matrices = fmt.Sprintf("[%d]float32", 1+g.IntN(24)), ", m, o grid.Matrix[float32]"
+		}
+		if g.IntN(2) == 0 {
+			g.sized = pick(g, scalars[:len(scalars)-1])
+		}
+		if g.sized == "bool" || g.sized == "int" || g.sized == "uint" { // elements of buffers are neither
+			g.sized = "int16"
+		}
 	}
 	g.line("//halyard:kernel")
-	g.line("func k%d(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {", g.id)
+	g.line("func k%d(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem%s) {", g.id, matrices)
 	ends := together || g.IntN(12) == 0
 	g.keeps = ends
 	g.scopes = []map[string]string{{}}
 	g.depth = 1
 	if together {
 		g.line("s := grid.Shared[[%d]%s](t)", s.group(), shared)
+		g.memory(s.dims)
 	}
 	switch s.dims {
 	case 1:
@@ -1183,6 +1382,12 @@ func (g *generator) body(s shape) {
 		}
 		for range combined {
 			g.combined(s.group())
+		}
+		if g.tile != "" && g.IntN(3) > 0 {
+			g.tiled()
+		}
+		if g.sized != "" && g.IntN(3) > 0 {
+			g.measured()
 		}
 		last := g.name()
 		g.line("%s := s[%d-l]", last, s.group()-1)

@@ -10,7 +10,7 @@ import (
 type RandomText struct {
 	Seed          uint64
 	Text          string
-	Plain         string // the function for plain Go
+	Arguments     string // the function for plain Go, and what the table of kernels says about its arguments
 	Fails         bool
 	Block, Blocks [3]int
 	Beyond        int
@@ -20,19 +20,17 @@ type RandomText struct {
 func Randomly(seed uint64, id int) RandomText {
 	s := shaped(seed)
 	k := text{seed, random(seed, 0)}
-	r := RandomText{seed, k.numbered(id), fmt.Sprintf("k%d", id), k.fails(), s.block, s.blocks, s.beyond}
+	r := RandomText{seed, k.numbered(id), k.arguments(fmt.Sprintf("k%d", id)), k.fails(), s.block, s.blocks, s.beyond}
 	if k.ends() {
-		r.Text, r.Plain = r.Text+k.withoutEnd(id), fmt.Sprintf("p%d", id)
+		r.Text, r.Arguments = r.Text+k.withoutEnd(id), k.arguments(fmt.Sprintf("p%d", id))
 	}
 	return r
 }
 
-const (
-	RandomHead  = head
-	BatchRunner = batchRunner
-)
+const BatchRunner = batchRunner
 
 var (
+	RandomHead     = head
 	Module         = module
 	MeaningKernels = readKernels
 	LongLists      = longLists

@@ -41,7 +41,11 @@ type given struct {
 	Y     []uint64
 	Z     []int32
 	E     []givenElem
+	M, O  []float32
 	Error string
+
+	Columns [2]int32 // of M and O
+	Length  int32    // of the memory whose length a launch says
 }
 
 type givenElem struct {
@@ -71,13 +75,18 @@ type work struct {
 	dims          int
 	block, blocks [3]int
 	beyond        int
-	function      func(grid.Thread, int64, Par, []uint32, []float32, []float32, []uint64, []int32, []Elem)
+	function      function
+	matrices      bool
+	length        func(a int64, x []uint32, f []float32) int
 }
+
+type function = func(grid.Thread, int64, Par, []uint32, []float32, []float32, []uint64, []int32, []Elem, grid.Matrix[float32], grid.Matrix[float32])
 
 type result struct {
 	Y     []uint64
 	Z     []int32
 	E     []uint64
+	O     []float32
 	Error string
 }
 
@@ -88,6 +97,7 @@ type given struct {
 	Y     []uint64
 	Z     []int32
 	E     []Elem
+	M, O  ofMatrix
 	Error string
 }
 
@@ -99,9 +109,14 @@ func main() {
 		w := &works[k]
 		var before given
 		before.P, before.X, before.F, before.G, before.Y, before.Z, before.E = w.data()
+		before.M, before.O = w.matrixes()
 		for _, g := range []given{before, w.after()} {
-			n := []int32{int32(len(g.X)), int32(len(g.F)), int32(len(g.G)), int32(len(g.Y)), int32(len(g.Z)), int32(len(g.E)), int32(len(g.Error))}
-			for _, part := range []any{n, g.P, g.X, g.F, g.G, g.Y, g.Z, g.E, []byte(g.Error)} {
+			n := []int32{int32(len(g.X)), int32(len(g.F)), int32(len(g.G)), int32(len(g.Y)), int32(len(g.Z)), int32(len(g.E)), int32(len(g.M.all)), int32(len(g.O.all)),
+				int32(len(g.Error)), int32(g.M.cols), int32(g.O.cols), 0}
+			if w.length != nil {
+				n[len(n)-1] = int32(w.length(w.number(), before.X, before.F))
+			}
+			for _, part := range []any{n, g.P, g.X, g.F, g.G, g.Y, g.Z, g.E, g.M.all, g.O.all, []byte(g.Error)} {
 				if err := binary.Write(out, binary.LittleEndian, part); err != nil {
 					panic(err)
 				}
@@ -116,10 +131,11 @@ func main() {
 // after runs the kernel as plain does, and returns all that it left.
 func (w *work) after() (got given) {
 	got.P, got.X, got.F, got.G, got.Y, got.Z, got.E = w.data()
+	got.M, got.O = w.matrixes()
 	keep := w.function
 	defer func() { w.function = keep }()
-	w.function = func(t grid.Thread, a int64, p Par, _ []uint32, _ []float32, _ []float32, _ []uint64, _ []int32, _ []Elem) {
-		keep(t, a, p, got.X, got.F, got.G, got.Y, got.Z, got.E)
+	w.function = func(t grid.Thread, a int64, p Par, _ []uint32, _ []float32, _ []float32, _ []uint64, _ []int32, _ []Elem, _, _ grid.Matrix[float32]) {
+		keep(t, a, p, got.X, got.F, got.G, got.Y, got.Z, got.E, got.M.rows(), got.O.rows())
 	}
 	got.Error = w.plain().Error
 	return got
@@ -137,11 +153,11 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 	table.WriteString("package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar _ grid.Thread\n\nvar works = []work{\n")
 	for id, k := range kernels {
 		src.WriteString(k.Text)
-		call := k.Plain
+		arguments := k.Arguments
 		if short {
-			call = fmt.Sprintf("func(t grid.Thread, a int64, p Par, x []uint32, f, g []float32, y []uint64, z []int32, e []Elem) { k%d(t, a, x, f, y, z) }", id)
+			arguments = fmt.Sprintf("func(t grid.Thread, a int64, p Par, x []uint32, f, g []float32, y []uint64, z []int32, e []Elem, m, o grid.Matrix[float32]) { k%d(t, a, x, f, y, z) }, false, nil", id)
 		}
-		fmt.Fprintf(&table, "\t{%d, 0, %#v, %#v, %d, %s},\n", k.Seed, k.Block, k.Blocks, k.Beyond, call)
+		fmt.Fprintf(&table, "\t{%d, 0, %#v, %#v, %d, %s},\n", k.Seed, k.Block, k.Blocks, k.Beyond, arguments)
 	}
 	_, rest, _ := strings.Cut(translate.BatchRunner, "// data are the arguments")
 	rest, _, _ = strings.Cut(rest, "// on launches a kernel")
@@ -190,7 +206,14 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 			if short {
 				return []any{a, g.X, g.F, g.Y, g.Z}
 			}
-			return []any{a, g.P, g.X, g.F, g.G, g.Y, g.Z, g.E}
+			all := []any{a, g.P, g.X, g.F, g.G, g.Y, g.Z, g.E}
+			if strings.Contains(k.Text, "o grid.Matrix[float32]") {
+				all = append(all, interp.Rows{Elements: g.M, Cols: int(g.Columns[0])}, interp.Rows{Elements: g.O, Cols: int(g.Columns[1])})
+			}
+			if strings.Contains(k.Text, "grid.SharedSlice") {
+				all = append(all, int(g.Length))
+			}
+			return all
 		}
 		after, again := got.copied(), got.copied()
 		trace, wrong := variedAsSaid(f, effects)
@@ -253,6 +276,7 @@ func passed(t *testing.T, program *ir.Program, changed map[string]int) *ir.Progr
 func (g given) copied() given {
 	g.X, g.F, g.G = slices.Clone(g.X), slices.Clone(g.F), slices.Clone(g.G)
 	g.Y, g.Z, g.E = slices.Clone(g.Y), slices.Clone(g.Z), slices.Clone(g.E)
+	g.M, g.O = slices.Clone(g.M), slices.Clone(g.O)
 	return g
 }
 
@@ -295,11 +319,12 @@ func variedAsSaid(f *ir.Function, effects map[*ir.Function]*facts.Effects) (inte
 
 // readGiven reads what the program wrote.
 func readGiven(t *testing.T, in io.Reader) (g given) {
-	var n [7]int32
+	var n [12]int32
 	require.NoError(t, binary.Read(in, binary.LittleEndian, &n))
 	g.X, g.F, g.G, g.Y, g.Z, g.E = make([]uint32, n[0]), make([]float32, n[1]), make([]float32, n[2]), make([]uint64, n[3]), make([]int32, n[4]), make([]givenElem, n[5])
-	text := make([]byte, n[6])
-	for _, part := range []any{&g.P, g.X, g.F, g.G, g.Y, g.Z, g.E, text} {
+	g.M, g.O, g.Columns, g.Length = make([]float32, n[6]), make([]float32, n[7]), [2]int32{n[9], n[10]}, n[11]
+	text := make([]byte, n[8])
+	for _, part := range []any{&g.P, g.X, g.F, g.G, g.Y, g.Z, g.E, g.M, g.O, text} {
 		require.NoError(t, binary.Read(in, binary.LittleEndian, part))
 	}
 	g.Error = string(text)
@@ -333,6 +358,11 @@ func differs(got, want given, err error) string {
 			return fmt.Sprintf("writes g[%d] = %v, and Go %v", i, got.G[i], want.G[i])
 		}
 	}
+	for i := range want.O {
+		if !same(float64(got.O[i]), float64(want.O[i])) {
+			return fmt.Sprintf("writes element %d of o as %v, and Go %v", i, got.O[i], want.O[i])
+		}
+	}
 	for i, e := range want.E {
 		g := got.E[i]
 		if !same(g.G, e.G) || !same(float64(g.In.F), float64(e.In.F)) || g.A != e.A || g.On != e.On || g.List != e.List {
@@ -349,6 +379,10 @@ func TestInterpreterEqualsGo(t *testing.T) {
 	dir := translate.Module(t, map[string]string{})
 	const each = 100
 	count, compared, changed := *interpreted, 0, map[string]int{}
+	if testing.Short() {
+		count = min(count, 20) // 2 s of a processor; 100 take 25
+		t.Logf("did %d of %d random kernels", count, *interpreted)
+	}
 	for first := 0; first < count && !t.Failed(); first += each {
 		begin := time.Now()
 		var kernels []translate.RandomText

@@ -321,19 +321,21 @@ func TestPhases(t *testing.T) {
 		assert.Contains(t, string(made.Go), "gridgen.Copies("+copies)
 	}
 	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}, {"vectors", "128"}, {"vectors", "256"}} {
-		cmd := exec.Command("go", args...)
-		if args[0] == "vectors" {
-			cmd = exec.Command("go", "run", "-mod=mod", "-ldflags", "-s -w", ".")
-			cmd.Env = append(os.Environ(), append(vectorBuild(t), "GODEBUG=simd="+args[1])...)
-		}
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s\n%s", out, made.Go)
-		if args[0] != "vet" {
-			assert.NotContains(t, string(out), "FAILED", "%s\n%s", made.Go, made.SIMD)
-			assert.Equal(t, len(phaseKernels), strings.Count(string(out), "compared"))
-			assert.Equal(t, 24, strings.Count(string(out), "failed as expected: outside"))
-		}
+		t.Run(args[0]+" "+args[1], func(t *testing.T) {
+			cmd := exec.Command("go", args...)
+			if args[0] == "vectors" {
+				cmd = exec.Command("go", "run", "-mod=mod", "-ldflags", "-s -w", ".")
+				cmd.Env = append(os.Environ(), append(vectorBuild(t), "GODEBUG=simd="+args[1])...)
+			}
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s\n%s", out, made.Go)
+			if args[0] != "vet" {
+				assert.NotContains(t, string(out), "FAILED", "%s\n%s", made.Go, made.SIMD)
+				assert.Equal(t, len(phaseKernels), strings.Count(string(out), "compared"))
+				assert.Equal(t, 24, strings.Count(string(out), "failed as expected: outside"))
+			}
+		})
 	}
 }
 

@@ -12,8 +12,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// head begins a package of kernels that are compared. Each has the same parameters, and writes 64 bits for each thread.
-const head = `package main
+// head begins a package of kernels that are compared. Each has the same parameters, and writes 64 bits for each thread. Package half is a part of it,
+// because the packages of these tests have no source of other packages.
+var head = headText + sourceOfHalf()
+
+func sourceOfHalf() string {
+	text, err := os.ReadFile("../../kernel/half/half.go")
+	if err != nil {
+		panic(err)
+	}
+	_, own, _ := strings.Cut(string(text), "import \"math\"\n")
+	return own
+}
+
+const headText = `package main
 
 import (
 	"math"

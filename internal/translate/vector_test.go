@@ -569,6 +569,9 @@ var withVectors = []string{"GOTOOLCHAIN=go1.27.0", "GOEXPERIMENT=simd", "CGO_ENA
 // vectorBuild returns the variables for builds with package simd. It skips the test if the toolchain that has it is not there.
 func vectorBuild(t *testing.T) []string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("short: Go 1.27 is fetched, and compiles its library")
+	}
 	env := withVectors
 	version := exec.CommandContext(t.Context(), "go", "version")
 	version.Dir, version.Env = t.TempDir(), append(os.Environ(), env...)

@@ -5,6 +5,22 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
+// Source is what the command "halyard kernels" knows of a program that it has translated: package kernel has it as a part of its own Source.
+type Source struct {
+	// Indexes has the places in Go code, as file:line, whose indexes, divisors and counts of shifts the text checks if the macro HALYARD_BOUNDS
+	// is defined, as it is with HALYARD_CHECK=bounds. The kernels then have one more parameter. Kernel.Launch passes it; launches by Kernel.Of
+	// and package hal do not, and fail. It is not nil if the text was translated.
+	Indexes []string
+
+	// Prints has the calls of grid.Println in the text, which it makes if the macro HALYARD_PRINT is defined. Each has the line, as file:line,
+	// and after tabs the arguments: constants, and for others a letter for the type after a %.
+	Prints []string
+
+	Kernels map[string]Written // by their names in Go
+	Sources []string           // what was translated, and which names were not found declared, for Program.Stale
+	Format  int                // the version of the file; launches fail if it is not the one that package kernel takes
+}
+
 // Written describes a kernel that was written in Go and translated.
 type Written struct {
 	Code   string   // its name in Portable

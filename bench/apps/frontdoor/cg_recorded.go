@@ -10,7 +10,7 @@ func cgRecorded() error {
 	q := open()
 	vector := func(n int) *halyard.Buffer[float32] { return halyard.New[float32](q, n) }
 	x, r, p, ap := vector(n*n), vector(n*n), vector(n*n), vector(n*n)
-	blocks := max(group, n) // of rows, as the program in C
+	blocks := max(2*group, 2*q.Device().Info().Compute.Units) // at 512×512 points the pieces of two vectors fit into the first cache
 	sums, ones, rr, next, pq := vector(blocks), vector(blocks), vector(1), vector(1), vector(1)
 	ones.Fill(1)
 	product := func(q *halyard.Queue, a, b, to *halyard.Buffer[float32]) {

@@ -245,7 +245,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
-}, Indexes: []string{"cg.go:18", "cg.go:21", "cg.go:24", "cg.go:27", "cg.go:29", "cg.go:37", "cg.go:38", "cg.go:39", "cg.go:41", "cg.go:43", "cg.go:50", "cg.go:51", "cg.go:58", "heat.go:15", "heat.go:18", "heat.go:20", "mandelbrot.go:22", "nbody.go:17", "nbody.go:19", "nbody.go:21", "nbody.go:24", "nbody.go:25", "stream.go:15", "stream.go:22", "stream.go:29", "stream.go:36", "stream.go:43", "stream.go:51", "stream.go:52", "stream.go:53", "stream.go:55", "stream.go:57"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"cg.go:18", "cg.go:21", "cg.go:24", "cg.go:27", "cg.go:29", "cg.go:37", "cg.go:38", "cg.go:39", "cg.go:41", "cg.go:43", "cg.go:50", "cg.go:51", "cg.go:58", "heat.go:15", "heat.go:18", "heat.go:20", "mandelbrot.go:22", "nbody.go:17", "nbody.go:19", "nbody.go:21", "nbody.go:24", "nbody.go:25", "stream.go:15", "stream.go:22", "stream.go:29", "stream.go:36", "stream.go:43", "stream.go:51", "stream.go:52", "stream.go:53", "stream.go:55", "stream.go:57"}, Kernels: map[string]gridgen.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "cg.go:15",
 		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
 	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "cg.go:38", Threads: 1024,
@@ -290,7 +290,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"stream.go nstream 03a7a5f730e66c12",
 	"stream.go scalar 542436a922cb58fe",
 	"stream.go triad e3311b6d5377ab09",
-}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
+}}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
 #ifdef HALYARD_FLOAT64
 typedef struct { f64 a[1024]; } T_1024_f64;
 #endif

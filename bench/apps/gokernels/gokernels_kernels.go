@@ -53,7 +53,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			spread(t, n, rows, from, to)
 		}
 	}),
-}, Indexes: []string{"cg.go:16", "cg.go:19", "cg.go:21", "heat.go:16", "heat.go:19", "heat.go:21"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"cg.go:16", "cg.go:19", "cg.go:21", "heat.go:16", "heat.go:19", "heat.go:21"}, Kernels: map[string]gridgen.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"n", "rows", "p", "len(p)", "q", "len(q)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}}, Dims: 2, DimsAt: "cg.go:10",
 		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
 	"spread": {Code: "k_spread", Params: []string{"n", "rows", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}}, Dims: 2, DimsAt: "heat.go:10",
@@ -62,7 +62,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 	"./ float32,int,int32 gokernels",
 	"cg.go laplace f391229e962d2f75",
 	"heat.go spread d5f6a0fc5dbfd560",
-}, Portable: `KERNEL void k_laplace(i32 h_n, i32 h_rows, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
+}}, Portable: `KERNEL void k_laplace(i32 h_n, i32 h_rows, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
 	GO_INT h_w = (GO_INT)h_n;
 	GO_INT h_j = (GO_INT)INDEX(0);
 	if (h_j >= h_w || (GO_INT)INDEX(1) >= (GO_INT)h_rows) {

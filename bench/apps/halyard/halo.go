@@ -30,12 +30,21 @@ func exchange(ctx context.Context, c *comm.Comm, now floats, n, rows int) (err e
 		}
 		err = errors.Join(err, e)
 	}
-	if c != nil && c.Rank() > 0 {
+	if c == nil {
+		return nil
+	}
+	// Receives come first: to send a row is to wait for the kernel that writes it.
+	up, down := c.Rank() > 0, c.Rank() < c.Size()-1
+	if up {
 		start(comm.Irecv, 0, c.Rank()-1)
+	}
+	if down {
+		start(comm.Irecv, rows+1, c.Rank()+1)
+	}
+	if up {
 		start(comm.Isend, 1, c.Rank()-1)
 	}
-	if c != nil && c.Rank() < c.Size()-1 {
-		start(comm.Irecv, rows+1, c.Rank()+1)
+	if down {
 		start(comm.Isend, rows, c.Rank()+1)
 	}
 	for _, r := range under {

@@ -18,7 +18,6 @@ type replica struct {
 	Entry
 	name   string
 	mem    Memory
-	leased bool
 	copies bool // its bytes have to be copied: it leaves
 	stays  bool // they cannot be copied
 	out    *[]string

@@ -46,15 +46,9 @@ func (p *Pressure) Relieve(ctx context.Context, op string, client uint64, try bo
 		return !try, nil // the freed memory may be enough
 	}
 	var refused []*Entry
-	a.mu.Lock()
-	a.flight(1)
-	a.mu.Unlock()
-	defer func() {
-		a.restore(refused...)
-		a.mu.Lock()
-		a.flight(-1)
-		a.mu.Unlock()
-	}()
+	a.fly(1)
+	defer a.fly(-1)
+	defer func() { a.restore(refused...) }() // also if an observer panics
 	freed := uint64(0)
 	for {
 		if ctx.Err() != nil {
@@ -66,19 +60,12 @@ func (p *Pressure) Relieve(ctx context.Context, op string, client uint64, try bo
 		}
 		if !soon {
 			if victim := a.victim(p); victim != nil {
-				refused = append(refused, victim) // also if an observer panics now
-				n, written, leased, ok := victim.replica.Evict(c)
-				if ok || leased { // the end of the lease puts it back
+				refused = append(refused, victim)
+				n, gone := a.evict(victim, c)
+				if gone {
 					refused = refused[:len(refused)-1]
 				}
-				if !ok {
-					continue
-				}
 				freed += n
-				a.mu.Lock()
-				a.evictions++
-				a.written += written
-				a.mu.Unlock()
 				continue
 			}
 		}
@@ -105,6 +92,19 @@ func (p *Pressure) Relieve(ctx context.Context, op string, client uint64, try bo
 		a.trim(p.from)
 	}
 	return p.cause != nil, nil
+}
+
+// evict evicts a replica that victim has returned. gone is false if it has to be restored.
+func (a *Account) evict(victim *Entry, c Cause) (freed uint64, gone bool) {
+	freed, written, leased, ok := victim.replica.Evict(c)
+	if !ok {
+		return 0, leased // the end of the lease puts it back
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.evictions++
+	a.written += written
+	return freed, true
 }
 
 // IsLater reports whether an error of Relieve says that there will be room when earlier work has ended.

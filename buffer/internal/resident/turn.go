@@ -110,6 +110,13 @@ func (a *Account) flight(more int) {
 	}
 }
 
+// fly is flight for a caller that has not locked the account.
+func (a *Account) fly(more int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.flight(more)
+}
+
 // comes reports whether memory may come free: other calls allocate or make room, or a replica is in use only by brief leases, of other
 // launches than but.
 func (a *Account) comes(but *Division) bool {

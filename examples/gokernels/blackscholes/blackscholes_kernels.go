@@ -37,7 +37,7 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 			price(t, rate, volatility, share, strike, years, call, put)
 		}
 	}),
-}, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Kernels: map[string]gridgen.Written{
 	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}, {9}, {11}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
 }, Format: 3, Sources: []string{
@@ -46,7 +46,7 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 	"blackscholes.go normal 536fada1b515d220",
 	"blackscholes.go power 41f89e7ad392a070",
 	"blackscholes.go price f1c497fc4bbb215c",
-}, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
+}}, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
 
 FUNCTION f32 f_logarithm(f32 h_x) {
 	u32 h_bits = F32_BITS(h_x);

@@ -94,7 +94,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 			direct(t, p, r, now, before)
 		}
 	}),
-}, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:39", "kernels.go:41", "kernels.go:43", "kernels.go:54", "kernels.go:56", "kernels.go:58", "kernels.go:67", "kernels.go:68", "kernels.go:69", "kernels.go:78", "kernels.go:79"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:39", "kernels.go:41", "kernels.go:43", "kernels.go:54", "kernels.go:56", "kernels.go:58", "kernels.go:67", "kernels.go:68", "kernels.go:69", "kernels.go:78", "kernels.go:79"}, Kernels: map[string]gridgen.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {4}}, Dims: 2, DimsAt: "kernels.go:11",
 		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
 	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {6}}, Rounds: [][]int{{1048576}, {1, 6}}, RoundsAt: "kernels.go:38", Threads: 1024,
@@ -113,7 +113,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 	"kernels.go laplace 68b61464b6aa1e8c",
 	"kernels.go product 1ce3750344401e3b",
 	"kernels.go total 09fb2ae7764ef1b0",
-}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
+}}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
 FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 
 KERNEL void k_laplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n GO_FAULTS) {

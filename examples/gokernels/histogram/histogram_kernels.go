@@ -22,14 +22,14 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { count(t, data, counts) })
 	}),
-}, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]gridgen.Written{
 	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}, Most: 1073741824, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{1282}, {1, 1, -1}}, RoundsAt: "histogram.go:16",
 		Footprint: gridgen.Footprint{Why: "histogram.go:22: threads change elements of counts together, by an atomic function", Of: countFootprint}},
 }, Format: 3, Sources: []string{
 	"./ len,uint32,uint8 histogram",
 	"histogram.go bins fec92da7c61f48b6",
 	"histogram.go count a2816ee445338880",
-}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
+}}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
 
 KERNEL void k_count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	LOCAL T_256_u32 h_own;

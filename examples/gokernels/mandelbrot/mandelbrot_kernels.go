@@ -31,7 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 			mandelbrot(t, v, rounds)
 		}
 	}),
-}, Indexes: []string{"mandelbrot.go:23"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"mandelbrot.go:23"}, Kernels: map[string]gridgen.Written{
 	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Most: 2147418112, Sizes: [][]int{{2}}, Dims: 2, DimsAt: "mandelbrot.go:19", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:29",
 		Footprint: gridgen.Footprint{Why: "mandelbrot.go:23: the index of rounds is not t.Global(1) times a number that is the same for all threads, and a rest", Of: mandelbrotFootprint}},
 }, Format: 3, Sources: []string{
@@ -39,7 +39,7 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 	"mandelbrot.go View 65124b59710a4051",
 	"mandelbrot.go leaves c58d21bb3a409f23",
 	"mandelbrot.go mandelbrot f713d75ccb9f574c",
-}, Portable: `typedef struct { f32 h_Left; f32 h_Top; f32 h_Step; i32 h_Width; i32 h_Height; i32 h_Rounds; } T_View;
+}}, Portable: `typedef struct { f32 h_Left; f32 h_Top; f32 h_Step; i32 h_Width; i32 h_Height; i32 h_Rounds; } T_View;
 
 FUNCTION i32 f_leaves(f32 h_cx, f32 h_cy, i32 h_most) {
 	f32 h_x = 0.0f;

@@ -23,14 +23,14 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, a, b, c) })
 	}),
-}, Indexes: []string{"matmul.go:20", "matmul.go:21", "matmul.go:23", "matmul.go:27"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"matmul.go:20", "matmul.go:21", "matmul.go:23", "matmul.go:27"}, Kernels: map[string]gridgen.Written{
 	"matmul": {Code: "k_matmul", Params: []string{"a", "a.Rows()", "a.Cols()", "b", "b.Rows()", "b.Cols()", "c", "c.Rows()", "c.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}, {7, 8}}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{8193}, {2212, 2}}, RoundsAt: "matmul.go:19",
 		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32 matmul",
 	"matmul.go matmul 3d52fc6e59f97e6f",
 	"matmul.go tile 7a190d74d30d4afe",
-}, Portable: `typedef struct { f32 a[32]; } T_32_f32;
+}}, Portable: `typedef struct { f32 a[32]; } T_32_f32;
 typedef struct { T_32_f32 a[32]; } T_32_32_f32;
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 

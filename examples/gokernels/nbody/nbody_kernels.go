@@ -25,7 +25,7 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { step(t, dt, first, old, v, now) })
 	}),
-}, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]gridgen.Written{
 	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}}, Rounds: [][]int{{1026}, {131, 3}}, RoundsAt: "nbody.go:34",
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
 }, Format: 3, Sources: []string{
@@ -35,7 +35,7 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 	"nbody.go read 171116fe1c43fd4d",
 	"nbody.go root f977bfa997e0a5d4",
 	"nbody.go step c83cdbc0e2b1cdca",
-}, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
+}}, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
 typedef struct { T_body a[64]; } T_64_T_body;
 
 FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, GO_INT h_i GO_FAULTS) {

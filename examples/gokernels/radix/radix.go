@@ -29,24 +29,17 @@ func count(t grid.Thread, shift uint32, keys []uint32, counts grid.Out[uint32]) 
 //
 //halyard:kernel
 func starts(t grid.Thread, counts []uint32) {
-	sums := grid.Shared[[block]uint32](t)
-	me := t.Local(0)
-	piece := (len(counts) + block - 1) / block
+	me, piece := t.Local(0), (len(counts)+block-1)/block
 	from, to := min(me*piece, len(counts)), min((me+1)*piece, len(counts))
 	sum := uint32(0)
 	for i := from; i < to; i++ {
 		sum += counts[i]
 	}
-	sums[me] = sum
-	t.Barrier()
-	sum = 0
-	for i := 0; i < me; i++ {
-		sum += sums[i]
-	}
+	before := grid.BlockExclusiveScan(t, sum)
 	for i := from; i < to; i++ {
 		next := counts[i]
-		counts[i] = sum
-		sum += next
+		counts[i] = before
+		before += next
 	}
 }
 

@@ -42,24 +42,26 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, starts_, sorted) })
 	}),
-}, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:36", "radix.go:38", "radix.go:40", "radix.go:41", "radix.go:54", "radix.go:56", "radix.go:59", "radix.go:61", "radix.go:65"}, Kernels: map[string]gridgen.Written{
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: gridgen.Footprint{Why: "radix.go:24: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"starts": {Code: "k_starts", Params: []string{"counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "radix.go:37",
-		Footprint: gridgen.Footprint{Why: "radix.go:38: the index of counts does not follow t.Global(0)", Of: startsFootprint}},
+	"starts": {Code: "k_starts", Params: []string{"counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "radix.go:35", Threads: 1024,
+		Footprint: gridgen.Footprint{Why: "radix.go:36: the index of counts does not follow t.Global(0)", Of: startsFootprint}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}},
-		Footprint: gridgen.Footprint{Why: "radix.go:72: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
+		Footprint: gridgen.Footprint{Why: "radix.go:65: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Format: 3, Sources: []string{
 	"./ int,len,min,uint32 radix",
 	"radix.go block 58d8d90e9bc6616a",
 	"radix.go count 25198089ea053a6a",
 	"radix.go digits 58d8d90e9bc6616a",
 	"radix.go scatter e4ce6c01c18bc671",
-	"radix.go starts f6e99b1daaa01551",
-}, Portable: `typedef struct { u32 a[16]; } T_16_u32;
+	"radix.go starts 96b3c1ece383d522",
+}}, Portable: `typedef struct { u32 a[16]; } T_16_u32;
+typedef struct { u32 a[1024]; } T_1024_u32;
 typedef struct { u32 a[256]; } T_256_u32;
 FUNCTION u32 go_shr_u32(u32 x, u64 n) { return n < 32 ? (u32)(x >> n) : (u32)0; }
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
+FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 
 KERNEL void k_count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	LOCAL T_16_u32 h_own;
@@ -84,17 +86,9 @@ KERNEL void k_count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL 
 }
 
 KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
-	LOCAL T_256_u32 h_sums;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				u32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_sums.a[v_i / 1] = v_zero;
-			}
-		}
-	}
+	LOCAL T_1024_u32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	GO_INT h_piece = ((GO_INT)h_counts_n + 256 - 1) / 256;
 	GO_INT h_from = (GO_INT)go_min_i64((i64)((u64)h_me * (u64)h_piece), (GO_INT)h_counts_n);
@@ -105,20 +99,24 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 			h_sum = h_sum + GO_ONCE(h_counts[GO_AT(h_i, h_counts_n, 2)]);
 		}
 	}
-	GO_ONCE(h_sums.a[GO_AT(h_me, 256, 3)]) = h_sum;
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 3)]) = h_sum;
 	BARRIER();
-	h_sum = 0;
-	if (GO_EACH) {
-		for (GO_INT h_i_1 = 0; h_i_1 < h_me; h_i_1++) {
-			h_sum = h_sum + GO_ONCE(h_sums.a[GO_AT(h_i_1, 256, 4)]);
+	i64 h_d = 1;
+	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
+		if ((h_rank & h_d) != 0) {
+			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 3)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 3)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 3)]);
 		}
+		BARRIER();
 	}
-	if (GO_EACH) {
-		GO_ORDERED for (GO_INT h_i_2 = h_from; h_i_2 < h_to; h_i_2++) {
-			u32 h_next = GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 5)]);
-			GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 6)]) = h_sum;
-			h_sum = h_sum + h_next;
-		}
+	u32 h_at = 0;
+	if (h_rank != 0) {
+		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 3)]);
+	}
+	u32 h_before = h_at;
+	GO_ORDERED for (GO_INT h_i_1 = h_from; h_i_1 < h_to; h_i_1++) {
+		u32 h_next = GO_ONCE(h_counts[GO_AT(h_i_1, h_counts_n, 4)]);
+		GO_ONCE(h_counts[GO_AT(h_i_1, h_counts_n, 5)]) = h_before;
+		h_before = h_before + h_next;
 	}
 	GO_LOOPED
 }
@@ -139,20 +137,20 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const
 	GO_INT h_me = (GO_INT)THREAD(0);
 	u32 h_digit = 16;
 	if (h_i < (GO_INT)h_keys_n) {
-		h_digit = go_shr_u32(h_keys[GO_AT(h_i, h_keys_n, 7)], (u64)h_shift) & 15;
+		h_digit = go_shr_u32(h_keys[GO_AT(h_i, h_keys_n, 6)], (u64)h_shift) & 15;
 	}
-	GO_ONCE(h_own.a[GO_AT(h_me, 256, 8)]) = h_digit;
+	GO_ONCE(h_own.a[GO_AT(h_me, 256, 7)]) = h_digit;
 	BARRIER();
 	if (h_i < (GO_INT)h_keys_n) {
-		u32 h_at = h_starts[GO_AT((GO_INT)((GO_UINT)(GO_INT)h_digit * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 9)];
+		u32 h_at = h_starts[GO_AT((GO_INT)((GO_UINT)(GO_INT)h_digit * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 8)];
 		if (GO_EACH) {
 			for (GO_INT h_before = 0; h_before < h_me; h_before++) {
-				if (GO_ONCE(h_own.a[GO_AT(h_before, 256, 10)]) == h_digit) {
+				if (GO_ONCE(h_own.a[GO_AT(h_before, 256, 9)]) == h_digit) {
 					h_at = h_at + 1;
 				}
 			}
 		}
-		h_sorted[GO_AT(h_at, h_sorted_n, 11)] = h_keys[GO_AT(h_i, h_keys_n, 11)];
+		h_sorted[GO_AT(h_at, h_sorted_n, 10)] = h_keys[GO_AT(h_i, h_keys_n, 10)];
 	}
 	GO_LOOPED
 }
@@ -245,7 +243,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:249
+//line radix_kernels.go:247
 			}
 		}
 	}
@@ -257,79 +255,76 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:261
+//line radix_kernels.go:259
 			}
 		}
 	}
 }
-
-// startsPhasesKept holds what the threads of a block of starts keep for later phases, a slice for each variable.
-type startsPhasesKept struct {
-	sum []uint32
-}
-
-var startsPhasesPool gridgen.Pool[startsPhasesKept]
 
 // startsPhases runs starts for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func startsPhases(b *kernel.Block, counts []uint32) {
-	var sums__ [256]uint32
-	sums := &sums__
-	held := startsPhasesPool.Take(1)
-	kept := &(*held)[0]
-	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	if len(kept.sum) < threads_ {
-		kept.sum = make([]uint32, threads_)
-	}
+	var values_ [1024]uint32
+	values := &values_
+	threads := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	_ = threads
 	piece := (len(counts) + block - 1) / block
 	_ = piece
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			count := int(b.Size[0])
-			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			for tx := range count {
+			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				me := tx
 				from := min(me*piece, len(counts))
 				to := min((me+1)*piece, len(counts))
-//line radix.go:36
+//line radix.go:34
 				sum := uint32(0)
 				for i := from; i < to; i++ {
 					sum += counts[i]
 				}
-				sums[me] = sum
-//line radix_kernels.go:303
-				sums_[tx] = sum
+				values[rank] = sum
+//line radix_kernels.go:289
 			}
 		}
 	}
+//line radix.go:38
+	for d := 1; d < max(threads, 2); d *= 2 {
+		for i2 := d; i2 < threads; i2 += 2 * d {
+			for j := i2; j < min(i2+d, threads); j++ {
+				values[j] = values[i2-1] + values[j]
+			}
+		}
+	}
+//line radix_kernels.go:301
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			count_ := int(b.Size[0])
-			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-			for tx := range count_ {
+			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				me := tx
 				from := min(me*piece, len(counts))
 				to := min((me+1)*piece, len(counts))
-				sum := sums_[tx]
-				_ = sum
-//line radix.go:42
-				sum = 0
-				for i := 0; i < me; i++ {
-					sum += sums[i]
+//line radix.go:38
+				var at uint32
+//line radix.go:38
+				if rank != 0 {
+//line radix.go:38
+					at = values[rank-1]
 				}
+
+//line radix.go:38
+				before := at
 				for i := from; i < to; i++ {
 					next := counts[i]
-					counts[i] = sum
-					sum += next
+					counts[i] = before
+					before += next
 				}
-//line radix_kernels.go:329
+//line radix_kernels.go:325
 			}
 		}
 	}
-	startsPhasesPool.Give(held)
 }
 
 // scatterPhasesKept holds what the threads of a block of scatter keep for later phases, a slice for each variable.
@@ -364,13 +359,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
 				me := tx
-//line radix.go:59
+//line radix.go:52
 				digit := uint32(digits) // none
 				if i < len(keys) {
 					digit = keys[i] >> shift & (digits - 1)
 				}
 				own[me] = digit
-//line radix_kernels.go:374
+//line radix_kernels.go:369
 				digits_[tx] = digit
 			}
 		}
@@ -386,7 +381,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 				digit := digits_[tx]
 				_ = digit
 				{
-//line radix.go:66
+//line radix.go:59
 					at := starts[int(digit)*int(b.Grid[0])+int(b.Index[0])]
 					for before := 0; before < me; before++ {
 						if own[before] == digit {
@@ -395,7 +390,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:399
+//line radix_kernels.go:394
 			}
 		}
 	}

@@ -40,13 +40,13 @@ func scatterPhase1Lanes(firstX int, keys []uint32, shift uint32, own []uint32, d
 		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
 			xs := lanes.Int32s(x)
-//line radix.go:59
+//line radix.go:52
 			digit := c0
 			on := xs.Less(bound1)
 			digit = lanes.AndUint32s(lanes.ShiftRightUint32s(lanes.Load[simd.Uint32s](&keys0[at]), uint64(shift)), c2).IfElse(on, digit)
-//line radix.go:63
+//line radix.go:56
 			lanes.Store(digit, &own1[at])
-//line radix.go:63
+//line radix.go:56
 			lanes.Store(digit, &digits_2[at])
 //line radix_kernels_simd.go:52
 		}

@@ -39,7 +39,7 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 			shift(t, x, upTo)
 		}
 	}),
-}, Indexes: []string{"reduce.go:14", "reduce.go:16", "reduce.go:18", "reduce.go:28", "reduce.go:30", "reduce.go:32", "reduce.go:35", "reduce.go:44"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"reduce.go:14", "reduce.go:16", "reduce.go:18", "reduce.go:28", "reduce.go:30", "reduce.go:32", "reduce.go:35", "reduce.go:44"}, Kernels: map[string]gridgen.Written{
 	"sum": {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{1048576}}, RoundsAt: "reduce.go:16", Threads: 1024,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: sumFootprint}},
 	"scan": {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "reduce.go:30", Threads: 1024,
@@ -51,7 +51,7 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 	"reduce.go scan d42030f9a5139d9a",
 	"reduce.go shift e00dd3f15b758fd9",
 	"reduce.go sum b9e12b68363cf2ed",
-}, Portable: `typedef struct { u32 a[1024]; } T_1024_u32;
+}}, Portable: `typedef struct { u32 a[1024]; } T_1024_u32;
 FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 
 KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {

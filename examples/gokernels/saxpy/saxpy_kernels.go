@@ -32,13 +32,13 @@ var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 			saxpy(t, a, x, y)
 		}
 	}),
-}, Indexes: []string{"saxpy.go:13"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"saxpy.go:13"}, Kernels: map[string]gridgen.Written{
 	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len saxpy",
 	"saxpy.go saxpy c481f69a4506dcef",
-}, Portable: `KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
+}}, Portable: `KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_y_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];

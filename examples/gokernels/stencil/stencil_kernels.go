@@ -33,13 +33,13 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 			smooth(t, width, height, from, to)
 		}
 	}),
-}, Indexes: []string{"stencil.go:18", "stencil.go:21"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"stencil.go:18", "stencil.go:21"}, Kernels: map[string]gridgen.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}}, Dims: 2, DimsAt: "stencil.go:12",
 		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: smoothFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32 stencil",
 	"stencil.go smooth 132961e30ce4b4b0",
-}, Portable: `KERNEL void k_smooth(i32 h_width, i32 h_height, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
+}}, Portable: `KERNEL void k_smooth(i32 h_width, i32 h_height, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
 	GO_INT h_x = (GO_INT)INDEX(0);
 	GO_INT h_y = (GO_INT)INDEX(1);
 	GO_INT h_w = (GO_INT)h_width;

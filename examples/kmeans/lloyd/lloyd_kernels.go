@@ -50,7 +50,7 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 			move(t, sums, centres)
 		}
 	}),
-}, Indexes: []string{"lloyd.go:24", "lloyd.go:25", "lloyd.go:31", "lloyd.go:32", "lloyd.go:34", "lloyd.go:46", "lloyd.go:47", "lloyd.go:49"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"lloyd.go:24", "lloyd.go:25", "lloyd.go:31", "lloyd.go:32", "lloyd.go:34", "lloyd.go:46", "lloyd.go:47", "lloyd.go:49"}, Kernels: map[string]gridgen.Written{
 	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}, Most: 1073741824, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1}, {331, 1, -9}}, RoundsAt: "lloyd.go:20",
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
 	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Dims: 2, DimsAt: "lloyd.go:43", Rounds: [][]int{{1}, {1, 1}}, RoundsAt: "lloyd.go:45",
@@ -60,7 +60,7 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 	"lloyd.go K 25c8a0c1f31a61e1",
 	"lloyd.go add 68dac490dddc6fbb",
 	"lloyd.go move 2ec9c1edde6c4e6c",
-}, Portable: `typedef struct { f32 a[8]; } T_8_f32;
+}}, Portable: `typedef struct { f32 a[8]; } T_8_f32;
 typedef struct { f32 a[9]; } T_9_f32;
 typedef struct { T_9_f32 a[32]; } T_32_9_f32;
 typedef u8 go_size_T_8_f32[sizeof(T_8_f32) == 32 ? 1 : -1];

@@ -29,7 +29,7 @@ var kernels = kernel.New(kernel.Source{Name: "spheres", Go: kernel.Functions{
 			trace(t, width, height, samples, spheres, picture)
 		}
 	}),
-}, Indexes: []string{"spheres.go:47", "spheres.go:55", "spheres.go:94", "spheres.go:96", "spheres.go:98", "spheres.go:100", "spheres.go:102", "spheres.go:130"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"spheres.go:47", "spheres.go:55", "spheres.go:94", "spheres.go:96", "spheres.go:98", "spheres.go:100", "spheres.go:102", "spheres.go:130"}, Kernels: map[string]gridgen.Written{
 	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Dims: 2, DimsAt: "spheres.go:125", Rounds: [][]int{{7}, {1048576, 2}, {0, 4}, {140, 2, 4}}, RoundsAt: "spheres.go:115",
 		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: traceFootprint}},
 }, Format: 3, Sources: []string{
@@ -54,7 +54,7 @@ var kernels = kernel.New(kernel.Source{Name: "spheres", Go: kernel.Functions{
 	"spheres.go vec.scale b9c663994ae0be03",
 	"spheres.go vec.sub 8cdab9becc3a8048",
 	"spheres.go vec.unit 24f9f0d6af3b233c",
-}, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; } T_vec;
+}}, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; } T_vec;
 FUNCTION u32 go_shr_u32(u32 x, u64 n) { return n < 32 ? (u32)(x >> n) : (u32)0; }
 FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? x : y) : y < x ? y : x; }
 FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }

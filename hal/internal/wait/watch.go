@@ -1,6 +1,7 @@
 package wait
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 // and its end is seen without a wait for the next poll. An event is watched once, however many goroutines wait for it.
 type watch struct {
 	blocked atomic.Int32 // driver calls that block now
+	ceded   atomic.Int64 // when cede let the scheduler run last
 
 	mu       sync.Mutex
 	events   []*Event // polled, the oldest first, nil where one was removed; the list holds a reference to each
@@ -38,6 +40,8 @@ const (
 
 // watchBlocked is the number of waits per device that may block in driver calls at once.
 const watchBlocked = 4
+
+const ceding = 5 * time.Millisecond // see cede
 
 const (
 	pollSoonest = 20 * time.Microsecond
@@ -85,6 +89,7 @@ func (w *watch) inline(e *Event) bool {
 	}
 	e.watched = blocking
 	e.mu.Unlock()
+	w.cede()
 	over := e.block()
 	e.mu.Lock()
 	e.watched = unwatched
@@ -97,6 +102,15 @@ func (w *watch) inline(e *Event) bool {
 		e.Release() // the list's reference
 	}
 	return over
+}
+
+// cede lets Go's scheduler run once in a while. From a goroutine that has run for 10 ms without that, Go's monitor takes the processor in
+// each call of a driver, sleeps because no other has work, and is woken when the call returns: two wake-ups a wait.
+func (w *watch) cede() {
+	now := time.Now().UnixNano()
+	if last := w.ceded.Load(); now-last > int64(ceding) && w.ceded.CompareAndSwap(last, now) {
+		runtime.Gosched()
+	}
 }
 
 // add makes the watch wait for e, unless it already does; e.mu is held.

@@ -25,7 +25,7 @@ import (
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
-//go:generate go run ../../dl/protogen calls.txt
+//go:generate go run ../../testing/protogen calls.txt
 
 // Vendor selects a vendor's compiler.
 type Vendor uint8
@@ -147,31 +147,25 @@ func Found(of Vendor) bool {
 func (v *vendor) load(s search) (*Compiler, error) {
 	siglib.Enter()
 	defer siglib.Leave()
-	failed := &dl.LoadError{Env: v.env}
 	names, absent := s.candidates()
 	if v == hiprtc {
 		if why := clash(&s); why != "" {
-			failed.Tried = append(failed.Tried, dl.Attempt{Name: names[0], Reason: why})
-			names, absent = nil, nil
+			names, absent = nil, []dl.Attempt{{Name: names[0], Reason: why}}
 		}
 	}
-	for _, name := range names {
-		lib, err := dl.Open("", name)
-		if err != nil {
-			if e, ok := err.(*dl.LoadError); ok {
-				failed.Tried = append(failed.Tried, e.Tried...)
-			}
-			continue
-		}
+	c, err := dl.First("", names, func(lib *dl.Library) (*Compiler, error) {
 		c := &Compiler{vendor: v, lib: lib}
 		if missing := c.bind(); len(missing) > 0 {
-			failed.Tried = append(failed.Tried, dl.Attempt{Name: name, Reason: "lacks " + strings.Join(missing, ", ")})
-			continue
+			return nil, errors.New("lacks " + strings.Join(missing, ", "))
 		}
 		c.identify()
 		return c, nil
+	})
+	if err == nil {
+		return c, nil
 	}
-	failed.Tried = append(failed.Tried, absent...)
+	failed := err.(*dl.LoadError)
+	failed.Env, failed.Tried = v.env, append(failed.Tried, absent...)
 	return nil, &driver.Error{Op: "load " + v.name, Backend: v.backend, Device: -1, Kind: driver.ErrUnavailable, Err: failed}
 }
 

@@ -171,7 +171,11 @@ func listPackage(dir string) ([]string, error) {
 			}
 		}
 	}
-	var lines []string
+	return placed(on, inVectors), nil
+}
+
+// placed adds to each name where it is, if not everywhere.
+func placed(on map[string][]bool, inVectors map[string][]string) (lines []string) {
 	for l, has := range on {
 		where := ""
 		if slices.Contains(has, false) {
@@ -190,7 +194,7 @@ func listPackage(dir string) ([]string, error) {
 			lines = append(lines, " ("+strings.Join(where, " ")+"), "+l)
 		}
 	}
-	return lines, nil
+	return lines
 }
 
 func declared(d ast.Decl) (lines []string) {

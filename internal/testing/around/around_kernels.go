@@ -27,13 +27,13 @@ var kernels = kernel.New(kernel.Source{Name: "around", Go: kernel.Functions{
 			around(t, distance, x, y)
 		}
 	}),
-}, Indexes: []string{"around.go:18", "around.go:20"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"around.go:18", "around.go:20"}, Kernels: map[string]gridgen.Written{
 	"around": {Code: "k_around", Params: []string{"distance", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "around.go:17",
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: aroundFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,int,int32,len,max,min around",
 	"around.go around 36ca4c3176e51e78",
-}, Portable: `FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
+}}, Portable: `FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 
 KERNEL void k_around(i32 h_distance, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {

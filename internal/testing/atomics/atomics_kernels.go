@@ -139,7 +139,7 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 			special(t, x, cell, y, wide)
 		}
 	}),
-}, Indexes: []string{"atomics.go:22", "atomics.go:23", "atomics.go:24", "atomics.go:25", "atomics.go:26", "atomics.go:30", "atomics.go:57", "atomics.go:61", "atomics.go:62", "atomics.go:63", "atomics.go:64", "atomics.go:73", "atomics.go:74", "atomics.go:75", "atomics.go:76", "atomics.go:77", "atomics.go:78", "atomics.go:87", "atomics.go:88", "atomics.go:89", "atomics.go:90"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"atomics.go:22", "atomics.go:23", "atomics.go:24", "atomics.go:25", "atomics.go:26", "atomics.go:30", "atomics.go:57", "atomics.go:61", "atomics.go:62", "atomics.go:63", "atomics.go:64", "atomics.go:73", "atomics.go:74", "atomics.go:75", "atomics.go:76", "atomics.go:77", "atomics.go:78", "atomics.go:87", "atomics.go:88", "atomics.go:89", "atomics.go:90"}, Kernels: map[string]gridgen.Written{
 	"changed[float32]": {Code: "k_changed_float32", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Types: 1,
 		Footprint: gridgen.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: changed_float32Footprint}},
 	"changed[float64]": {Code: "k_changed_float64", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "float64, and atomic operations of 64 bits (atomics.go:22)", Types: 2,
@@ -175,7 +175,7 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 	"atomics.go sum f49ded6805543696",
 	"atomics.go tickets f49ded6805543696",
 	"atomics.go together 8fb00294d26e0471",
-}, Portable: `typedef struct { f32 a[4]; } T_4_f32;
+}}, Portable: `typedef struct { f32 a[4]; } T_4_f32;
 #ifdef HALYARD_FLOAT64
 typedef struct { f64 a[4]; } T_4_f64;
 #endif

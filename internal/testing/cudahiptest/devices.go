@@ -102,18 +102,23 @@ func lackingAbilities(h *Harness, t *testing.T) {
 			if caps := d.Info().Caps; caps&c.gone != 0 {
 				t.Errorf("capabilities %q with no %s", caps, c.name)
 			}
-			s := newStream(t, d)
+			dev := h.openHal(t, 0)
+			s, err := dev.NewStream()
+			ok(t, err)
+			defer s.Close()
 			if c.gone.Has(driver.CapStreamAlloc) {
-				_, err := s.(driver.StreamAllocator).AllocAsync(100, 0)
+				_, err := s.AllocAsync(100, 0)
 				kind(t, err, driver.ErrUnsupported)
 			}
 			if c.gone.Has(driver.CapShared) {
-				_, err := d.Alloc(driver.KindShared, 100, 0)
+				_, err := dev.Alloc(driver.KindShared, 100, 0)
 				kind(t, err, driver.ErrUnsupported)
 			}
 			if c.gone.Has(driver.CapPrefetch) && !c.gone.Has(driver.CapShared) {
-				m := alloc(t, d, driver.KindShared, 100)
-				kind(t, s.(driver.Prefetcher).Prefetch(whole(m), true), driver.ErrUnsupported)
+				m, err := dev.Alloc(driver.KindShared, 100, 0)
+				ok(t, err)
+				defer m.Close()
+				kind(t, s.Prefetch(m.All(), true), driver.ErrUnsupported)
 			}
 		})
 	}

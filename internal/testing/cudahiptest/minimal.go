@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip"
 )
@@ -34,21 +35,8 @@ func Minimal(t *testing.T, h *Harness) {
 		t.Errorf("capabilities %q, want %q", caps, least)
 	}
 	s := newStream(t, d)
-	_, err := d.Alloc(driver.KindShared, 100, 0)
-	kind(t, err, driver.ErrUnsupported)
-	_, err = d.(driver.Registerer).Register(at(make([]byte, 100)), 100)
-	kind(t, err, driver.ErrUnsupported)
-	_, err = s.(driver.StreamAllocator).AllocAsync(100, 0)
-	kind(t, err, driver.ErrUnsupported)
-	_, err = s.(driver.Gater).Gate()
-	kind(t, err, driver.ErrUnsupported)
-	kind(t, s.(driver.Notifier).OnDone(func() {}), driver.ErrUnsupported)
+	minimalRefuses(h, t)
 	m := alloc(t, d, driver.KindDevice, 4000)
-	_, err = d.(driver.IPCSharer).ExportIPC(m)
-	kind(t, err, driver.ErrUnsupported)
-	_, err = d.(driver.IPCSharer).OpenIPC(driver.IPCShare{})
-	kind(t, err, driver.ErrUnsupported)
-	kind(t, s.(driver.Prefetcher).Prefetch(whole(m), true), driver.ErrUnsupported)
 	if l := d.(driver.Peering).PeerAccess(h.open(t, 1)); l != driver.PeerWait {
 		t.Errorf("link %b, want %b", l, driver.PeerWait)
 	}
@@ -60,6 +48,31 @@ func Minimal(t *testing.T, h *Harness) {
 		want[800+i] = byte(8 - i%8)
 	}
 	same(t, "without optional calls", read(t, s, whole(m)), want)
+}
+
+// minimalRefuses makes the calls for which the device lacks the capability.
+func minimalRefuses(h *Harness, t *testing.T) {
+	dev := h.openHal(t, 0)
+	s, err := dev.NewStream()
+	ok(t, err)
+	defer s.Close()
+	_, err = dev.Alloc(driver.KindShared, 100, 0)
+	kind(t, err, driver.ErrUnsupported)
+	_, err = dev.Register(make([]byte, 100))
+	kind(t, err, driver.ErrUnsupported)
+	_, err = s.AllocAsync(100, 0)
+	kind(t, err, driver.ErrUnsupported)
+	_, err = s.Gate()
+	kind(t, err, driver.ErrUnsupported)
+	kind(t, s.OnDone(func() {}), driver.ErrUnsupported)
+	m, err := dev.Alloc(driver.KindDevice, 4000, 0)
+	ok(t, err)
+	defer m.Close()
+	_, err = m.IPCHandle()
+	kind(t, err, driver.ErrUnsupported)
+	_, err = dev.OpenIPC(hal.IPCHandle{})
+	kind(t, err, driver.ErrUnsupported)
+	kind(t, s.Prefetch(m.All(), true), driver.ErrUnsupported)
 }
 
 // Incomplete loads a library that lacks a required call.

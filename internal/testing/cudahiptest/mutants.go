@@ -251,10 +251,8 @@ func PlantedBugs(t *testing.T, h *Harness, vendor func() *cudahip.Vendor) {
 	for i, m := range slices.Concat(mutants, launchMutants) {
 		launches := i >= len(mutants)
 		contexts := m.name == "keeps its context" // HIP has no calls to retain and release contexts
-		if mine := h.Retain != "" == (contexts || i%2 == 0); !mine && m.name != sound {
-			continue
-		}
-		if alone != "" && alone != m.name {
+		mine := h.Retain != "" == (contexts || i%2 == 0) || m.name == sound
+		if !mine || alone != "" && alone != m.name {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {

@@ -57,10 +57,6 @@ func unansweredCalls(h *Harness, t *testing.T) {
 	s := newStream(t, d)
 	for _, k := range kinds {
 		owner := alloc(t, d, k, 1000)
-		if k == driver.KindDevice {
-			_, err = d.(driver.IPCSharer).ExportIPC(owner)
-			kind(t, err, driver.ErrUnsupported)
-		}
 		m, err := d.(driver.Importer).Import(k, owner.Handle(), 1000)
 		ok(t, err)
 		want := random(uint64(k), 1000)
@@ -113,9 +109,7 @@ func nullAddress(h *Harness, t *testing.T) {
 	for _, k := range kinds {
 		for _, align := range []uint64{0, 4096} {
 			_, err := d.Alloc(k, 1000, align)
-			if e := kind(t, err, driver.ErrOutOfMemory); e.Shortage == nil || e.Shortage.Held != 0 {
-				t.Errorf("%v memory: shortage %+v", k, e.Shortage)
-			}
+			kind(t, err, driver.ErrOutOfMemory)
 		}
 	}
 	_, err := s.(driver.StreamAllocator).AllocAsync(1000, 0)

@@ -165,7 +165,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			count(t, x, bins)
 		}
 	}),
-}, Indexes: []string{"divided.go:25", "divided.go:26", "divided.go:27", "divided.go:28", "divided.go:34", "divided.go:48", "divided.go:51", "divided.go:65", "divided.go:67", "divided.go:70", "divided.go:74", "divided.go:79", "divided.go:94", "divided.go:96", "divided.go:103", "divided.go:120", "divided.go:133", "divided.go:135", "divided.go:146", "divided.go:148", "divided.go:151", "divided.go:153", "divided.go:168", "divided.go:170", "divided.go:178"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"divided.go:25", "divided.go:26", "divided.go:27", "divided.go:28", "divided.go:34", "divided.go:48", "divided.go:51", "divided.go:65", "divided.go:67", "divided.go:70", "divided.go:74", "divided.go:79", "divided.go:94", "divided.go:96", "divided.go:103", "divided.go:120", "divided.go:133", "divided.go:135", "divided.go:146", "divided.go:148", "divided.go:151", "divided.go:153", "divided.go:168", "divided.go:170", "divided.go:178"}, Kernels: map[string]gridgen.Written{
 	"places": {Code: "k_places", Params: []string{"nx", "ny", "out", "len(out)"}, Most: 2147418112, Sizes: [][]int{{3}}, Dims: 3, DimsAt: "divided.go:15",
 		Footprint: gridgen.Footprint{Why: "divided.go:25: threads may write elements of out that threads of another t.Global(2) use", Of: placesFootprint}},
 	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
@@ -203,7 +203,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 	"divided.go side 10c5f707109e7910",
 	"divided.go sizes c55a9dae896c5b42",
 	"divided.go spread 00c15d25c7b719fd",
-}, Portable: `typedef struct { f32 a[8]; } T_8_f32;
+}}, Portable: `typedef struct { f32 a[8]; } T_8_f32;
 typedef struct { T_8_f32 a[8]; } T_8_8_f32;
 typedef struct { f32 a[2]; } T_2_f32;
 typedef struct { T_2_f32 h_At; T_2_f32 h_Speed; } T_Body;

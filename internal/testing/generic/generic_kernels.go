@@ -161,7 +161,7 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 			fill[Pair](t, v, y)
 		}
 	}),
-}, Indexes: []string{"kernels.go:40", "kernels.go:41", "kernels.go:51", "kernels.go:52", "kernels.go:56", "kernels.go:60", "kernels.go:68", "kernels.go:80"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"kernels.go:40", "kernels.go:41", "kernels.go:51", "kernels.go:52", "kernels.go:56", "kernels.go:60", "kernels.go:68", "kernels.go:80"}, Kernels: map[string]gridgen.Written{
 	"scale[float32]": {Code: "k_scale_float32", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 1,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scale_float32Footprint}},
 	"scale[Level]": {Code: "k_scale_Level", Params: []string{"a", "x", "len(x)", "y", "len(y)", "b", "len(b)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 2,
@@ -194,7 +194,7 @@ var kernels = kernel.New(kernel.Source{Name: "generic", Go: kernel.Functions{
 	"kernels.go fill 163bd34dafc5c369",
 	"kernels.go scale c324f5abe9c7803c",
 	"kernels.go total 54f99164e04acc8c",
-}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
+}}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { i32 a[64]; } T_64_i32;
 #ifdef HALYARD_FLOAT64
 typedef struct { f64 a[64]; } T_64_f64;

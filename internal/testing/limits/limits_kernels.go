@@ -179,7 +179,7 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 			renewed(t, x, e)
 		}
 	}),
-}, Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:106", "limits.go:108", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:230", "limits.go:239", "limits.go:256"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"limits.go:21", "limits.go:35", "limits.go:54", "limits.go:56", "limits.go:76", "limits.go:81", "limits.go:88", "limits.go:89", "limits.go:91", "limits.go:94", "limits.go:106", "limits.go:108", "limits.go:117", "limits.go:121", "limits.go:122", "limits.go:127", "limits.go:128", "limits.go:130", "limits.go:132", "limits.go:154", "limits.go:169", "limits.go:180", "limits.go:181", "limits.go:193", "limits.go:230", "limits.go:239", "limits.go:256"}, Kernels: map[string]gridgen.Written{
 	"once": {Code: "k_once", Params: []string{"n", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1}, {1, 0}}, RoundsAt: "limits.go:20",
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: onceFootprint}},
 	"twice": {Code: "k_twice", Params: []string{"n", "m", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{3}}, Rounds: [][]int{{1}, {2, 0}, {0, 1}, {1, 0, 1}}, RoundsAt: "limits.go:33",
@@ -219,7 +219,7 @@ var kernels = kernel.New(kernel.Source{Name: "limits", Go: kernel.Functions{
 	"limits.go renewed b444bfc633c20b30",
 	"limits.go roots c0374eb380055d63",
 	"limits.go twice 50d6f1fddc162d60",
-}, Portable: `typedef struct { f32 a[10]; } T_10_f32;
+}}, Portable: `typedef struct { f32 a[10]; } T_10_f32;
 typedef struct { i32 a[10]; } T_10_i32;
 typedef struct { i32 a[32]; } T_32_i32;
 typedef struct { i32 a[990]; } T_990_i32;

@@ -26,20 +26,12 @@ const generatedTime = 20 * time.Second
 // hangs begins the reason of a check that did not come back.
 const hangs = "not done after"
 
-// generated runs at most most of the generated mutants, all if most is negative.
-func (s *tally) generated(dir string, want *regexp.Regexp, most int) error {
-	binary := filepath.Join(dir, "made.exe")
-	build := exec.Command("go", "build", "-tags", "cuda", "-ldflags=-s -w", "-o", binary, "./internal/testing/mutants/made")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	env, cuda := simulated()
+// choose returns at most most of the mutants that the binary lists, all if most is negative. With an error of the simulated driver those of CUDA are left out.
+func choose(binary string, want *regexp.Regexp, most int, cuda error) (chosen []generatedMutant, err error) {
 	list, err := exec.Command(binary, "list").Output()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var chosen []generatedMutant
 	left := 0
 	for i, line := range strings.Split(strings.TrimRight(string(list), "\n"), "\n") {
 		f := strings.Split(line, "\t")
@@ -58,6 +50,22 @@ func (s *tally) generated(dir string, want *regexp.Regexp, most int) error {
 		rand.New(rand.NewPCG(1, 1)).Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 		chosen = chosen[:most]
 		slices.SortFunc(chosen, func(a, b generatedMutant) int { return a.number - b.number })
+	}
+	return chosen, nil
+}
+
+// generated runs at most most of the generated mutants, all if most is negative.
+func (s *tally) generated(dir string, want *regexp.Regexp, most int) error {
+	binary := filepath.Join(dir, "made.exe")
+	build := exec.Command("go", "build", "-tags", "cuda", "-ldflags=-s -w", "-o", binary, "./internal/testing/mutants/made")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	env, cuda := simulated()
+	chosen, err := choose(binary, want, most, cuda)
+	if err != nil {
+		return err
 	}
 	within := func(limit time.Duration, m, match, base string) finding {
 		cmd := exec.Command(binary, m, match, limit.String(), base)

@@ -188,28 +188,36 @@ func (s *tally) layers() error {
 // sound is the name of the copy without a fault.
 const sound = "no fault"
 
+// template returns the files of the template, by name.
+func template(root string) (map[string]string, error) {
+	dir := filepath.Join(root, "examples", "template")
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(names) == 0 {
+		return nil, fmt.Errorf("no %s: run the command in the root of the module (%v)", dir, err)
+	}
+	files := map[string]string{}
+	for _, path := range names {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		files[filepath.Base(path)] = string(text)
+	}
+	return files, nil
+}
+
 // build makes a binary that has a package for each mutant.
 func build(dir string, all []mutant) (string, error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
-	template := filepath.Join(root, "examples", "template")
-	names, err := filepath.Glob(filepath.Join(template, "*.go"))
-	if err != nil || len(names) == 0 {
-		return "", fmt.Errorf("no %s: run the command in the root of the module (%v)", template, err)
-	}
-	files := map[string]string{}
-	for _, path := range names {
-		name := filepath.Base(path)
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return "", err
-		}
-		files[name] = string(text)
+	files, err := template(root)
+	if err != nil {
+		return "", err
 	}
 	const inside = "internal/testing/mutants/copies"
 	replace := map[string]string{}

@@ -68,7 +68,7 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 			fade(t, by, a)
 		}
 	}),
-}, Indexes: []string{"parts.go:10", "parts.go:11", "parts.go:23", "parts.go:24", "parts.go:25", "parts.go:37", "parts.go:40", "parts.go:41", "parts.go:42", "parts.go:45", "parts.go:54", "parts.go:55", "parts.go:56", "parts.go:58", "parts.go:59", "parts.go:60", "parts.go:63", "parts.go:65", "parts.go:75", "parts.go:76", "parts.go:78", "parts.go:79", "parts.go:82", "parts.go:94", "parts.go:97"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"parts.go:10", "parts.go:11", "parts.go:23", "parts.go:24", "parts.go:25", "parts.go:37", "parts.go:40", "parts.go:41", "parts.go:42", "parts.go:45", "parts.go:54", "parts.go:55", "parts.go:56", "parts.go:58", "parts.go:59", "parts.go:60", "parts.go:63", "parts.go:65", "parts.go:75", "parts.go:76", "parts.go:78", "parts.go:79", "parts.go:82", "parts.go:94", "parts.go:97"}, Kernels: map[string]gridgen.Written{
 	"eliminate": {Code: "k_eliminate", Params: []string{"n", "k", "a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{3}}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
 		Footprint: gridgen.Footprint{Why: "parts.go:24: the index of a does not follow t.Global(0)", Of: eliminateFootprint}},
 	"small": {Code: "k_small", Params: []string{"a", "len(a)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "parts.go:10",
@@ -87,7 +87,7 @@ var kernels = kernel.New(kernel.Source{Name: "parts", Go: kernel.Functions{
 	"parts.go small 5d8cfb192c3718d4",
 	"parts.go subtract e37adc39a3eb1ad7",
 	"parts.go turn 86f1ae583ba97413",
-}, Portable: `typedef struct { f32 a[16]; } T_16_f32;
+}}, Portable: `typedef struct { f32 a[16]; } T_16_f32;
 typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { f32 a[4]; } T_4_f32;
 FUNCTION GO_INT go_min_GO_INT(GO_INT x, GO_INT y) { return y < x ? y : x; }

@@ -59,7 +59,7 @@ var kernels = kernel.New(kernel.Source{Name: "prints", Go: kernel.Functions{
 			many(t, x)
 		}
 	}),
-}, Indexes: []string{"kernels.go:14", "kernels.go:19", "kernels.go:28", "kernels.go:30", "kernels.go:33", "kernels.go:41"}, Prints: []string{"kernels.go:17\todd:\t%i\t%i\t%u\t%f\t%t", "kernels.go:31\t%i\thas\t%u", "kernels.go:31\t%i\thas\t%f", "kernels.go:42\tline"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"kernels.go:14", "kernels.go:19", "kernels.go:28", "kernels.go:30", "kernels.go:33", "kernels.go:41"}, Prints: []string{"kernels.go:17\todd:\t%i\t%i\t%u\t%f\t%t", "kernels.go:31\t%i\thas\t%u", "kernels.go:31\t%i\thas\t%f", "kernels.go:42\tline"}, Kernels: map[string]gridgen.Written{
 	"halve": {Code: "k_halve", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: halveFootprint}},
 	"turn[uint32]": {Code: "k_turn_uint32", Params: []string{"x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{1}}, Types: 1,
@@ -73,7 +73,7 @@ var kernels = kernel.New(kernel.Source{Name: "prints", Go: kernel.Functions{
 	"kernels.go halve ee0941cb4985fe98",
 	"kernels.go many 573f08319b001038",
 	"kernels.go turn d04a860b0108cbed",
-}, Portable: `typedef struct { u32 a[4]; } T_4_u32;
+}}, Portable: `typedef struct { u32 a[4]; } T_4_u32;
 typedef struct { f32 a[4]; } T_4_f32;
 
 #if !defined(GO_TYPES) || GO_TYPES == 0

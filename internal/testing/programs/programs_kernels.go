@@ -54,7 +54,7 @@ var kernels = kernel.New(kernel.Source{Name: "programs", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { pull(t, neighbours, near, particles, sums) })
 	}),
-}, Indexes: []string{"programs.go:15", "programs.go:16", "programs.go:29", "programs.go:32", "programs.go:34", "programs.go:36", "programs.go:37", "programs.go:40"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"programs.go:15", "programs.go:16", "programs.go:29", "programs.go:32", "programs.go:34", "programs.go:36", "programs.go:37", "programs.go:40"}, Kernels: map[string]gridgen.Written{
 	"fourier[complex64]": {Code: "k_fourier_complex64", Params: []string{"p", "roots", "len(roots)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}}, Types: 1,
 		Footprint: gridgen.Footprint{Why: "programs.go:16: threads may write elements of y that threads of another t.Global(0) use", Of: fourier_complex64Footprint}},
 	"fourier[complex128]": {Code: "k_fourier_complex128", Params: []string{"p", "roots", "len(roots)", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}, {6}}, Types: 2,
@@ -66,7 +66,7 @@ var kernels = kernel.New(kernel.Source{Name: "programs", Go: kernel.Functions{
 	"programs.go fourier 4ff20ae84364c62a",
 	"programs.go inBox 50c224b9634b822e",
 	"programs.go pull 4921e636db8ab0b3",
-}, Portable: `typedef struct { f32 re; f32 im; } go_complex64;
+}}, Portable: `typedef struct { f32 re; f32 im; } go_complex64;
 #ifdef HALYARD_FLOAT64
 typedef struct { f64 re; f64 im; } go_complex128;
 #endif

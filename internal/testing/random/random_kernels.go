@@ -71,7 +71,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 			estimate(t, seed, points, inside)
 		}
 	}),
-}, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:41", "random.go:42", "random.go:55"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:41", "random.go:42", "random.go:55"}, Kernels: map[string]gridgen.Written{
 	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {7}, {9}}, Rounds: [][]int{{1048576}}, RoundsAt: "random.go:17",
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: numbersFootprint}},
 	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{2}}, Rounds: [][]int{{1048576}}, RoundsAt: "rand.go:82",
@@ -99,7 +99,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 	"random.go normals 88d6f60e8b9d70d3",
 	"random.go numbers ed20303bcf851123",
 	"random.go philox bf9cb65e2cdf1127",
-}, Portable: `typedef struct { u64 h_seed; u64 h_stream; u64 h_blocks; u32 h_a; u32 h_b; u32 h_c; u32 h_left; } T_Rand;
+}}, Portable: `typedef struct { u64 h_seed; u64 h_stream; u64 h_blocks; u32 h_a; u32 h_b; u32 h_c; u32 h_left; } T_Rand;
 typedef struct { u32 a[4]; } T_4_u32;
 typedef struct { u32 a[2]; } T_2_u32;
 FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }

@@ -180,55 +180,59 @@ func metadata(kernels []Kernel) []byte {
 	p.text("amdhsa.kernels")
 	p.list(len(kernels))
 	for _, k := range kernels {
-		threads := k.Threads
-		if threads == 0 {
-			threads = 1024
-		}
-		p.fields(8)
-		p.text(".name")
-		p.text(k.Name)
-		p.text(".symbol")
-		p.text(k.Name + ".kd")
-		p.text(".group_segment_fixed_size")
-		p.number(k.Shared)
-		p.text(".private_segment_fixed_size")
-		p.number(0)
-		p.text(".max_flat_workgroup_size")
-		p.number(threads)
-		p.text(".wavefront_size")
-		p.number(64)
-		p.text(".args")
-		p.list(len(k.Takes) + 1)
-		off := 0
-		for _, letter := range k.Takes {
-			size, align, kind := types[letter].size, min(types[letter].size, 8), "by_value"
-			off = (off + align - 1) / align * align
-			p.fields(3)
-			if letter == 'p' {
-				p.Truncate(p.Len() - 3)
-				p.fields(4)
-				p.text(".address_space")
-				p.text("global")
-				kind = "global_buffer"
-			}
-			p.text(".offset")
-			p.number(off)
-			p.text(".size")
-			p.number(size)
-			p.text(".value_kind")
-			p.text(kind)
-			off += size
-		}
-		off = (off + 7) / 8 * 8
+		p.kernel(k)
+	}
+	return p.Bytes()
+}
+
+func (p *pack) kernel(k Kernel) {
+	threads := k.Threads
+	if threads == 0 {
+		threads = 1024
+	}
+	p.fields(8)
+	p.text(".name")
+	p.text(k.Name)
+	p.text(".symbol")
+	p.text(k.Name + ".kd")
+	p.text(".group_segment_fixed_size")
+	p.number(k.Shared)
+	p.text(".private_segment_fixed_size")
+	p.number(0)
+	p.text(".max_flat_workgroup_size")
+	p.number(threads)
+	p.text(".wavefront_size")
+	p.number(64)
+	p.text(".args")
+	p.list(len(k.Takes) + 1)
+	off := 0
+	for _, letter := range k.Takes {
+		size, align, kind := types[letter].size, min(types[letter].size, 8), "by_value"
+		off = (off + align - 1) / align * align
 		p.fields(3)
+		if letter == 'p' {
+			p.Truncate(p.Len() - 3)
+			p.fields(4)
+			p.text(".address_space")
+			p.text("global")
+			kind = "global_buffer"
+		}
 		p.text(".offset")
 		p.number(off)
 		p.text(".size")
-		p.number(8)
+		p.number(size)
 		p.text(".value_kind")
-		p.text("hidden_global_offset_x")
-		p.text(".kernarg_segment_size")
-		p.number(off + 8)
+		p.text(kind)
+		off += size
 	}
-	return p.Bytes()
+	off = (off + 7) / 8 * 8
+	p.fields(3)
+	p.text(".offset")
+	p.number(off)
+	p.text(".size")
+	p.number(8)
+	p.text(".value_kind")
+	p.text("hidden_global_offset_x")
+	p.text(".kernarg_segment_size")
+	p.number(off + 8)
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -40,20 +41,11 @@ func Build(dir, cuda, hip string, without ...string) (nccl, rccl string, err err
 	}
 	without = slices.Clone(without)
 	slices.Sort(without)
-	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n%q\n", cc, cuda, hip, flags, without)
-	files, err := sources.ReadDir("src")
+	key, err := hash(cc, cuda, hip, without)
 	if err != nil {
 		return "", "", err
 	}
-	for _, f := range files {
-		text, err := sources.ReadFile("src/" + f.Name())
-		if err != nil {
-			return "", "", err
-		}
-		fmt.Fprintf(h, "%s %d\n%s\n", f.Name(), len(text), text)
-	}
-	final := filepath.Join(dir, "nccl-"+hex.EncodeToString(h.Sum(nil)[:12]))
+	final := filepath.Join(dir, "nccl-"+key)
 	nccl, rccl = filepath.Join(final, ncclName), filepath.Join(final, rcclName)
 	if _, err := os.Stat(rccl); err == nil {
 		return nccl, rccl, nil
@@ -66,34 +58,8 @@ func Build(dir, cuda, hip string, without ...string) (nccl, rccl string, err err
 		return "", "", err
 	}
 	defer os.RemoveAll(tmp)
-	if err := os.CopyFS(tmp, sources); err != nil {
-		return "", "", err
-	}
 	out := filepath.Join(tmp, "out")
-	if err := os.Mkdir(out, 0o777); err != nil {
-		return "", "", err
-	}
-	script := "{ global: nccl*; halyard_sim_*; local: "
-	for _, name := range without {
-		script += name + "; "
-	}
-	if err := os.WriteFile(filepath.Join(tmp, "src", "exports"), []byte(script+"*; };\n"), 0o666); err != nil {
-		return "", "", err
-	}
-	link := func(name, driver string, more ...string) error {
-		args := slices.Concat(flags, more, []string{"-shared", "-Wl,-soname," + name, "-Wl,--version-script=exports", "-Wl,-z,defs", "-Wl,-z,nodelete",
-			"-o", filepath.Join(out, name), "nccl.c", "server.c", "wire.c", driver, "-Wl,-rpath," + filepath.Dir(driver)})
-		cmd := exec.Command(cc, args...)
-		cmd.Dir = filepath.Join(tmp, "src")
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return &simgpu.BuildError{Command: cc + " " + strings.Join(args, " "), Output: string(text), Err: err}
-		}
-		return nil
-	}
-	if err := link(ncclName, cuda); err != nil {
-		return "", "", err
-	}
-	if err := link(rcclName, hip, "-DSIMULATE_RCCL"); err != nil {
+	if err := compile(cc, tmp, out, cuda, hip, without); err != nil {
 		return "", "", err
 	}
 	if err := os.Rename(out, final); err != nil {
@@ -119,4 +85,50 @@ func Reap(path string) (left int, err error) {
 		return 0, err
 	}
 	return int(int32(table.Reap.Call0())), nil
+}
+
+// hash is of all that the libraries depend on.
+func hash(cc, cuda, hip string, without []string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n%q\n", cc, cuda, hip, flags, without)
+	files, err := sources.ReadDir("src")
+	if err != nil {
+		return "", err
+	}
+	for _, f := range files {
+		text, err := sources.ReadFile("src/" + f.Name())
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%s %d\n%s\n", f.Name(), len(text), text)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12]), nil
+}
+
+// compile builds both libraries into the folder out, from a copy of the sources in tmp.
+func compile(cc, tmp, out, cuda, hip string, without []string) error {
+	if err := errors.Join(os.CopyFS(tmp, sources), os.Mkdir(out, 0o777)); err != nil {
+		return err
+	}
+	script := "{ global: nccl*; halyard_sim_*; local: "
+	for _, name := range without {
+		script += name + "; "
+	}
+	if err := os.WriteFile(filepath.Join(tmp, "src", "exports"), []byte(script+"*; };\n"), 0o666); err != nil {
+		return err
+	}
+	link := func(name, driver string, more ...string) error {
+		args := slices.Concat(flags, more, []string{"-shared", "-Wl,-soname," + name, "-Wl,--version-script=exports", "-Wl,-z,defs", "-Wl,-z,nodelete",
+			"-o", filepath.Join(out, name), "nccl.c", "server.c", "wire.c", driver, "-Wl,-rpath," + filepath.Dir(driver)})
+		cmd := exec.Command(cc, args...)
+		cmd.Dir = filepath.Join(tmp, "src")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return &simgpu.BuildError{Command: cc + " " + strings.Join(args, " "), Output: string(text), Err: err}
+		}
+		return nil
+	}
+	if err := link(ncclName, cuda); err != nil {
+		return err
+	}
+	return link(rcclName, hip, "-DSIMULATE_RCCL")
 }

@@ -102,7 +102,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { beyond(t, n, y) })
 	}),
-}, Indexes: []string{"kernels.go:9", "kernels.go:23", "kernels.go:27", "kernels.go:36", "kernels.go:40", "kernels.go:56", "kernels.go:59", "kernels.go:60", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:72", "kernels.go:74", "kernels.go:84", "kernels.go:89", "kernels.go:92", "kernels.go:95", "kernels.go:103", "kernels.go:105", "kernels.go:125", "kernels.go:113", "kernels.go:129", "kernels.go:139", "kernels.go:142"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"kernels.go:9", "kernels.go:23", "kernels.go:27", "kernels.go:36", "kernels.go:40", "kernels.go:56", "kernels.go:59", "kernels.go:60", "kernels.go:64", "kernels.go:66", "kernels.go:68", "kernels.go:72", "kernels.go:74", "kernels.go:84", "kernels.go:89", "kernels.go:92", "kernels.go:95", "kernels.go:103", "kernels.go:105", "kernels.go:125", "kernels.go:113", "kernels.go:129", "kernels.go:139", "kernels.go:142"}, Kernels: map[string]gridgen.Written{
 	"blur": {Code: "k_blur", Params: []string{"tile", "radius", "x", "len(x)", "y", "len(y)", "len(s)"}, Most: 2147418112, Sizes: [][]int{{3}, {5}, {6}}, Rounds: [][]int{{1048576}, {2, 6}}, RoundsAt: "kernels.go:21", SharedElem: 4, SharedStatic: 0, SharedAt: "kernels.go:19",
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: blurFootprint}},
 	"histogram": {Code: "k_histogram", Params: []string{"x", "len(x)", "counts", "len(counts)", "len(own)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {4}}, Rounds: [][]int{{1}, {2, 4}}, RoundsAt: "kernels.go:39", SharedElem: 4, SharedStatic: 0, SharedAt: "kernels.go:34",
@@ -133,7 +133,7 @@ var kernels = kernel.New(kernel.Source{Name: "sized", Go: kernel.Functions{
 	"kernels.go sum aaa3ee8f73da6a3b",
 	"kernels.go total 5233e7674fe8ca00",
 	"kernels.go turn 641b6ccfb2210273",
-}, Portable: `typedef struct { f32 a[4194304]; } T_4194304_f32;
+}}, Portable: `typedef struct { f32 a[4194304]; } T_4194304_f32;
 typedef struct { u32 a[4194304]; } T_4194304_u32;
 typedef struct { f32 a[2]; } T_2_f32;
 typedef struct { i16 h_key; T_2_f32 h_value; u8 h_first; } T_pair;

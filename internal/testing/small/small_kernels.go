@@ -106,7 +106,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			mirror(t, from, to)
 		}
 	}),
-}, Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39", "small.go:50", "small.go:56", "small.go:57", "small.go:64"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39", "small.go:50", "small.go:56", "small.go:57", "small.go:64"}, Kernels: map[string]gridgen.Written{
 	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 	"paint": {Code: "k_paint", Params: []string{"f", "image", "len(image)"}, Most: 2147418112, Sizes: [][]int{{2}}, Dims: 2, DimsAt: "small.go:20",
@@ -130,7 +130,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 	"small.go pairs a346c09c737f7d44",
 	"small.go saxpy c481f69a4506dcef",
 	"small.go step 9c307bf382e743ef",
-}, Portable: `typedef struct { i32 h_Width; i32 h_Height; } T_Frame;
+}}, Portable: `typedef struct { i32 h_Width; i32 h_Height; } T_Frame;
 typedef struct { f32 a[2]; } T_2_f32;
 typedef struct { T_2_f32 h_At; T_2_f32 h_Speed; u8 h_Fixed; } T_Body;
 typedef u8 go_size_T_Body[sizeof(T_Body) == 20 ? 1 : -1];

@@ -42,7 +42,7 @@ var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
 			look(t, rows, from, sums, floats)
 		}
 	}),
-}, Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:74", "tables.go:75", "tables.go:113", "tables.go:115", "tables.go:123", "tables.go:124", "tables.go:125", "tables.go:128", "tables.go:129", "tables.go:131", "tables.go:133", "tables.go:134", "tables.go:140"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"tables.go:42", "tables.go:58", "tables.go:61", "tables.go:64", "tables.go:67", "tables.go:69", "tables.go:74", "tables.go:75", "tables.go:113", "tables.go:115", "tables.go:123", "tables.go:124", "tables.go:125", "tables.go:128", "tables.go:129", "tables.go:131", "tables.go:133", "tables.go:134", "tables.go:140"}, Kernels: map[string]gridgen.Written{
 	"digest": {Code: "k_digest", Params: []string{"messages", "len(messages)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: digestFootprint}},
 	"look": {Code: "k_look", Params: []string{"rows", "len(rows)", "from", "len(from)", "sums", "len(sums)", "floats", "len(floats)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}},
@@ -66,7 +66,7 @@ var kernels = kernel.New(kernel.Source{Name: "tables", Go: kernel.Functions{
 	"tables.go short d2780c9bd42df6d4",
 	"tables.go steps d2780c9bd42df6d4",
 	"tables.go waves d2780c9bd42df6d4",
-}, Portable: `typedef struct { u8 a[55]; } T_55_u8;
+}}, Portable: `typedef struct { u8 a[55]; } T_55_u8;
 typedef struct { T_55_u8 h_Text; u8 h_Len; } T_Message;
 typedef struct { u32 a[8]; } T_8_u32;
 typedef struct { u32 a[64]; } T_64_u32;

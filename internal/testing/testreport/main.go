@@ -12,7 +12,7 @@
 //
 // With -without FILE as its first arguments it leaves out the packages and tests that the file names, and lists them with the file's reasons:
 //
-//	go run ./internal/testing/testreport -without internal/testing/testreport/without -short ./...
+//	go run ./internal/testing/testreport -without internal/testing/testreport/without.txt -short ./...
 package main
 
 import (

@@ -11,7 +11,10 @@ import (
 
 // without is what a run leaves out. In its file each line is a reason, ": ", and what is left out for it, separated by spaces: packages (bench/..., docs/guide),
 // or tests of a package (hal.TestX). A line that begins with # is a comment.
-type without struct{ reasons []leftOut }
+type without struct {
+	file    string
+	reasons []leftOut
+}
 
 type leftOut struct {
 	why   string
@@ -20,7 +23,7 @@ type leftOut struct {
 
 // parseWithout reads a file of this name and text.
 func parseWithout(file, text string) (without, error) {
-	var w without
+	w := without{file: file}
 	for i, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
@@ -37,9 +40,18 @@ func parseWithout(file, text string) (without, error) {
 // isTest splits the name of a test, which is that of its package, a point, and its own.
 var isTest = regexp.MustCompile(`^(.*)\.(Test\w+)$`)
 
-// arguments returns those of go test: the last one, which stands for packages, becomes those that are not left out, and tests are skipped by their names.
+// arguments returns those of go test: the last ones, which stand for packages, become those that are not left out, and tests are skipped by their names, beside
+// those that -skip names.
 func (w without) arguments(args []string) ([]string, error) {
-	out, err := exec.Command("go", "list", args[len(args)-1]).Output()
+	at := len(args) - 1
+	for at > 0 && strings.HasPrefix(args[at-1], "./") {
+		at--
+	}
+	list := []string{"list"}
+	if i := slices.Index(args, "-tags"); i >= 0 {
+		list = append(list, args[i:i+2]...)
+	}
+	out, err := exec.Command("go", append(list, args[at:]...)...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
@@ -47,8 +59,10 @@ func (w without) arguments(args []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	args = slices.Clone(args[:len(args)-1])
-	if skip != "" {
+	args = slices.Clone(args[:at])
+	if i := slices.Index(args, "-skip"); i >= 0 && skip != "" {
+		args[i+1] += "|" + skip
+	} else if skip != "" {
 		args = append(args, "-skip", skip)
 	}
 	return append(args, kept...), nil
@@ -85,7 +99,7 @@ func (w without) choose(listed []string) (kept []string, skip string, err error)
 // tell prints what was left out, and why.
 func (w without) tell(out io.Writer) {
 	if len(w.reasons) > 0 {
-		fmt.Fprintln(out, "\nnot run by make test; make test-all runs it:")
+		fmt.Fprintf(out, "\nleft out, as %s says; make test-all runs it:\n", w.file)
 	}
 	for _, r := range w.reasons {
 		fmt.Fprintf(out, "  %s\n      %s\n", r.why, strings.Join(r.names, " "))

@@ -12,7 +12,7 @@ func box(s *[high + 2*halo][wide + 2*halo]float32, y, x int) float32 {
 	sum := float32(0)
 	for i := range 2*halo + 1 {
 		for j := range 2*halo + 1 {
-			sum = grid.FMA(s[y+i][x+j], float32(i-2*j), sum)
+			sum += float32(s[y+i][x+j] * float32(i-2*j))
 		}
 	}
 	return sum
@@ -63,8 +63,8 @@ func loaded(t grid.Thread, s *[high + 2*halo][wide + 2*halo]float32, from grid.M
 
 // turned writes a matrix with rows and columns exchanged, a tile of as many rows as the launch says after the other.
 //
-//halyard:kernel uint8 int64
-func turned[T uint8 | int64](t grid.Thread, rows int, from grid.Matrix[T], to grid.Matrix[T]) {
+//halyard:kernel uint8
+func turned[T uint8](t grid.Thread, rows int, from grid.Matrix[T], to grid.Matrix[T]) {
 	s := grid.SharedSlice[[wide]T](t, rows)
 	for row := 0; row < from.Rows(); row += rows {
 		grid.LoadTile(t, s, from, row, wide*t.Block(0), grid.EdgeZero)
@@ -79,10 +79,10 @@ func turned[T uint8 | int64](t grid.Thread, rows int, from grid.Matrix[T], to gr
 // multiplied adds a product of matrices to another matrix, tile by tile.
 //
 //halyard:kernel
-func multiplied(t grid.Thread, a, b, c grid.Matrix[float64]) {
-	at := grid.Shared[[wide][wide]float64](t)
-	bt := grid.Shared[[wide][wide]float64](t)
-	ct := grid.Shared[[wide][wide]float64](t)
+func multiplied(t grid.Thread, a, b, c grid.Matrix[float32]) {
+	at := grid.Shared[[wide][wide]float32](t)
+	bt := grid.Shared[[wide][wide]float32](t)
+	ct := grid.Shared[[wide][wide]float32](t)
 	grid.LoadTile(t, ct[:], c, wide*t.Block(1), wide*t.Block(0), grid.EdgeClamp)
 	for k := 0; k < a.Cols(); k += wide {
 		grid.LoadTile(t, at[:], a, wide*t.Block(1), k, grid.EdgeZero)

@@ -142,27 +142,17 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { turned[uint8](t, rows, from, to) })
 	}),
-	"turned[int64]": kernel.Go(func(blk *kernel.Block) {
-		rows := int(kernel.Number[int64](blk, 0))
-		from := grid.MatrixOf(kernel.Slice[int64](blk, 1), int(kernel.Number[int64](blk, 2)), int(kernel.Number[int64](blk, 3)))
-		to := grid.MatrixOf(kernel.Slice[int64](blk, 4), int(kernel.Number[int64](blk, 5)), int(kernel.Number[int64](blk, 6)))
-		if gridgen.InPhases() {
-			turnedPhases[int64](blk, rows, from, to)
-			return
-		}
-		grid.RunTogether(blk, func(t grid.Thread) { turned[int64](t, rows, from, to) })
-	}),
 	"multiplied": kernel.Go(func(blk *kernel.Block) {
-		a := grid.MatrixOf(kernel.Slice[float64](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
-		b := grid.MatrixOf(kernel.Slice[float64](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
-		c := grid.MatrixOf(kernel.Slice[float64](blk, 6), int(kernel.Number[int64](blk, 7)), int(kernel.Number[int64](blk, 8)))
+		a := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
+		b := grid.MatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
+		c := grid.MatrixOf(kernel.Slice[float32](blk, 6), int(kernel.Number[int64](blk, 7)), int(kernel.Number[int64](blk, 8)))
 		if gridgen.InPhases() {
 			multipliedPhases(blk, a, b, c)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { multiplied(t, a, b, c) })
 	}),
-}, Indexes: []string{"kernels.go:40", "kernels.go:28", "kernels.go:19", "kernels.go:45", "kernels.go:73", "kernels.go:77", "kernels.go:52", "kernels.go:57", "kernels.go:60", "kernels.go:63", "kernels.go:79", "kernels.go:120", "kernels.go:93", "kernels.go:94", "kernels.go:121", "kernels.go:122", "kernels.go:142", "kernels.go:130", "kernels.go:132", "kernels.go:148", "kernels.go:186", "kernels.go:210", "kernels.go:211", "kernels.go:159", "kernels.go:161", "kernels.go:214", "kernels.go:215", "kernels.go:220", "kernels.go:228", "kernels.go:229", "kernels.go:234", "kernels.go:236", "kernels.go:243", "kernels.go:245", "kernels.go:248", "kernels.go:250", "kernels.go:264", "kernels.go:288", "kernels.go:290", "kernels.go:291", "kernels.go:272", "kernels.go:276", "kernels.go:277", "kernels.go:294", "kernels.go:295", "kernels.go:297", "kernels.go:300", "tiles.go:15", "tiles.go:36", "tiles.go:25", "tiles.go:38", "tiles.go:45", "tiles.go:47", "tiles.go:61", "tiles.go:56", "tiles.go:70", "tiles.go:73", "tiles.go:86", "tiles.go:88", "tiles.go:89", "tiles.go:91", "tiles.go:94"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"kernels.go:40", "kernels.go:28", "kernels.go:19", "kernels.go:45", "kernels.go:73", "kernels.go:77", "kernels.go:52", "kernels.go:57", "kernels.go:60", "kernels.go:63", "kernels.go:79", "kernels.go:120", "kernels.go:93", "kernels.go:94", "kernels.go:121", "kernels.go:122", "kernels.go:142", "kernels.go:130", "kernels.go:132", "kernels.go:148", "kernels.go:186", "kernels.go:210", "kernels.go:211", "kernels.go:159", "kernels.go:161", "kernels.go:214", "kernels.go:215", "kernels.go:220", "kernels.go:228", "kernels.go:229", "kernels.go:234", "kernels.go:236", "kernels.go:243", "kernels.go:245", "kernels.go:248", "kernels.go:250", "kernels.go:264", "kernels.go:288", "kernels.go:290", "kernels.go:291", "kernels.go:272", "kernels.go:276", "kernels.go:277", "kernels.go:294", "kernels.go:295", "kernels.go:297", "kernels.go:300", "tiles.go:15", "tiles.go:36", "tiles.go:25", "tiles.go:38", "tiles.go:45", "tiles.go:47", "tiles.go:61", "tiles.go:56", "tiles.go:70", "tiles.go:73", "tiles.go:86", "tiles.go:88", "tiles.go:89", "tiles.go:91", "tiles.go:94"}, Kernels: map[string]gridgen.Written{
 	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
 	"scans[int32]": {Code: "k_scans_int32", Params: []string{"x", "len(x)", "count", "len(count)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:75", Types: 1,
@@ -189,16 +179,14 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 		Footprint: gridgen.Footprint{Why: "tiles.go:56: the index of to does not follow t.Global(0)", Of: wrapEdgeFootprint}},
 	"turned[uint8]": {Code: "k_turned_uint8", Params: []string{"rows", "from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()", "len(s)"}, Most: 1073741824, Sizes: [][]int{{2, 3}, {5, 6}, {7}}, Rounds: [][]int{{1048576}, {1048576, 7}}, RoundsAt: "tiles.go:69", SharedElem: 8, SharedStatic: 0, SharedAt: "tiles.go:68", Types: 4,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: turned_uint8Footprint}},
-	"turned[int64]": {Code: "k_turned_int64", Params: []string{"rows", "from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()", "len(s)"}, Most: 1073741824, Sizes: [][]int{{2, 3}, {5, 6}, {7}}, Rounds: [][]int{{1048576}, {1048576, 7}}, RoundsAt: "tiles.go:69", SharedElem: 64, SharedStatic: 0, SharedAt: "tiles.go:68", Types: 5,
-		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: turned_uint8Footprint}},
-	"multiplied": {Code: "k_multiplied", Params: []string{"a", "a.Rows()", "a.Cols()", "b", "b.Rows()", "b.Cols()", "c", "c.Rows()", "c.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}, {7, 8}}, Dims: 2, DimsAt: "tiles.go:86", Rounds: [][]int{{1699}, {172, 2}}, RoundsAt: "tiles.go:87",
+	"multiplied": {Code: "k_multiplied", Params: []string{"a", "a.Rows()", "a.Cols()", "b", "b.Rows()", "b.Cols()", "c", "c.Rows()", "c.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}, {7, 8}}, Dims: 2, DimsAt: "tiles.go:86", Rounds: [][]int{{931}, {172, 2}}, RoundsAt: "tiles.go:87",
 		Footprint: gridgen.Footprint{Why: "tiles.go:86: the index of c does not follow t.Global(0)", Of: multipliedFootprint}},
 }, Format: 3, Sources: []string{
 	"../../../kernel/half/ float32,uint16,uint32 half",
 	"../../../kernel/half/half.go Float16 bc116bb48f8ae8cf",
 	"../../../kernel/half/half.go Float16.Float32 6b089c303d15fde9",
 	"../../../kernel/half/half.go ToFloat16 bd763a6df9fe38f2",
-	"./ any,bool,complex,complex64,false,float32,float64,int,int32,int64,len,real,true,uint32,uint8 waits",
+	"./ any,bool,complex,complex64,false,float32,int,int32,len,real,true,uint32,uint8 waits",
 	"kernels.go above 4d685d8df90b17fd",
 	"kernels.go added 6acc744ec2582957",
 	"kernels.go chooses da61294a7f63c1c2",
@@ -228,18 +216,18 @@ var kernels = kernel.New(kernel.Source{Name: "waits", Go: kernel.Functions{
 	"kernels.go turns 5399cfc2af483dc1",
 	"kernels.go types a75e9f326a6e2f85",
 	"kernels.go width a3954a3b6013b593",
-	"tiles.go box 62bcf8b2a966ab4c",
+	"tiles.go box 204cb6ffa3d72d63",
 	"tiles.go boxes a06a02d35aead8d4",
 	"tiles.go clampEdge 588e8f05a0bf20bc",
 	"tiles.go halo 02b7fe2e05fb00fd",
 	"tiles.go high 02b7fe2e05fb00fd",
 	"tiles.go loaded ad52476ed53b37b1",
-	"tiles.go multiplied 738f3914c9117073",
-	"tiles.go turned 6e358bca1eb12be3",
+	"tiles.go multiplied c84cfe52c6d7c615",
+	"tiles.go turned 1dd6b481c535c669",
 	"tiles.go wide 02b7fe2e05fb00fd",
 	"tiles.go wrapEdge 59217720679b0fa6",
 	"tiles.go zeroEdge dd04b831b7584860",
-}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
+}}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { i32 a[64]; } T_64_i32;
 typedef struct { u64 a[64]; } T_64_u64;
 typedef struct { u32 a[64]; } T_64_u32;
@@ -265,16 +253,11 @@ typedef struct { f32 a[10]; } T_10_f32;
 typedef struct { T_10_f32 a[6]; } T_6_10_f32;
 typedef struct { u8 a[8]; } T_8_u8;
 typedef struct { T_8_u8 a[2097152]; } T_2097152_8_u8;
-typedef struct { i64 a[8]; } T_8_i64;
-typedef struct { T_8_i64 a[262144]; } T_262144_8_i64;
-#ifdef HALYARD_FLOAT64
-typedef struct { f64 a[8]; } T_8_f64;
-typedef struct { T_8_f64 a[8]; } T_8_8_f64;
-#endif
+typedef struct { f32 a[8]; } T_8_f32;
+typedef struct { T_8_f32 a[8]; } T_8_8_f32;
 typedef u8 go_size_T_Float16[sizeof(T_Float16) == 2 ? 1 : -1];
 typedef u8 go_size_go_complex64[sizeof(go_complex64) == 8 ? 1 : -1];
 typedef u8 go_size_T_8_u8[sizeof(T_8_u8) == 8 ? 1 : -1];
-typedef u8 go_size_T_8_i64[sizeof(T_8_i64) == 64 ? 1 : -1];
 FUNCTION i64 go_f32_i64(f32 x) { return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? GO_CUT(i64, x) : (i64)0x8000000000000000; }
 FUNCTION u32 go_f32_u32(f32 x) { return (u32)go_f32_i64(x); }
 FUNCTION u32 go_shl_u32(u32 x, u64 n) { return n < 32 ? (u32)((u32)x << n) : (u32)0; }
@@ -1037,7 +1020,7 @@ FUNCTION f32 f_box(const GO_LOCAL T_16_20_f32 *h_s, GO_INT h_y, GO_INT h_x GO_FA
 	f32 h_sum = 0.0f;
 	GO_ORDERED for (GO_INT h_i = 0; h_i < 13; h_i++) {
 		GO_ORDERED for (GO_INT h_j = 0; h_j < 13; h_j++) {
-			h_sum = FMA(GO_ONCE((*h_s).a[GO_AT(h_y + h_i, 16, 47)].a[GO_AT(h_x + h_j, 20, 47)]), GO_F32(h_i - 2 * h_j), h_sum);
+			h_sum = h_sum + GO_ONCE((*h_s).a[GO_AT(h_y + h_i, 16, 47)].a[GO_AT(h_x + h_j, 20, 47)]) * GO_F32(h_i - 2 * h_j);
 		}
 	}
 	return h_sum;
@@ -1343,83 +1326,24 @@ KERNEL void k_turned_uint8(i64 h_rows, const GLOBAL u8 *h_from, i64 h_from_n, i6
 }
 #endif
 
-#if !defined(GO_TYPES) || GO_TYPES == 5
-KERNEL void k_turned_int64(i64 h_rows, const GLOBAL i64 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL i64 *h_to, i64 h_to_n, i64 h_to_m, i64 h_s_len SHARED_PARAM(T_262144_8_i64, h_s) GO_FAULTS) {
-	SHARED_VAR(T_262144_8_i64, h_s)
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < (u64)h_s_len; v_i += v_all) {
-			T_8_i64 v_zero = {0};
-			(*h_s).a[v_i] = v_zero;
-		}
-		BARRIER();
-	}
-	GO_INT h_tileRow = (GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1);
-	GO_INT h_tileRows = (GO_INT)(u64)(u32)THREADS(1) * (GO_INT)(u64)(u32)THREADS(2);
-	i64 h_row = 0;
-	GO_ORDERED for (; h_row < (GO_INT)h_from_n; h_row = (i64)((u64)h_row + (u64)h_rows)) {
-		BARRIER();
-		i64 h_top = h_row;
-		i64 h_left = (i64)(8 * BLOCK(0));
-		if (go_min_i64(h_top, h_left) <= h_top) {
-			if (h_tileRows == (GO_INT)h_s_len && (GO_INT)THREADS(0) == 8) {
-				GO_INT h_j = (GO_INT)THREAD(0);
-				i64 h_v = 0;
-				if ((u64)(i64)((u64)h_top + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_from_n && (u64)(i64)((u64)h_left + (u64)h_j) < (GO_UINT)(GO_INT)h_from_m) {
-					h_v = h_from[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_tileRow), (GO_INT)((GO_UINT)h_left + (GO_UINT)h_j), h_from_n, h_from_m, 55)];
-				}
-				GO_ONCE((*h_s).a[GO_AT(GO_AT(h_tileRow, (GO_INT)h_s_len, 55), 262144, 55)].a[GO_AT(h_j, 8, 55)]) = h_v;
-			} else {
-				GO_INT h_n = 0;
-				GO_ORDERED for (; h_n < (GO_INT)h_s_len; h_n = (GO_INT)((GO_UINT)h_n + (GO_UINT)h_tileRows)) {
-					GO_INT h_k = 0;
-					GO_ORDERED for (; h_k < 8; h_k = h_k + (GO_INT)THREADS(0)) {
-						GO_INT h_i2 = (GO_INT)((GO_UINT)h_n + (GO_UINT)h_tileRow);
-						GO_INT h_j_1 = h_k + (GO_INT)THREAD(0);
-						if (h_i2 < (GO_INT)h_s_len && h_j_1 < 8) {
-							i64 h_v_1 = 0;
-							if ((u64)(i64)((u64)h_top + (u64)h_i2) < (GO_UINT)(GO_INT)h_from_n && (u64)(i64)((u64)h_left + (u64)h_j_1) < (GO_UINT)(GO_INT)h_from_m) {
-								h_v_1 = h_from[GO_CELL_OF((GO_INT)((GO_UINT)h_top + (GO_UINT)h_i2), (GO_INT)((GO_UINT)h_left + (GO_UINT)h_j_1), h_from_n, h_from_m, 55)];
-							}
-							GO_ONCE((*h_s).a[GO_AT(GO_AT(h_i2, (GO_INT)h_s_len, 55), 262144, 55)].a[GO_AT(h_j_1, 8, 55)]) = h_v_1;
-						}
-					}
-				}
-			}
-			BARRIER();
-		}
-		GO_ORDERED for (GO_INT h_i = 0; h_i < (GO_INT)h_s_len; h_i++) {
-			i64 h_x = (i64)(8 * BLOCK(0) + THREAD(0));
-			i64 h_y = (i64)((u64)h_row + (u64)h_i);
-			if ((GO_INT)THREAD(0) < 8 && h_x < (GO_INT)h_to_n && h_y < (GO_INT)h_to_m) {
-				h_to[GO_CELL_OF((GO_INT)h_x, (GO_INT)h_y, h_to_n, h_to_m, 56)] = GO_ONCE((*h_s).a[GO_AT(GO_AT(h_i, (GO_INT)h_s_len, 56), 262144, 56)].a[GO_AT((GO_INT)THREAD(0), 8, 56)]);
-			}
-		}
-	}
-	GO_LOOPED
-}
-#endif
-#ifdef HALYARD_FLOAT64
-
 #if !defined(GO_TYPES) || GO_TYPES == 0
-KERNEL void k_multiplied(const GLOBAL f64 *h_a, i64 h_a_n, i64 h_a_m, const GLOBAL f64 *h_b, i64 h_b_n, i64 h_b_m, GLOBAL f64 *h_c, i64 h_c_n, i64 h_c_m GO_FAULTS) {
-	LOCAL T_8_8_f64 h_at;
-	LOCAL T_8_8_f64 h_bt;
-	LOCAL T_8_8_f64 h_ct;
+KERNEL void k_multiplied(const GLOBAL f32 *h_a, i64 h_a_n, i64 h_a_m, const GLOBAL f32 *h_b, i64 h_b_n, i64 h_b_m, GLOBAL f32 *h_c, i64 h_c_n, i64 h_c_m GO_FAULTS) {
+	LOCAL T_8_8_f32 h_at;
+	LOCAL T_8_8_f32 h_bt;
+	LOCAL T_8_8_f32 h_ct;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			f64 v_zero = (f64)0;
+			f32 v_zero = (f32)0;
 			h_at.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
 		}
 		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			f64 v_zero = (f64)0;
+			f32 v_zero = (f32)0;
 			h_bt.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
 		}
 		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			f64 v_zero = (f64)0;
+			f32 v_zero = (f32)0;
 			h_ct.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
 		}
 		BARRIER();
@@ -1454,7 +1378,7 @@ KERNEL void k_multiplied(const GLOBAL f64 *h_a, i64 h_a_n, i64 h_a_m, const GLOB
 		if ((GO_INT)go_min_i64(h_top2, h_k) <= h_top2) {
 			if (h_tileRows == 8 && (GO_INT)THREADS(0) == 8) {
 				GO_INT h_j2 = (GO_INT)THREAD(0);
-				f64 h_v = 0.0;
+				f32 h_v = 0.0f;
 				if ((u64)(i64)((u64)h_top2 + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_a_n && (GO_UINT)(h_k + h_j2) < (GO_UINT)(GO_INT)h_a_m) {
 					h_v = h_a[GO_CELL_OF((GO_INT)((GO_UINT)h_top2 + (GO_UINT)h_tileRow), h_k + h_j2, h_a_n, h_a_m, 58)];
 				}
@@ -1467,7 +1391,7 @@ KERNEL void k_multiplied(const GLOBAL f64 *h_a, i64 h_a_n, i64 h_a_m, const GLOB
 						GO_INT h_i3 = h_n2 + h_tileRow;
 						GO_INT h_j2_1 = h_k3 + (GO_INT)THREAD(0);
 						if (h_i3 < 8 && h_j2_1 < 8) {
-							f64 h_v_1 = 0.0;
+							f32 h_v_1 = 0.0f;
 							if ((u64)(i64)((u64)h_top2 + (u64)h_i3) < (GO_UINT)(GO_INT)h_a_n && (GO_UINT)(h_k + h_j2_1) < (GO_UINT)(GO_INT)h_a_m) {
 								h_v_1 = h_a[GO_CELL_OF((GO_INT)((GO_UINT)h_top2 + (GO_UINT)h_i3), h_k + h_j2_1, h_a_n, h_a_m, 58)];
 							}
@@ -1481,7 +1405,7 @@ KERNEL void k_multiplied(const GLOBAL f64 *h_a, i64 h_a_n, i64 h_a_m, const GLOB
 		if ((GO_INT)go_min_i64(h_k, h_left3) <= h_k) {
 			if (h_tileRows == 8 && (GO_INT)THREADS(0) == 8) {
 				GO_INT h_j3 = (GO_INT)THREAD(0);
-				f64 h_v2 = 0.0;
+				f32 h_v2 = 0.0f;
 				if ((u64)(i64)((u64)h_k + (u64)h_tileRow) < (GO_UINT)(GO_INT)h_b_n && (u64)(i64)((u64)h_left3 + (u64)h_j3) < (GO_UINT)(GO_INT)h_b_m) {
 					h_v2 = h_b[GO_CELL_OF((GO_INT)((GO_UINT)h_k + (GO_UINT)h_tileRow), (GO_INT)((GO_UINT)h_left3 + (GO_UINT)h_j3), h_b_n, h_b_m, 59)];
 				}
@@ -1494,7 +1418,7 @@ KERNEL void k_multiplied(const GLOBAL f64 *h_a, i64 h_a_n, i64 h_a_m, const GLOB
 						GO_INT h_i4 = h_n3 + h_tileRow;
 						GO_INT h_j3_1 = h_k4 + (GO_INT)THREAD(0);
 						if (h_i4 < 8 && h_j3_1 < 8) {
-							f64 h_v2_1 = 0.0;
+							f32 h_v2_1 = 0.0f;
 							if ((u64)(i64)((u64)h_k + (u64)h_i4) < (GO_UINT)(GO_INT)h_b_n && (u64)(i64)((u64)h_left3 + (u64)h_j3_1) < (GO_UINT)(GO_INT)h_b_m) {
 								h_v2_1 = h_b[GO_CELL_OF((GO_INT)((GO_UINT)h_k + (GO_UINT)h_i4), (GO_INT)((GO_UINT)h_left3 + (GO_UINT)h_j3_1), h_b_n, h_b_m, 59)];
 							}
@@ -1538,7 +1462,6 @@ KERNEL void k_multiplied(const GLOBAL f64 *h_a, i64 h_a_n, i64 h_a_m, const GLOB
 	GO_LOOPED
 }
 #endif
-#endif
 `})
 
 var (
@@ -1555,7 +1478,6 @@ var (
 	clampEdgeKernel     = kernels.Kernel("clampEdge")
 	wrapEdgeKernel      = kernels.Kernel("wrapEdge")
 	turned_uint8Kernel  = kernels.Kernel("turned[uint8]")
-	turned_int64Kernel  = kernels.Kernel("turned[int64]")
 	multipliedKernel    = kernels.Kernel("multiplied")
 	scans_int32Pool     gridgen.Pool[scansPhasesKept[int32]]
 	scans_uint64Pool    gridgen.Pool[scansPhasesKept[uint64]]
@@ -1722,7 +1644,7 @@ func WrapEdgeOn(ctx context.Context, on kernel.Target, over hal.Grid, from kerne
 }
 
 // Turned launches turned on a queue, on the grid of q.Over or q.Grid.
-func Turned[T uint8 | int64](q kernel.Queue, rows int, from kernel.Matrix[T], to kernel.Matrix[T]) {
+func Turned[T uint8](q kernel.Queue, rows int, from kernel.Matrix[T], to kernel.Matrix[T]) {
 	if ctx, _, over, ok := q.Launching("turned", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
@@ -1731,21 +1653,19 @@ func Turned[T uint8 | int64](q kernel.Queue, rows int, from kernel.Matrix[T], to
 }
 
 // TurnedOn launches turned on a stream, a Split or a Step.
-func TurnedOn[T uint8 | int64](ctx context.Context, on kernel.Target, over hal.Grid, rows int, from kernel.Matrix[T], to kernel.Matrix[T]) error {
+func TurnedOn[T uint8](ctx context.Context, on kernel.Target, over hal.Grid, rows int, from kernel.Matrix[T], to kernel.Matrix[T]) error {
 	var chosen *kernel.Kernel
 	switch any((*T)(nil)).(type) {
 	case *uint8:
 		chosen = turned_uint8Kernel
-	case *int64:
-		chosen = turned_int64Kernel
 	default:
-		return hal.Errorf("turned", hal.ErrInvalidArgument, "the kernel is not for %T; tiles.go:67 lists uint8 int64", *new(T))
+		return hal.Errorf("turned", hal.ErrInvalidArgument, "the kernel is not for %T; tiles.go:67 lists uint8", *new(T))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(int64(rows)), kernel.In(kernel.Elements(from)), kernel.Value(int64(gridgen.RowsOf(from))), kernel.Value(int64(gridgen.ColsOf(from))), kernel.InOut(kernel.Elements(to)), kernel.Value(int64(gridgen.RowsOf(to))), kernel.Value(int64(gridgen.ColsOf(to))), kernel.Value(int64(int(rows))))
 }
 
 // Multiplied launches multiplied on a queue, on the grid of q.Over or q.Grid.
-func Multiplied(q kernel.Queue, a kernel.Matrix[float64], b kernel.Matrix[float64], c kernel.Matrix[float64]) {
+func Multiplied(q kernel.Queue, a kernel.Matrix[float32], b kernel.Matrix[float32], c kernel.Matrix[float32]) {
 	if ctx, _, over, ok := q.Launching("multiplied", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
@@ -1754,7 +1674,7 @@ func Multiplied(q kernel.Queue, a kernel.Matrix[float64], b kernel.Matrix[float6
 }
 
 // MultipliedOn launches multiplied on a stream, a Split or a Step.
-func MultipliedOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Matrix[float64], b kernel.Matrix[float64], c kernel.Matrix[float64]) error {
+func MultipliedOn(ctx context.Context, on kernel.Target, over hal.Grid, a kernel.Matrix[float32], b kernel.Matrix[float32], c kernel.Matrix[float32]) error {
 	return multipliedKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(a)), kernel.Value(int64(gridgen.RowsOf(a))), kernel.Value(int64(gridgen.ColsOf(a))), kernel.In(kernel.Elements(b)), kernel.Value(int64(gridgen.RowsOf(b))), kernel.Value(int64(gridgen.ColsOf(b))), kernel.InOut(kernel.Elements(c)), kernel.Value(int64(gridgen.RowsOf(c))), kernel.Value(int64(gridgen.ColsOf(c))))
 }
 
@@ -2000,7 +1920,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:42
 				v_ := v + d
-//line waits_kernels.go:2004
+//line waits_kernels.go:1924
 				vs[tx] = v
 				v_s[tx] = v_
 			}
@@ -2020,13 +1940,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				_ = v_
 //line kernels.go:28
 				s[tx] = v_
-//line waits_kernels.go:2024
+//line waits_kernels.go:1944
 			}
 		}
 	}
 //line kernels.go:16
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:2030
+//line waits_kernels.go:1950
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -2040,12 +1960,12 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:19
 						s[tx] += s[tx+d_]
 					}
-//line waits_kernels.go:2044
+//line waits_kernels.go:1964
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2049
+//line waits_kernels.go:1969
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -2065,7 +1985,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:43
 				v__ := v * v
-//line waits_kernels.go:2069
+//line waits_kernels.go:1989
 				totals[tx] = total
 				v__s[tx] = v__
 			}
@@ -2085,13 +2005,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				_ = v__
 //line kernels.go:28
 				s[tx] = v__
-//line waits_kernels.go:2089
+//line waits_kernels.go:2009
 			}
 		}
 	}
 //line kernels.go:16
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:2095
+//line waits_kernels.go:2015
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
@@ -2105,12 +2025,12 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:19
 						s[tx] += s[tx+d__]
 					}
-//line waits_kernels.go:2109
+//line waits_kernels.go:2029
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2114
+//line waits_kernels.go:2034
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -2124,7 +2044,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:2128
+//line waits_kernels.go:2048
 			}
 		}
 	}
@@ -2187,7 +2107,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 				_, _, _ = tx, ty, tz
 //line kernels.go:74
 				first, last := T(0), T(0)
-//line waits_kernels.go:2191
+//line waits_kernels.go:2111
 				firsts[tx] = first
 				lasts[tx] = last
 			}
@@ -2195,7 +2115,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 	}
 //line kernels.go:75
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:2199
+//line waits_kernels.go:2119
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -2217,7 +2137,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					var all_ T
 //line kernels.go:52
 					s[me_] = v_
-//line waits_kernels.go:2221
+//line waits_kernels.go:2141
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -2225,7 +2145,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 		}
 //line kernels.go:54
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:2229
+//line waits_kernels.go:2149
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -2238,7 +2158,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:2242
+//line waits_kernels.go:2162
 						befores[tx] = before
 					}
 				}
@@ -2254,12 +2174,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						_ = before
 //line kernels.go:60
 						s[me_] += before
-//line waits_kernels.go:2258
+//line waits_kernels.go:2178
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2263
+//line waits_kernels.go:2183
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -2274,7 +2194,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					_ = all_
 //line kernels.go:63
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:2278
+//line waits_kernels.go:2198
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -2312,7 +2232,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					var all__ T
 //line kernels.go:52
 					s[me__] = v__
-//line waits_kernels.go:2316
+//line waits_kernels.go:2236
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
@@ -2321,7 +2241,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 		}
 //line kernels.go:54
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:2325
+//line waits_kernels.go:2245
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -2334,7 +2254,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:2338
+//line waits_kernels.go:2258
 						before_s[tx] = before_
 					}
 				}
@@ -2350,12 +2270,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						_ = before_
 //line kernels.go:60
 						s[me__] += before_
-//line waits_kernels.go:2354
+//line waits_kernels.go:2274
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2359
+//line waits_kernels.go:2279
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -2370,7 +2290,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					_ = all__
 //line kernels.go:63
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:2374
+//line waits_kernels.go:2294
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -2392,13 +2312,13 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					_ = all__
 //line kernels.go:80
 					_, last = upTo_, all__
-//line waits_kernels.go:2396
+//line waits_kernels.go:2316
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2402
+//line waits_kernels.go:2322
 	scansPhasesPool.Give(held)
 }
 
@@ -2442,17 +2362,17 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 
 //line kernels.go:121
 				var swaps_ int32
-//line waits_kernels.go:2446
+//line waits_kernels.go:2366
 				swaps_s[tx] = swaps_
 			}
 		}
 	}
 //line kernels.go:102
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:2453
+//line waits_kernels.go:2373
 //line kernels.go:103
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:2456
+//line waits_kernels.go:2376
 			size_ := size
 			_ = size_
 			d_ := d
@@ -2465,7 +2385,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_, _, _ = tx, ty, tz
 //line kernels.go:91
 						swaps__ := false
-//line waits_kernels.go:2469
+//line waits_kernels.go:2389
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -2494,16 +2414,16 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						if swapped_ {
 							swaps_++
 						}
-//line waits_kernels.go:2498
+//line waits_kernels.go:2418
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2505
+//line waits_kernels.go:2425
 	}
-//line waits_kernels.go:2507
+//line waits_kernels.go:2427
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -2520,7 +2440,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 //line kernels.go:121
 				swaps[at] = swaps_
 				y[at] = k[tx]
-//line waits_kernels.go:2524
+//line waits_kernels.go:2444
 			}
 		}
 	}
@@ -2572,7 +2492,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 				_, _, _ = tx, ty, tz
 //line kernels.go:142
 				v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:2576
+//line waits_kernels.go:2496
 				vs[tx] = v
 				ns[tx] = n
 			}
@@ -2580,7 +2500,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 	}
 //line kernels.go:143
 	for r := range 3 {
-//line waits_kernels.go:2584
+//line waits_kernels.go:2504
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -2597,7 +2517,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by_ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:2601
+//line waits_kernels.go:2521
 					by_s[tx] = by_
 				}
 			}
@@ -2619,7 +2539,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by_)%width]
 					(n) += int32(by_)
-//line waits_kernels.go:2623
+//line waits_kernels.go:2543
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -2641,7 +2561,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by__ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:2645
+//line waits_kernels.go:2565
 					by__s[tx] = by__
 				}
 			}
@@ -2663,7 +2583,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by__)%width]
 					(n) += int32(by__)
-//line waits_kernels.go:2667
+//line waits_kernels.go:2587
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -2683,13 +2603,13 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = v
 //line kernels.go:146
 					v += float32(r)
-//line waits_kernels.go:2687
+//line waits_kernels.go:2607
 					vs[tx] = v
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2693
+//line waits_kernels.go:2613
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -2707,7 +2627,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 				_ = n
 //line kernels.go:148
 				y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:2711
+//line waits_kernels.go:2631
 			}
 		}
 	}
@@ -2797,7 +2717,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list := [2]T{v / 2, v / 4}
 //line kernels.go:168
 				copied := [2][2]T{1: list}
-//line waits_kernels.go:2801
+//line waits_kernels.go:2721
 				vs[tx] = v
 				copieds[tx] = copied
 			}
@@ -2824,7 +2744,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list_ := b_.v
 //line kernels.go:168
 				copied_ := [2]T{1: list_}
-//line waits_kernels.go:2828
+//line waits_kernels.go:2748
 				a_s[tx] = a_
 				copied_s[tx] = copied_
 			}
@@ -2858,7 +2778,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list___ := [2]uint32{v_ / 2, v_ / 4}
 //line kernels.go:168
 				copied__ := [2][2]uint32{1: list___}
-//line waits_kernels.go:2862
+//line waits_kernels.go:2782
 				as[tx] = a
 				v_s[tx] = v_
 				copied__s[tx] = copied__
@@ -2886,7 +2806,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list____ := b__.v
 //line kernels.go:168
 				copied___ := [2]uint32{1: list____}
-//line waits_kernels.go:2890
+//line waits_kernels.go:2810
 				a__s[tx] = a__
 				copied___s[tx] = copied___
 			}
@@ -2919,7 +2839,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 //line kernels.go:158
 				sums_ := [2]float32{p_[1], p_.both()}
 				s[tx] = sums_[0]
-//line waits_kernels.go:2923
+//line waits_kernels.go:2843
 				sums_s[tx] = sums_
 			}
 		}
@@ -2935,7 +2855,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				_ = sums_
 //line kernels.go:161
 				next := [2]float32{s[(tx+1)%width], sums_[1]}
-//line waits_kernels.go:2939
+//line waits_kernels.go:2859
 				nexts[tx] = next
 			}
 		}
@@ -2957,7 +2877,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 
 //line kernels.go:213
 				v__ := p.both()
-//line waits_kernels.go:2961
+//line waits_kernels.go:2881
 				ps[tx] = p
 				v__s[tx] = v__
 			}
@@ -2981,7 +2901,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 //line kernels.go:215
 				results[0] = p.both()
 				results.add(f.number())
-//line waits_kernels.go:2985
+//line waits_kernels.go:2905
 			}
 		}
 	}
@@ -3028,7 +2948,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 				_, _, _ = tx, ty, tz
 //line kernels.go:228
 				_, v := tx, x[(firstX+tx)]
-//line waits_kernels.go:3032
+//line waits_kernels.go:2952
 				vs[tx] = v
 			}
 		}
@@ -3037,7 +2957,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 	_ = kind
 //line kernels.go:230
 	if kind > 2 {
-//line waits_kernels.go:3041
+//line waits_kernels.go:2961
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -3053,7 +2973,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_ = v
 //line kernels.go:231
 					v_ := v
-//line waits_kernels.go:3057
+//line waits_kernels.go:2977
 					v_s[tx] = v_
 				}
 			}
@@ -3072,13 +2992,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_ = v_
 //line kernels.go:28
 					s[tx] = v_
-//line waits_kernels.go:3076
+//line waits_kernels.go:2996
 				}
 			}
 		}
 //line kernels.go:16
 		for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:3082
+//line waits_kernels.go:3002
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count____ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -3092,12 +3012,12 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 //line kernels.go:19
 							s[tx] += s[tx+d_]
 						}
-//line waits_kernels.go:3096
+//line waits_kernels.go:3016
 					}
 				}
 			}
 		}
-//line waits_kernels.go:3101
+//line waits_kernels.go:3021
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -3112,16 +3032,16 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_ = v
 //line kernels.go:231
 					v = s[0]
-//line waits_kernels.go:3116
+//line waits_kernels.go:3036
 					vs[tx] = v
 				}
 			}
 		}
 	} else {
-//line waits_kernels.go:3122
+//line waits_kernels.go:3042
 //line kernels.go:233
 		if by := int(kind); kind > 0 && most != 3 {
-//line waits_kernels.go:3125
+//line waits_kernels.go:3045
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count______ := int(b.Size[0])
@@ -3137,7 +3057,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:234
 						s[me] = v
-//line waits_kernels.go:3141
+//line waits_kernels.go:3061
 					}
 				}
 			}
@@ -3152,13 +3072,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:236
 						v += s[(me+by)%width]
-//line waits_kernels.go:3156
+//line waits_kernels.go:3076
 						vs[tx] = v
 					}
 				}
 			}
 		} else {
-//line waits_kernels.go:3162
+//line waits_kernels.go:3082
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count________ := int(b.Size[0])
@@ -3173,18 +3093,18 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:239
 						v *= 2
-//line waits_kernels.go:3177
+//line waits_kernels.go:3097
 						vs[tx] = v
 					}
 				}
 			}
 		}
-//line waits_kernels.go:3183
+//line waits_kernels.go:3103
 	}
-//line waits_kernels.go:3185
+//line waits_kernels.go:3105
 //line kernels.go:242
 	for k := 0; k < rounds(count, int(b.Index[0])); k++ {
-//line waits_kernels.go:3188
+//line waits_kernels.go:3108
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -3200,7 +3120,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_ = v
 //line kernels.go:243
 					s[me] = v
-//line waits_kernels.go:3204
+//line waits_kernels.go:3124
 				}
 			}
 		}
@@ -3213,14 +3133,14 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					me := tx
 //line kernels.go:245
 					next := s[(me+1)%width]
-//line waits_kernels.go:3217
+//line waits_kernels.go:3137
 					nexts[tx] = next
 				}
 			}
 		}
 //line kernels.go:246
 		if k%2 == 1 {
-//line waits_kernels.go:3224
+//line waits_kernels.go:3144
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___________ := int(b.Size[0])
@@ -3233,7 +3153,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						me := tx
 //line kernels.go:248
 						s[me] += 1
-//line waits_kernels.go:3237
+//line waits_kernels.go:3157
 					}
 				}
 			}
@@ -3248,13 +3168,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = next
 //line kernels.go:250
 						next += s[me/2]
-//line waits_kernels.go:3252
+//line waits_kernels.go:3172
 						nexts[tx] = next
 					}
 				}
 			}
 		}
-//line waits_kernels.go:3258
+//line waits_kernels.go:3178
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____________ := int(b.Size[0])
@@ -3281,13 +3201,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						v = next - v
 					}
 				next_:
-//line waits_kernels.go:3285
+//line waits_kernels.go:3205
 					vs[tx] = v
 				}
 			}
 		}
 	}
-//line waits_kernels.go:3291
+//line waits_kernels.go:3211
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______________ := int(b.Size[0])
@@ -3302,7 +3222,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 				_ = v
 //line kernels.go:264
 				y[(firstX + tx)] = v
-//line waits_kernels.go:3306
+//line waits_kernels.go:3226
 			}
 		}
 	}
@@ -3369,7 +3289,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					v = x[i]
 				}
 				values[rank] = half.ToFloat16(v)
-//line waits_kernels.go:3373
+//line waits_kernels.go:3293
 				vs[tx] = v
 			}
 		}
@@ -3383,7 +3303,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			values[n/2] = values[n-1]
 		}
 	}
-//line waits_kernels.go:3387
+//line waits_kernels.go:3307
 	h := values[0]
 	_ = h
 	for tz := range int(b.Size[2]) {
@@ -3397,7 +3317,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				_ = v
 //line kernels.go:291
 				values2[rank] = complex(v, -2*v)
-//line waits_kernels.go:3401
+//line waits_kernels.go:3321
 			}
 		}
 	}
@@ -3410,7 +3330,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			values2[n2/2] = values2[n2-1]
 		}
 	}
-//line waits_kernels.go:3414
+//line waits_kernels.go:3334
 	sum := values2[0]
 	_ = sum
 	for tz := range int(b.Size[2]) {
@@ -3435,7 +3355,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:272
 					values3[rank] = 1
 				}
-//line waits_kernels.go:3439
+//line waits_kernels.go:3359
 				aboves[tx] = above
 			}
 		}
@@ -3451,7 +3371,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			}
 		}
 	}
-//line waits_kernels.go:3455
+//line waits_kernels.go:3375
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -3465,7 +3385,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					mine = 0
 				}
 				values4[rank] = mine
-//line waits_kernels.go:3469
+//line waits_kernels.go:3389
 				mines[tx] = mine
 			}
 		}
@@ -3478,7 +3398,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			}
 		}
 	}
-//line waits_kernels.go:3482
+//line waits_kernels.go:3402
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -3492,7 +3412,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:276
 				sum_ := values4[rank]
 				values4[rank] = mine
-//line waits_kernels.go:3496
+//line waits_kernels.go:3416
 				sum_s[tx] = sum_
 			}
 		}
@@ -3529,7 +3449,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:294
 					values5[rank] = 1 << (rank & 31)
 				}
-//line waits_kernels.go:3533
+//line waits_kernels.go:3453
 				ats[tx] = at
 			}
 		}
@@ -3545,7 +3465,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			}
 		}
 	}
-//line waits_kernels.go:3549
+//line waits_kernels.go:3469
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -3568,7 +3488,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				if tx == 0 {
 					halves[int(b.Index[0])], sums[int(b.Index[0])] = h, sum
 				}
-//line waits_kernels.go:3572
+//line waits_kernels.go:3492
 			}
 		}
 	}
@@ -3593,7 +3513,7 @@ func zeroEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = left
 //line tiles.go:36
 	grid.LoadTileOf(s[:], from, top, left, 0)
-//line waits_kernels.go:3597
+//line waits_kernels.go:3517
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -3604,7 +3524,7 @@ func zeroEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3608
+//line waits_kernels.go:3528
 			}
 		}
 	}
@@ -3614,7 +3534,7 @@ func zeroEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = left2
 //line tiles.go:38
 	grid.StoreTileOf(sums[:], to, top2, left2, 1)
-//line waits_kernels.go:3618
+//line waits_kernels.go:3538
 }
 
 // clampEdgePhases runs clampEdge for a block: the code between two barriers runs for one thread after the other.
@@ -3633,7 +3553,7 @@ func clampEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatr
 	_ = left
 //line tiles.go:45
 	grid.LoadTileOf(s[:], from, top, left, 1)
-//line waits_kernels.go:3637
+//line waits_kernels.go:3557
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -3644,7 +3564,7 @@ func clampEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatr
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3648
+//line waits_kernels.go:3568
 			}
 		}
 	}
@@ -3654,7 +3574,7 @@ func clampEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatr
 	_ = left2
 //line tiles.go:47
 	grid.StoreTileOf(sums[:], to, top2, left2, 1)
-//line waits_kernels.go:3658
+//line waits_kernels.go:3578
 }
 
 // wrapEdgePhases runs wrapEdge for a block: the code between two barriers runs for one thread after the other.
@@ -3673,7 +3593,7 @@ func wrapEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = left
 //line tiles.go:61
 	grid.LoadTileOf(s[:], from, top, left, 2)
-//line waits_kernels.go:3677
+//line waits_kernels.go:3597
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -3684,7 +3604,7 @@ func wrapEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3688
+//line waits_kernels.go:3608
 			}
 		}
 	}
@@ -3694,27 +3614,27 @@ func wrapEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = left2
 //line tiles.go:56
 	grid.StoreTileOf(sums[:], to, top2, left2, 1)
-//line waits_kernels.go:3698
+//line waits_kernels.go:3618
 }
 
 // turnedPhases runs turned for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func turnedPhases[T uint8 | int64](b *kernel.Block, rows int, from grid.Matrix[T], to grid.Matrix[T]) {
+func turnedPhases[T uint8](b *kernel.Block, rows int, from grid.Matrix[T], to grid.Matrix[T]) {
 	tileRows := int(b.Size[1]) * int(b.Size[2])
 	_ = tileRows
 	s := grid.SharedOf[[wide]T](b, rows)
 	_ = s
 //line tiles.go:69
 	for row := 0; row < from.Rows(); row += rows {
-//line waits_kernels.go:3711
+//line waits_kernels.go:3631
 		top := int(row)
 		_ = top
 		left := int(wide * int(b.Index[0]))
 		_ = left
 //line tiles.go:70
 		grid.LoadTileOf(s, from, top, left, 0)
-//line waits_kernels.go:3718
+//line waits_kernels.go:3638
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -3725,23 +3645,23 @@ func turnedPhases[T uint8 | int64](b *kernel.Block, rows int, from grid.Matrix[T
 							to.Set(x, y, s[i][tx])
 						}
 					}
-//line waits_kernels.go:3729
+//line waits_kernels.go:3649
 				}
 			}
 		}
 	}
-//line waits_kernels.go:3734
+//line waits_kernels.go:3654
 }
 
 // multipliedPhases runs multiplied for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float64], b grid.Matrix[float64], c grid.Matrix[float64]) {
-	var at_ [8][8]float64
+func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[float32], c grid.Matrix[float32]) {
+	var at_ [8][8]float32
 	at := &at_
-	var bt_ [8][8]float64
+	var bt_ [8][8]float32
 	bt := &bt_
-	var ct_ [8][8]float64
+	var ct_ [8][8]float32
 	ct := &ct_
 	tileRows := int(b_.Size[1]) * int(b_.Size[2])
 	_ = tileRows
@@ -3751,24 +3671,24 @@ func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float64], b grid.Matrix[fl
 	_ = left
 //line tiles.go:86
 	grid.LoadTileOf(ct[:], c, top, left, 1)
-//line waits_kernels.go:3755
+//line waits_kernels.go:3675
 //line tiles.go:87
 	for k := 0; k < a.Cols(); k += wide {
-//line waits_kernels.go:3758
+//line waits_kernels.go:3678
 		top2 := int(wide * int(b_.Index[1]))
 		_ = top2
 		left2 := int(k)
 		_ = left2
 //line tiles.go:88
 		grid.LoadTileOf(at[:], a, top2, left2, 0)
-//line waits_kernels.go:3765
+//line waits_kernels.go:3685
 		top3 := int(k)
 		_ = top3
 		left3 := int(wide * int(b_.Index[0]))
 		_ = left3
 //line tiles.go:89
 		grid.LoadTileOf(bt[:], b, top3, left3, 0)
-//line waits_kernels.go:3772
+//line waits_kernels.go:3692
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count := int(b_.Size[0])
@@ -3782,19 +3702,19 @@ func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float64], b grid.Matrix[fl
 					for i := range wide {
 						ct[ty][tx] = grid.FMA(at[ty][i], bt[i][tx], ct[ty][tx])
 					}
-//line waits_kernels.go:3786
+//line waits_kernels.go:3706
 				}
 			}
 		}
 	}
-//line waits_kernels.go:3791
+//line waits_kernels.go:3711
 	top4 := int(wide * int(b_.Index[1]))
 	_ = top4
 	left4 := int(wide * int(b_.Index[0]))
 	_ = left4
 //line tiles.go:94
 	grid.StoreTileOf(ct[:], c, top4, left4, 0)
-//line waits_kernels.go:3798
+//line waits_kernels.go:3718
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in waits_kernels_simd.go.
@@ -3820,5 +3740,5 @@ var (
 	choosesPhase8Vectors    func([]float32, []float32, int) int
 	choosesPhase9Vectors    func([]float32, int) int
 	choosesPhase10Vectors   func(int, []float32, []float32, int) int
-	multipliedPhase1Vectors func(int, [][8]float64, [][8]float64, [][8]float64, int) int
+	multipliedPhase1Vectors func(int, [][8]float32, [][8]float32, [][8]float32, int) int
 )

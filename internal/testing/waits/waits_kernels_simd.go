@@ -784,27 +784,27 @@ func choosesPhase10Lanes(firstX int, y []float32, vs []float32, threads int) int
 }
 
 // multipliedPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
-func multipliedPhase1Lanes(ty int, ct [][8]float64, at [][8]float64, bt [][8]float64, threads int) int {
+func multipliedPhase1Lanes(ty int, ct [][8]float32, at [][8]float32, bt [][8]float32, threads int) int {
 	end := threads
 	from, to := 0, end
 	first, last_2 := from, to
 	from, to = gridgen.Within(from, to, 0, 8)
-	if from != first || to-from < lanes.Lanes64().Len() || uint(ty) >= uint(len(at)) || len(bt) < 8 || uint(ty) >= uint(len(ct)) {
+	if from != first || to-from < lanes.Lanes32().Len() || uint(ty) >= uint(len(at)) || len(bt) < 8 || uint(ty) >= uint(len(ct)) {
 		return 0
 	}
 	count := to - from
 	at_2 := 0
-	for ; at_2 <= count-lanes.Lanes64().Len(); at_2 += lanes.Lanes64().Len() {
+	for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
 		x := from + at_2
 //line tiles.go:90
 		for i := 0; i < 8; i += 4 {
-			lanes.Store(lanes.FMAFloat64s(simd.BroadcastFloat64s(at[ty][i]), lanes.Load[simd.Float64s](&bt[i][x]), lanes.Load[simd.Float64s](&ct[ty][x])), &ct[ty][x])
+			lanes.Store(lanes.FMAFloat32s(simd.BroadcastFloat32s(at[ty][i]), lanes.Load[simd.Float32s](&bt[i][x]), lanes.Load[simd.Float32s](&ct[ty][x])), &ct[ty][x])
 //line tiles.go:91
-			lanes.Store(lanes.FMAFloat64s(simd.BroadcastFloat64s(at[ty][(i+1)]), lanes.Load[simd.Float64s](&bt[(i + 1)][x]), lanes.Load[simd.Float64s](&ct[ty][x])), &ct[ty][x])
+			lanes.Store(lanes.FMAFloat32s(simd.BroadcastFloat32s(at[ty][(i+1)]), lanes.Load[simd.Float32s](&bt[(i + 1)][x]), lanes.Load[simd.Float32s](&ct[ty][x])), &ct[ty][x])
 //line tiles.go:91
-			lanes.Store(lanes.FMAFloat64s(simd.BroadcastFloat64s(at[ty][(i+2)]), lanes.Load[simd.Float64s](&bt[(i + 2)][x]), lanes.Load[simd.Float64s](&ct[ty][x])), &ct[ty][x])
+			lanes.Store(lanes.FMAFloat32s(simd.BroadcastFloat32s(at[ty][(i+2)]), lanes.Load[simd.Float32s](&bt[(i + 2)][x]), lanes.Load[simd.Float32s](&ct[ty][x])), &ct[ty][x])
 //line tiles.go:91
-			lanes.Store(lanes.FMAFloat64s(simd.BroadcastFloat64s(at[ty][(i+3)]), lanes.Load[simd.Float64s](&bt[(i + 3)][x]), lanes.Load[simd.Float64s](&ct[ty][x])), &ct[ty][x])
+			lanes.Store(lanes.FMAFloat32s(simd.BroadcastFloat32s(at[ty][(i+3)]), lanes.Load[simd.Float32s](&bt[(i + 3)][x]), lanes.Load[simd.Float32s](&ct[ty][x])), &ct[ty][x])
 		}
 //line waits_kernels_simd.go:810
 	}

@@ -37,7 +37,7 @@ var kernels = kernel.New(kernel.Source{Name: "stack", Go: kernel.Functions{
 			huge(t, x)
 		}
 	}),
-}, Indexes: []string{"stack.go:18", "stack.go:20", "stack.go:22", "stack.go:24", "stack.go:37", "stack.go:39"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"stack.go:18", "stack.go:20", "stack.go:22", "stack.go:24", "stack.go:37", "stack.go:39"}, Kernels: map[string]gridgen.Written{
 	"large": {Code: "k_large", Params: []string{"x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{1}}, Private: 16384,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: largeFootprint}},
 	"huge": {Code: "k_huge", Params: []string{"x", "len(x)"}, Most: 2147418112, Sizes: [][]int{{1}}, Rounds: [][]int{{1048576}}, RoundsAt: "stack.go:36", Private: 8388608,
@@ -46,7 +46,7 @@ var kernels = kernel.New(kernel.Source{Name: "stack", Go: kernel.Functions{
 	"./ int32,len stack",
 	"stack.go huge 2fcf11ab9bb88f47",
 	"stack.go large b5932382d5002ecb",
-}, Portable: `typedef struct { i32 a[4096]; } T_4096_i32;
+}}, Portable: `typedef struct { i32 a[4096]; } T_4096_i32;
 typedef struct { i32 a[2097152]; } T_2097152_i32;
 
 KERNEL void k_large(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {

@@ -335,7 +335,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 			scatter[uint64](t, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 		})
 	}),
-}, Indexes: []string{"kernels.go:24", "kernels.go:26", "kernels.go:28", "kernels.go:38", "kernels.go:40", "kernels.go:42", "kernels.go:55", "kernels.go:57", "kernels.go:63", "kernels.go:66", "kernels.go:67", "kernels.go:71", "kernels.go:100", "kernels.go:105", "kernels.go:107", "kernels.go:112", "kernels.go:115", "kernels.go:120", "kernels.go:123", "kernels.go:126", "kernels.go:128", "kernels.go:132", "kernels.go:137", "kernels.go:148", "kernels.go:152", "kernels.go:176", "kernels.go:181", "kernels.go:183", "kernels.go:188", "kernels.go:191", "kernels.go:194", "kernels.go:196", "kernels.go:197", "kernels.go:202", "kernels.go:206", "kernels.go:207", "kernels.go:208", "kernels.go:209", "kernels.go:211"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"kernels.go:24", "kernels.go:26", "kernels.go:28", "kernels.go:38", "kernels.go:40", "kernels.go:42", "kernels.go:55", "kernels.go:57", "kernels.go:63", "kernels.go:66", "kernels.go:67", "kernels.go:71", "kernels.go:100", "kernels.go:105", "kernels.go:107", "kernels.go:112", "kernels.go:115", "kernels.go:120", "kernels.go:123", "kernels.go:126", "kernels.go:128", "kernels.go:132", "kernels.go:137", "kernels.go:148", "kernels.go:152", "kernels.go:176", "kernels.go:181", "kernels.go:183", "kernels.go:188", "kernels.go:191", "kernels.go:194", "kernels.go:196", "kernels.go:197", "kernels.go:202", "kernels.go:206", "kernels.go:207", "kernels.go:208", "kernels.go:209", "kernels.go:211"}, Kernels: map[string]gridgen.Written{
 	"total[float32]": {Code: "k_total_float32", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 1,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[float64]": {Code: "k_total_float64", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 2,
@@ -407,7 +407,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 	"kernels.go threads 65423b11e2d52175",
 	"kernels.go total 5d1dea03fd806f67",
 	"kernels.go wins a09ae2df9e5dab5d",
-}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
+}}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
 #ifdef HALYARD_FLOAT64
 typedef struct { f64 a[1024]; } T_1024_f64;
 #endif

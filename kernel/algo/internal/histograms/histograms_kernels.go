@@ -57,7 +57,7 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { uint32s(t, x, counts) })
 	}),
-}, Indexes: []string{"kernels.go:17", "kernels.go:70", "kernels.go:72", "kernels.go:78", "kernels.go:28", "kernels.go:32", "kernels.go:43", "kernels.go:47", "kernels.go:58", "kernels.go:62"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"kernels.go:17", "kernels.go:70", "kernels.go:72", "kernels.go:78", "kernels.go:28", "kernels.go:32", "kernels.go:43", "kernels.go:47", "kernels.go:58", "kernels.go:62"}, Kernels: map[string]gridgen.Written{
 	"zero": {Code: "k_zero", Params: []string{"counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: zeroFootprint}},
 	"uint8s": {Code: "k_uint8s", Params: []string{"x", "len(x)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
@@ -77,7 +77,7 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 	"kernels.go uint32s 8242f5b8ef9c8454",
 	"kernels.go uint8s ad0b4a7e330aa8d8",
 	"kernels.go zero bed024ea8beb289f",
-}, Portable: `typedef struct { u32 a[1024]; } T_1024_u32;
+}}, Portable: `typedef struct { u32 a[1024]; } T_1024_u32;
 #ifdef HALYARD_OPENCL
 #define GO_LOCAL LOCAL
 #else

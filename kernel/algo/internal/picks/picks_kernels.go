@@ -92,7 +92,7 @@ var kernels = kernel.New(kernel.Source{Name: "picks", Go: kernel.Functions{
 			fetch(t, o, x, places, ranks, values, indexes)
 		}
 	}),
-}, Indexes: []string{"kernels.go:24", "kernels.go:28", "kernels.go:31", "kernels.go:34", "kernels.go:37", "kernels.go:41", "kernels.go:43", "kernels.go:60", "kernels.go:62", "kernels.go:87", "kernels.go:92", "kernels.go:95", "kernels.go:99", "kernels.go:100", "kernels.go:108", "kernels.go:110", "kernels.go:112", "kernels.go:113", "kernels.go:114", "kernels.go:124", "kernels.go:133", "kernels.go:135", "kernels.go:138", "kernels.go:140"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"kernels.go:24", "kernels.go:28", "kernels.go:31", "kernels.go:34", "kernels.go:37", "kernels.go:41", "kernels.go:43", "kernels.go:60", "kernels.go:62", "kernels.go:87", "kernels.go:92", "kernels.go:95", "kernels.go:99", "kernels.go:100", "kernels.go:108", "kernels.go:110", "kernels.go:112", "kernels.go:113", "kernels.go:114", "kernels.go:124", "kernels.go:133", "kernels.go:135", "kernels.go:138", "kernels.go:140"}, Kernels: map[string]gridgen.Written{
 	"gather": {Code: "k_gather", Params: []string{"words", "x", "len(x)", "keep", "len(keep)", "starts", "len(starts)", "kept", "len(kept)", "ends", "len(ends)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}, {10}}, Rounds: [][]int{{1048576}, {1048576, 0}}, RoundsAt: "kernels.go:28", Threads: 1024,
 		Footprint: gridgen.Footprint{Why: "kernels.go:43: the index of kept does not follow t.Global(0)", Of: gatherFootprint}},
 	"digit": {Code: "k_digit", Params: []string{"o", "step", "steps", "shift", "x", "len(x)", "ranks", "len(ranks)", "places", "len(places)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{1}, {2}, {5}, {7}, {9}, {11}},
@@ -116,7 +116,7 @@ var kernels = kernel.New(kernel.Source{Name: "picks", Go: kernel.Functions{
 	"kernels.go mark 3e4af7f47e9703bc",
 	"kernels.go rank 158e42c10c9f7b58",
 	"kernels.go threads 3ab7bed632044fb8",
-}, Portable: `typedef struct { u32 a[1024]; } T_1024_u32;
+}}, Portable: `typedef struct { u32 a[1024]; } T_1024_u32;
 typedef struct { u64 h_Sign; u64 h_Negative; u64 h_Infinity; i32 h_Words; i32 h_High; } T_Order;
 typedef struct { u32 a[256]; } T_256_u32;
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }

@@ -118,9 +118,11 @@ func (l *list) plainCalls(w *writer) {
 		w.line("//go:build %s\n", l.build)
 	}
 	w.line("package %s\n", l.pkg)
-	w.line("import (\n\"unsafe\"\n")
+	w.line("import (")
 	if len(l.errors) > 0 {
-		w.line("\"github.com/go-halyard/halyard/hal/driver\"")
+		w.line("\"fmt\"\n\"unsafe\"\n\n\"github.com/go-halyard/halyard/hal/driver\"")
+	} else {
+		w.line("\"unsafe\"\n")
 	}
 	w.line("\"github.com/go-halyard/halyard/internal/dl\"\n)\n")
 	if len(l.consts) > 0 {
@@ -142,11 +144,14 @@ func (l *list) plainCalls(w *writer) {
 		w.line("}\n")
 	}
 	if len(l.errors) > 0 {
+		w.line("// status is what a call returns. Negative codes are errors.\ntype status int32\n")
+		w.line("// known is one status that the library or an extension defines.\ntype known struct {\ncode status\nname string\nkind error\n}\n")
 		w.line("// statuses are the statuses of errors, each with its kind of error.\nvar statuses = []known{")
 		for _, e := range l.errors {
 			w.line("{%s, %q, driver.%s},", e.code, e.name, e.kind)
 		}
-		w.line("}\n")
+		w.line("}\n\nfunc (st status) known() known {\nfor _, k := range statuses {\nif k.code == st {\nreturn k\n}\n}\n" +
+			"return known{st, fmt.Sprintf(\"status %%d\", st), driver.ErrDriver}\n}\n")
 	}
 	for _, table := range l.tables {
 		if !table.extension {

@@ -1,14 +1,14 @@
-package cudahip
+package span
 
 import (
 	"math/rand/v2"
 	"testing"
 )
 
-func TestRangesAgreeWithASetOfBytes(t *testing.T) {
+func TestSetAgreesWithASetOfBytes(t *testing.T) {
 	const space = 256
 	rng := rand.New(rand.NewPCG(1, 2))
-	var r ranges
+	var set Set
 	owner := [space]int{} // the range that holds each byte, by its start + 1
 	sizes := map[int]int{}
 	free := func(start, size int) bool {
@@ -25,7 +25,7 @@ func TestRangesAgreeWithASetOfBytes(t *testing.T) {
 		switch rng.IntN(3) {
 		case 0:
 			want := free(start, size)
-			if got := r.add(uintptr(start), uintptr(size)); got != want {
+			if got := set.Add(Range{uint64(start), uint64(start + size)}); got != want {
 				t.Fatalf("add(%d, %d) = %t, want %t", start, size, got, want)
 			}
 			if want {
@@ -35,7 +35,7 @@ func TestRangesAgreeWithASetOfBytes(t *testing.T) {
 				}
 			}
 		case 1:
-			r.remove(uintptr(start))
+			set.Remove(uint64(start))
 			for i := start; i < start+sizes[start]; i++ {
 				owner[i] = 0
 			}
@@ -45,7 +45,7 @@ func TestRangesAgreeWithASetOfBytes(t *testing.T) {
 			for i := start; i < start+size; i++ {
 				want = want && owner[i] == owner[start]
 			}
-			if got := r.contains(uintptr(start), uintptr(size)); got != want {
+			if got := set.Contains(Range{uint64(start), uint64(start + size)}); got != want {
 				t.Fatalf("contains(%d, %d) = %t, want %t", start, size, got, want)
 			}
 		}

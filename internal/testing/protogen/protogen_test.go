@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var generate = regexp.MustCompile(`(?m)^//go:generate go run \S*/dl/protogen(?: -interface (\S+))? (\S+)$`)
+var generate = regexp.MustCompile(`(?m)^//go:generate go run \S*/testing/protogen(?: -interface (\S+))? (\S+)$`)
 
 // The files that go generate writes are those in the repository.
 func TestGeneratedFilesAreCurrent(t *testing.T) {
