@@ -163,8 +163,11 @@ type recorded struct {
 	which []int         // of these: the index in launches.wants
 	place []hal.Region  // of these: the place in the region of that want
 	uses  []use         // while a plan is made
-	share share         // among ranks
-	among *launch       // what it uses, while a step among ranks is recorded
+
+	// Of a step among ranks:
+	share    share
+	exchange int     // the index of the one before it
+	among    *launch // what it uses, while the step is recorded
 
 	// launches.mu guards these.
 	now   *onDevice // in the last run

@@ -105,22 +105,19 @@ func (s *Step) among(ctx context.Context, l *launches) (err error) {
 		}
 		single = p.plain || s.split != nil && l.due(s.split, p)
 	}
-	for i, x := range l.exchanges {
-		from, to := x.First, len(l.list)
-		if i+1 < len(l.exchanges) {
-			to = l.exchanges[i+1].First
-		}
+	for _, x := range l.exchanges {
+		from := x.First
 		if err := x.Make(ctx); err != nil {
 			return err
 		}
 		if !single {
-			if from, err = p.run(ctx, s.failed, l, from, to); err == nil {
+			if from, err = p.run(ctx, s.failed, l, from, x.End); err == nil {
 				continue
 			} else if !errors.Is(err, errNoRoom) {
 				return err
 			}
 		}
-		for ; from < to; from++ {
+		for ; from < x.End; from++ {
 			if err := l.list[from].runShare(ctx, s, t); err != nil {
 				return err
 			}

@@ -72,19 +72,12 @@ func (l *launches) exchanged(s *Step) (err error) {
 		list[i] = parts.Launch{What: one.among.signature(one.k.name, one.share.dim), Uses: one.among.uses}
 	}
 	l.exchanges, err = s.ranks.Record(list)
-	for i := range l.list {
-		l.list[i].among = nil
+	for n, x := range l.exchanges {
+		for i := x.First; i < x.End; i++ {
+			l.list[i].among, l.list[i].exchange = nil, n
+		}
 	}
 	return err
-}
-
-// exchange returns the number of exchanges up to the i-th launch.
-func (l *launches) exchange(i int) int {
-	n := slices.IndexFunc(l.exchanges, func(x parts.Exchange) bool { return x.First > i })
-	if n < 0 {
-		return len(l.exchanges)
-	}
-	return n
 }
 
 // add divides the i-th launch.
@@ -129,7 +122,7 @@ func (p *plan) add(ctx context.Context, s *Split, l *launches, i int) error {
 		p.plain = p.plain || at.on.sites != nil || at.on.prints != nil
 	}
 	last := len(p.segments) - 1
-	if last < 0 || i-p.segments[last].first >= mostInSegment || l.exchange(p.segments[last].first) != l.exchange(i) ||
+	if last < 0 || i-p.segments[last].first >= mostInSegment || l.list[p.segments[last].first].exchange != one.exchange ||
 		p.segments[last].crosses(d.parts, mine) {
 		p.segments = append(p.segments, segment{first: i})
 		last++

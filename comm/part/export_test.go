@@ -65,7 +65,7 @@ func Traffic(l Layout, h Halo, rank, ranks int) (sent, received, elements, ghost
 }
 
 // News returns how often what this rank knows about a buffer may have changed.
-func News(x kernel.Operand) int {
+func News(x kernel.Operand) int64 {
 	by, _, _, _ := launches.Watched(x.Want(coherence.Read), nil)
-	return by.(*copies).news
+	return by.(*copies).news.Load()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
@@ -41,9 +42,9 @@ type copies struct {
 	store
 	r    *ranks
 	id   uint64
-	held bool // the accesses are those of a launch, which are in the map already
-	here bool // what they read is current, although the map does not say so
-	news int  // how often the map may have changed
+	held bool         // the accesses are those of a launch, which are in the map already
+	here bool         // what they read is current, although the map does not say so
+	news atomic.Int64 // how often the map may have changed
 }
 
 // What a message says, in the second number of its head.
@@ -122,7 +123,7 @@ func (c *copies) everywhere(lo, hi uint64) {
 	if lo == hi {
 		return
 	}
-	c.news++
+	c.news.Add(1)
 	_ = c.m.Commit(protocol.Overwrite, 0, lo, hi)
 	for p := 1; p < c.r.Size; p++ {
 		_ = c.m.Apply(protocol.Transfer{Move: protocol.Move{From: 0, To: protocol.Place(p)}, Lo: lo, Hi: hi})
@@ -172,18 +173,25 @@ func (r *ranks) exchange(ctx context.Context, op string, what []uint64, uses []l
 	if _, err := r.one.add(r, op, launches.Launch{What: what, Uses: uses}); err != nil {
 		return err
 	}
-	return r.cross(ctx, op, &r.one)
+	return r.cross(ctx, op, &r.one, false)
 }
 
-// cross makes an exchange. In the maps, the parts have then written what they will write.
-func (r *ranks) cross(ctx context.Context, op string, x *crossing) error {
+// cross makes an exchange. In the maps, the parts have then written what they will write. If it repeats messages, the maps do not change.
+func (r *ranks) cross(ctx context.Context, op string, x *crossing, repeat bool) error {
 	r.now = r.note(x.what)
 	r.clear()
 	for i := range x.of {
 		u := &x.of[i]
-		u.hold(true, false)
+		u.hold(true, repeat)
 		r.held = append(r.held, u.copies)
-		u.plan()
+		if !repeat {
+			u.plan()
+		}
+	}
+	for dir := 0; repeat && dir < len(x.moves); dir++ {
+		for _, v := range x.moves[dir] {
+			r.carry(dir, v.box, v.of, v.lo, v.hi)
+		}
 	}
 	if err := r.swap(ctx, op, carries); err != nil {
 		for _, v := range r.moves[in] { // they may not have arrived
@@ -193,7 +201,7 @@ func (r *ranks) cross(ctx context.Context, op string, x *crossing) error {
 		}
 		return err
 	}
-	for i := range x.of {
+	for i := 0; i < len(x.of) && !repeat; i++ {
 		x.of[i].written()
 	}
 	return nil
@@ -204,7 +212,7 @@ func (u *used) plan() {
 	r := u.r
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.news++
+	u.news.Add(1)
 	r.plan = r.plan[:0]
 	for p := range u.by {
 		for _, s := range u.by[p].reads {

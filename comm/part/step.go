@@ -9,7 +9,6 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	launches "github.com/go-halyard/halyard/internal/parts"
-	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Step is launches on a [Queue] that a program repeats: see [Queue.Record]. On a nil or zero Step calls do nothing.
@@ -23,9 +22,8 @@ type Step struct {
 //
 // What the ranks' parts use is found once, by Record. Launches in a row of which no rank's part uses what another rank's part writes have
 // one exchange, before the first of them, and each device of a rank runs its parts of them as a step. What has to be sent depends on what
-// was sent before. A run plans it anew until a run has left every rank with the elements that it had found there, which for a stencil is
-// the second. From then on the runs repeat the messages of that run, unless other calls have written or moved elements of the buffers in
-// between: then the next run plans again.
+// was sent before, so the first two runs plan it. The later ones repeat the messages of the second, unless other calls have written or moved
+// elements of the buffers in between: then the next two plan again.
 //
 // Other accesses of a rank to the buffers may come between the launches, at an exchange. If a launch fails on one rank, the launches behind
 // the next exchange are not made.
@@ -69,16 +67,16 @@ func (s *Step) Close() {
 
 // crossing is an exchange, and what it is for: launches in a row of which no rank's part uses what another one writes. It keeps its memory.
 type crossing struct {
-	what  uint64 // a hash of the launches
-	first int    // of a step's launches
-	of    []used // one for each buffer
-	moves [2][]move
+	what  uint64    // a hash of the launches
+	of    []used    // one for each buffer
+	moves [2][]move // of a step, in the last run
 }
 
 // used is the bytes of a buffer that the launches use, by each rank.
 type used struct {
 	*copies
-	by []struct{ reads, writes []buffer.Range } // reads are those from before the launches
+	by   []struct{ reads, writes []buffer.Range } // reads are those from before the launches
+	then int64                                    // of a step: news after the last run
 }
 
 func (x *crossing) clear() {
@@ -183,27 +181,13 @@ func (u *used) add(rank int, read, write buffer.Range, whole bool) {
 	}
 }
 
-// step is the exchanges of a step. If the maps are as they were before a run that has left them as it had found them, each exchange is that
-// of this run, and the maps need not change.
+// step is the exchanges of a step. After a run, who has the newest of what it has written depends on the run alone, and who reads the rest has
+// it. So a run right after another one leaves the maps as it has found them: the next one makes the same exchanges, and the maps stay.
 type step struct {
-	r      *ranks
-	list   []crossing
-	of     []known
-	steady bool // the last run has left the maps as it had found them
-	quiet  bool // the run under way makes the exchanges of the last one
-	done   int  // exchanges of the run under way
-}
-
-// known is what a step knows of a buffer's map.
-type known struct {
-	*copies
-	then   int // its news after the last run
-	before []interval
-}
-
-type interval struct {
-	hi    uint64
-	valid protocol.Set
+	r    *ranks
+	list []crossing
+	runs int // whole ones, between which the maps have not changed; from the third on a run repeats the messages
+	done int // exchanges of the run under way
 }
 
 // Record implements launches.Exchanger.
@@ -211,106 +195,66 @@ func (r *ranks) Record(list []launches.Launch) (exchanges []launches.Exchange, e
 	const op = "record"
 	s := &step{r: r}
 	for i, l := range list {
-		added := false
-		if n := len(s.list); n > 0 {
+		added, n := false, len(s.list)
+		if n > 0 {
 			added, err = s.list[n-1].add(r, op, l)
 		}
 		if err == nil && !added {
-			s.list = append(s.list, crossing{first: i})
-			_, err = s.list[len(s.list)-1].add(r, op, l)
+			s.list = append(s.list, crossing{})
+			exchanges = append(exchanges, launches.Exchange{First: i, Make: func(ctx context.Context) error { return s.exchange(ctx, n) }})
+			_, err = s.list[n].add(r, op, l)
 		}
 		if err != nil {
 			return nil, err
 		}
-	}
-	for i := range s.list {
-		x := &s.list[i]
-		exchanges = append(exchanges, launches.Exchange{First: x.first, Make: func(ctx context.Context) error { return s.exchange(ctx, i) }})
-		for _, u := range x.of {
-			if !slices.ContainsFunc(s.of, func(k known) bool { return k.copies == u.copies }) {
-				s.of = append(s.of, known{copies: u.copies})
-			}
-		}
+		exchanges[len(exchanges)-1].End = i + 1
 	}
 	return exchanges, nil
 }
 
+// each calls fn for each buffer of each exchange.
+func (s *step) each(fn func(u *used)) {
+	for i := range s.list {
+		for j := range s.list[i].of {
+			fn(&s.list[i].of[j])
+		}
+	}
+}
+
 // exchange makes the i-th exchange.
-func (s *step) exchange(ctx context.Context, i int) (err error) {
-	const op = "run"
+func (s *step) exchange(ctx context.Context, i int) error {
 	r, x := s.r, &s.list[i]
 	if i == 0 {
-		s.begin()
-	}
-	if s.quiet {
-		r.now = r.note(x.what)
-		r.clear()
-		for dir := range x.moves {
-			for _, v := range x.moves[dir] {
-				r.carry(dir, v.box, v.of, v.lo, v.hi)
+		r.step, s.done = s, 0
+		s.each(func(u *used) {
+			if u.news.Load() != u.then {
+				s.runs = 0
 			}
-		}
-		err = r.swap(ctx, op, carries)
-	} else if err = r.cross(ctx, op, x); err == nil {
+		})
+	}
+	err := r.cross(ctx, "run", x, s.runs > 1)
+	if err == nil {
+		s.done++
 		for dir := range x.moves {
 			x.moves[dir] = append(x.moves[dir][:0], r.moves[dir]...)
 		}
 	}
-	if err == nil {
-		s.done++
-	}
 	return err
 }
 
-// begin begins a run.
-func (s *step) begin() {
-	s.r.step, s.done = s, 0
-	s.quiet = s.steady && !slices.ContainsFunc(s.of, func(k known) bool { return k.changed() })
-	for i := range s.of {
-		k := &s.of[i]
-		k.hold(true, s.quiet)
-		s.r.held = append(s.r.held, k.copies)
-		if !s.quiet {
-			k.before = k.intervals(k.before[:0])
-		}
-	}
-}
-
-// end ends a run. If it has made the exchanges of the run before, and not all of them, the maps catch up.
+// end ends a run. If it has repeated messages, and not all of them, the maps catch up.
 func (s *step) end(err error) {
 	s.r.step = nil
 	whole := err == nil && s.done == len(s.list)
-	if s.quiet {
-		for i := 0; i < s.done && !whole; i++ {
-			for j := range s.list[i].of {
-				u := &s.list[i].of[j]
-				u.plan()
-				u.written()
-			}
+	for i := 0; i < s.done && s.runs > 1 && !whole; i++ {
+		for j := range s.list[i].of {
+			u := &s.list[i].of[j]
+			u.plan()
+			u.written()
 		}
-		return
 	}
-	s.steady = whole
-	for i := range s.of {
-		k := &s.of[i]
-		s.steady = s.steady && slices.Equal(k.before, k.intervals(nil))
-		k.then = k.news
+	if s.runs++; !whole {
+		s.runs = 0
 	}
-}
-
-func (k *known) changed() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.news != k.then
-}
-
-// intervals appends what the map says.
-func (c *copies) intervals(list []interval) []interval {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.m.Runs(0, c.m.Size(), func(_, hi uint64, valid protocol.Set) bool {
-		list = append(list, interval{hi, valid})
-		return true
-	})
-	return list
+	s.each(func(u *used) { u.then = u.news.Load() })
 }

@@ -435,7 +435,7 @@ func TestStepAmongRanksEndsWithItsContext(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			q := part.Among(t.Context(), halyard.Open(ctx, "host:0"), c)
-			var x [2]*buffer.Buffer[float32]
+			var x [3]*buffer.Buffer[float32]
 			for i := range x {
 				b, err := buffer.New[float32](1000)
 				if err != nil {
@@ -445,20 +445,21 @@ func TestStepAmongRanksEndsWithItsContext(t *testing.T) {
 			}
 			step := q.Record(func(q *part.Queue) {
 				divided.Laplace(q, x[0], x[1])
-				divided.Laplace(q, x[1], x[0])
+				divided.Laplace(q, x[2], x[0])
+				divided.Laplace(q, x[1], x[2])
 			})
 			for range runs {
 				step.Run()
 			}
 			q.Sync()
 			if c.Rank() == 1 {
-				divided.Laplace(q, x[0], x[1]) // half of a run
+				divided.Laplace(q, x[0], x[1]) // what a run begins with
 				<-over
 				return errors.New("it has left")
 			}
 			defer close(over)
 			time.AfterFunc(10*time.Millisecond, cancel)
-			step.Run()
+			step.Run() // waits for an element of x[2]
 			failed = q.Err()
 			beside, err := x[1].Slice(500, 513) // with the first element of the other rank's part, which has come in the run before
 			if err != nil {

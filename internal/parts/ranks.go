@@ -54,8 +54,8 @@ type Launch struct {
 
 // Exchange is one exchange of a step.
 type Exchange struct {
-	First int                         // of the launches: Make comes before it, and brings what it and those up to the next exchange read
-	Make  func(context.Context) error // as Exchanger.Exchange
+	First, End int                         // of the launches: those from First up to End are made after it
+	Make       func(context.Context) error // as Exchanger.Exchange
 }
 
 // Use is what the parts of a launch use of one argument.
