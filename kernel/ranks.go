@@ -13,7 +13,7 @@ import (
 
 // This file divides launches among ranks, which are processes: see package comm/part. Every rank makes the launch, by
 // Kernel.launchAmong (launch.go). Each finds from the footprint what the parts of all ranks use, lets Exchange bring what its own part reads, and
-// launches that part on its devices as Split.launch does.
+// launches that part on its devices as Split.launch does. Of a step, share is found once (Step.launch), and Step.among runs the parts.
 
 // inBlocks gives a grid blocks that are the same on all ranks where it can be cut, unless the program has. Along rows a part can then begin
 // at any row.

@@ -14,8 +14,9 @@ import (
 )
 
 // This file divides the launches of a step among the devices of a Split, or this rank's shares of them among the rank's devices; Step.Run
-// runs them (steprun.go). Record divides them, once. Among ranks a segment ends at each exchange. Where a device uses what another one has written, or writes what another one has used, a segment ends. So within a segment no device waits for
-// another, and each has launches of its own, which it runs as a step on one device. Between segments the elements move that are stale.
+// runs them (steprun.go). Record divides them, once. Among ranks a segment ends at each exchange. Where a device uses what another one has
+// written, or writes what another one has used, a segment ends. So within a segment no device waits for another, and each has launches of
+// its own, which it runs as a step on one device. Between segments the elements move that are stale.
 
 const (
 	mostInSegment = 128 // launches: each is compared with those of the other devices
