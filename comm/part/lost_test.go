@@ -114,11 +114,7 @@ func TestRankIsLostInRandomPrograms(t *testing.T) {
 			if late {
 				arm()
 			}
-			program := j.parallel
-			if seed%2 > 0 {
-				program = j.recorded
-			}
-			x := program(q)
+			x := j.program(seed)(q)
 			q.Allgather(x)
 			err := q.Err()
 			if err == nil {
