@@ -54,8 +54,11 @@ func (k *Kernel) Launch(ctx context.Context, on Target, grid hal.Grid, args ...A
 	case *Split:
 		return on.launch(ctx, k, failed, grid, args)
 	case *Step:
-		return on.launch(ctx, k, grid, args)
+		return on.launch(ctx, k, nil, grid, args)
 	case *parts.Ranks:
+		if s, ok := on.Target.(*Step); ok {
+			return s.launch(ctx, k, on, grid, args)
+		}
 		return k.launchAmong(ctx, on, grid, args)
 	case nil:
 		return k.launch(ctx, nil, nil, nil, grid, args)
@@ -131,14 +134,8 @@ func (k *Kernel) launchAmong(ctx context.Context, r *parts.Ranks, grid hal.Grid,
 	if k == nil || k.p == nil || layer.Empty(grid) {
 		return k.Launch(ctx, r.OnQueue, grid, args...)
 	}
-	in := k.p.src.Kernels[k.name]
-	why := in.Footprint.Why
-	if why == "" && (in.Footprint.Of == nil || len(args) != len(in.Params)) {
-		why = "nothing is known of the elements that it uses, because it is written in C, " +
-			"or an older command \"halyard kernels\" has translated it"
-	}
-	if why != "" {
-		return hal.Errorf("launch", hal.ErrUnsupported, "kernel %s cannot be divided among %d ranks: %s", k.name, r.Size, why)
+	if err := k.divisible(r, args); err != nil {
+		return err
 	}
 	if err := r.Enter(ctx); err != nil {
 		return err
@@ -156,23 +153,25 @@ func (k *Kernel) launchAmong(ctx context.Context, r *parts.Ranks, grid hal.Grid,
 			return err
 		}
 	}
-	dim, err := l.share(ctx, t, k, r, inBlocks(grid, &in.Footprint, r.Size), args)
+	at, err := l.share(ctx, t, k, r, inBlocks(grid, k.p.src.Kernels[k.name].Footprint.Cut, r.Size), args)
 	if err != nil {
 		return err
 	}
-	if err := r.Exchange(ctx, l.signature(k.name, dim), l.uses); err != nil {
+	if err := r.Exchange(ctx, l.signature(k.name, at.dim), l.uses); err != nil {
 		return err
 	}
-	lo, hi := l.bounds[r.Rank], l.bounds[r.Rank+1]
-	if lo == hi {
+	return l.runShare(ctx, split, t, k, at, args)
+}
+
+// runShare runs this rank's part of a launch that was read.
+func (d *launch) runShare(ctx context.Context, s *Split, t *team, k *Kernel, at share, args []Arg) error {
+	if at.lo == at.hi {
 		return nil
 	}
-	l.timed = divided && split.due(t, 1)
-	if n := l.most(dim, lo, hi, t); n < 2 || !l.cut(dim, lo, hi, n, t, &in.Footprint, args) {
-		l.cut(dim, lo, hi, 1, t, &in.Footprint, args)
+	d.timed = s != nil && s.due(t, 1)
+	d.cutShare(t, k, at, args)
+	if s != nil {
+		return s.run(ctx, t, d, args)
 	}
-	if divided {
-		return split.run(ctx, t, l, args)
-	}
-	return l.run(ctx, args)
+	return d.run(ctx, args)
 }

@@ -15,7 +15,8 @@ type Target interface{ Device() *hal.Device }
 type Queue interface {
 	// Launching returns context and grid of a launch of the named kernel. over is the grid that the launcher takes from the kernel's data,
 	// or the zero Grid if that does not follow from the data. If ok is false, nothing is launched. A launch on stream is not part of what
-	// the queue does with its launches: it is not divided or recorded, and its failure belongs to the stream.
+	// the queue does with its launches: it is not divided or recorded, and its failure belongs to the stream. If stream is nil, such a launch
+	// has no place here, because the queue records launches that are divided among ranks.
 	Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool)
 
 	// On returns what the launch is made on. It is called after a Launching whose ok was true.

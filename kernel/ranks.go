@@ -13,11 +13,11 @@ import (
 
 // This file divides launches among ranks, which are processes: see package comm/part. Every rank makes the launch, by
 // Kernel.launchAmong (launch.go). Each finds from the footprint what the parts of all ranks use, lets Exchange bring what its own part reads, and
-// launches that part on its devices as Split.launch does.
+// launches that part on its devices as Split.launch does. Of a step, share is found once (Step.launch), and Step.among runs the parts.
 
 // inBlocks gives a grid blocks that are the same on all ranks where it can be cut, unless the program has. Along rows a part can then begin
 // at any row.
-func inBlocks(g hal.Grid, f *gridgen.Footprint, size int) hal.Grid {
+func inBlocks(g hal.Grid, cut [3]bool, size int) hal.Grid {
 	const least, most = 64, 256 // threads
 	n, over, shaped := layer.Shape(g)
 	if shaped {
@@ -26,7 +26,7 @@ func inBlocks(g hal.Grid, f *gridgen.Footprint, size int) hal.Grid {
 	block := [3]int{least, 1, 1}
 	if over {
 		wanted := n[0] // by one block of a whole row
-		if f.Cut[0] && !f.Cut[1] && !f.Cut[2] {
+		if cut == [3]bool{true} {
 			wanted = n[0] / (8 * size) // by blocks that are few for each rank, but make parts of nearly the same size
 		}
 		for block[0] < min(wanted, most) {
@@ -36,15 +36,29 @@ func inBlocks(g hal.Grid, f *gridgen.Footprint, size int) hal.Grid {
 	return g.Of(block[:max(1, layer.Dimensions(g))]...)
 }
 
-// share finds the dimension in which the ranks' parts can be cut, the bounds of the parts there in blocks, and what each part uses. If
-// there is one block alone in the dimensions that can be cut, the first rank runs all.
-func (d *launch) share(ctx context.Context, t *team, k *Kernel, r *parts.Ranks, grid hal.Grid, args []Arg) (dim int, err error) {
+// divisible returns why nothing is known of the parts of the kernel.
+func (k *Kernel) divisible(r *parts.Ranks, args []Arg) error {
+	in := k.p.src.Kernels[k.name]
+	why := in.Footprint.Why
+	if why == "" && (in.Footprint.Of == nil || len(args) != len(in.Params)) {
+		why = "nothing is known of the elements that it uses, because it is written in C, " +
+			"or an older command \"halyard kernels\" has translated it"
+	}
+	if why != "" {
+		return hal.Errorf("launch", hal.ErrUnsupported, "kernel %s cannot be divided among %d ranks: %s", k.name, r.Size, why)
+	}
+	return nil
+}
+
+// share finds the dimension in which the ranks' parts can be cut, the bounds of the parts there in blocks, and what each part uses. It
+// returns this rank's part. If there is one block alone in the dimensions that can be cut, the first rank runs all.
+func (d *launch) share(ctx context.Context, t *team, k *Kernel, r *parts.Ranks, grid hal.Grid, args []Arg) (at share, err error) {
 	if err := d.read(ctx, t, k, grid, args); err != nil {
-		return 0, err
+		return at, err
 	}
 	for i := range d.wants {
 		if err := d.wants[i].Err(); err != nil {
-			return 0, d.on[0].unleased("launch", err, args, d.wants)
+			return at, d.on[0].unleased("launch", err, args, d.wants)
 		}
 	}
 	why := "an argument that is written shares elements with another argument"
@@ -56,15 +70,15 @@ func (d *launch) share(ctx context.Context, t *team, k *Kernel, r *parts.Ranks, 
 			if f.Cut[dim] && d.blocks[dim] > 1 {
 				single = false
 				if d.shareAlong(dim, r.Begins, r.Size, f, args) {
-					return dim, nil
+					return share{dim, d.bounds[r.Rank], d.bounds[r.Rank+1]}, nil
 				}
 			}
 		}
 		if single && d.shareAlong(0, func(rank, n int) int { return min(rank, 1) * n }, r.Size, f, args) {
-			return 0, nil
+			return share{0, d.bounds[r.Rank], d.bounds[r.Rank+1]}, nil
 		}
 	}
-	return 0, d.on[0].refuse("launch", "it cannot be divided among %d ranks: %s", r.Size, why)
+	return at, d.on[0].refuse("launch", "it cannot be divided among %d ranks: %s", r.Size, why)
 }
 
 // shareAlong cuts the grid along a dimension for all ranks. It reports whether no rank's part writes a span that another one's uses.
@@ -92,6 +106,18 @@ func (d *launch) shareAlong(dim int, begins func(rank, n int) int, size int, f *
 		}
 	}
 	return true
+}
+
+// cutShare cuts this rank's part of a launch that was read for the rank's devices. A part of no blocks has no parts.
+func (d *launch) cutShare(t *team, k *Kernel, at share, args []Arg) {
+	if d.parts = d.parts[:0]; at.lo == at.hi {
+		return
+	}
+	in := k.p.src.Kernels[k.name]
+	f := &in.Footprint
+	if n := d.most(at.dim, at.lo, at.hi, t); n < 2 || !d.cut(at.dim, at.lo, at.hi, n, t, f, args) {
+		d.cut(at.dim, at.lo, at.hi, 1, t, f, args)
+	}
 }
 
 // signature returns what has to be the same on all ranks of a launch.

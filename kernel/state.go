@@ -46,6 +46,12 @@ type slice struct {
 	first  []int           // of each buffer: the index of its first want
 }
 
+// share is the blocks along a dimension that a rank runs of a launch.
+type share struct {
+	dim    int
+	lo, hi uint32
+}
+
 // division is what is known of a launch that is divided. Its slices keep their memory.
 type division struct {
 	divided bool          // there is a part for each device; else one part has all threads
@@ -133,7 +139,11 @@ type launches struct {
 	run      func() (int, error) // enqueues what was prepared; nil if nothing was
 	end      func() error        // frees it, or nil
 	closed   bool
-	plan     *plan // on a Split
+	plan     *plan // on a Split, and among ranks
+
+	// Of a step among ranks:
+	exchanges []parts.Exchange
+	alone     *team // of a rank with one device
 
 	// Of a segment's part (stepsplit.go):
 	stream  *hal.Stream
@@ -154,6 +164,11 @@ type recorded struct {
 	place []hal.Region  // of these: the place in the region of that want
 	uses  []use         // while a plan is made
 
+	// Of a step among ranks:
+	share    share
+	exchange int     // the index of the one before it
+	among    *launch // what it uses, while the step is recorded
+
 	// launches.mu guards these.
 	now   *onDevice // in the last run
 	ready []hal.Arg // the arguments, with the regions of the last run
@@ -166,7 +181,7 @@ type use struct {
 	writes bool
 }
 
-// plan is how a step runs on the devices of a Split.
+// plan is how a step runs on the devices of a Split, or a rank's share of it on the rank's devices.
 type plan struct {
 	team     *team // for which it was made
 	segments []segment

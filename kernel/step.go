@@ -18,10 +18,12 @@ import (
 //	  Step.launch             checks a launch, and adds it to the list (launches.list) in place of enqueueing it
 //	  launches.combine        makes one want for each buffer, for all launches together (recorded.go)
 //	  launches.planned        on a Split: divides the launches (stepsplit.go)
+//	  Ranks.Record            among ranks: finds which launches need an exchange before them (comm/part)
 //	Step.Run                (steprun.go)
 //	  launch.run              on a stream: the step is one part of one launch (run.go; see the head of launch.go)
 //	    launches.enqueue        in place of one kernel: all kernels of the step, prepared by the driver if it can (recorded.go)
 //	  Step.across             on a Split: for each segment one launch.run, with one part for each device
+//	  Step.among              among ranks: the exchanges, and after each one the segments up to the next
 //	  launches.each           the launches one after the other by Kernel.Launch, if the step cannot run at once
 //
 // A segment is launches in a row between which no device waits for another. state.go has what is recorded: launches is the list, recorded is
@@ -46,6 +48,7 @@ type Step struct {
 	stream *hal.Stream              // the first of on
 	split  *Split                   // of on, or nil
 	failed func(error)              // parts.OnQueue.Failed
+	ranks  *parts.Ranks             // of the launches, or nil
 	state  atomic.Pointer[launches] // nil before Record has returned, and after Close
 
 	mu        sync.Mutex
@@ -106,7 +109,12 @@ func Record(ctx context.Context, on Target, fn func(*Step) error) (*Step, error)
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "a launch of the function was refused")
 	}
 	l.combine()
-	if s.split != nil && !l.plain {
+	if s.ranks != nil {
+		if err := l.exchanged(s); err != nil {
+			return nil, err
+		}
+	}
+	if (s.split != nil || s.ranks != nil) && !l.plain {
 		if _, err := l.planned(ctx, s.split); err != nil {
 			return nil, err
 		}
@@ -143,12 +151,12 @@ func (s *Step) Device() *hal.Device {
 	return s.stream.Device()
 }
 
-// launch records a launch.
-func (s *Step) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) error {
+// launch records a launch, which is divided among ranks unless r is nil.
+func (s *Step) launch(ctx context.Context, k *Kernel, r *parts.Ranks, grid hal.Grid, args []Arg) error {
 	if s == nil {
 		return hal.Errorf("launch", hal.ErrInvalidArgument, "nil step")
 	}
-	one, err := s.checked(ctx, k, grid, args)
+	one, err := s.checked(ctx, k, r, grid, args)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.recording
@@ -156,19 +164,30 @@ func (s *Step) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg)
 	case l == nil:
 		return hal.Errorf("launch", hal.ErrInvalidArgument,
 			"this is a step that was recorded before; launch on the stream or the queue itself, or call Run")
-	case err != nil:
+	case err == nil && len(l.list) > 0 && s.ranks != r:
+		err = hal.Errorf("launch", hal.ErrInvalidArgument, "a step has launches that are divided among ranks, or others, not both")
+	}
+	if err != nil {
 		s.refused = true
 		return err
 	}
+	s.ranks = r
 	l.plain = l.plain || one.on.sites != nil || one.on.prints != nil || checking.Load()
 	l.list = append(l.list, one)
 	return nil
 }
 
 // checked makes the checks of a launch.
-func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) (one recorded, err error) {
+func (s *Step) checked(ctx context.Context, k *Kernel, r *parts.Ranks, grid hal.Grid, args []Arg) (one recorded, err error) {
 	stream := s.stream
-	if t := s.split.now(); len(t.streams) > 0 {
+	t := s.split.now()
+	switch {
+	case r != nil && k != nil && k.p != nil && !layer.Empty(grid):
+		if err := k.divisible(r, args); err != nil {
+			return one, err
+		}
+		grid = inBlocks(grid, k.p.src.Kernels[k.name].Footprint.Cut, r.Size)
+	case len(t.streams) > 0:
 		stream = s.split.able(ctx, t, k).streams[0]
 	}
 	d, err := k.within(ctx, stream.Device(), grid, args)
@@ -191,7 +210,12 @@ func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 		}
 		one.args = append(one.args, a)
 	}
-	return one, one.check(stream)
+	if err := one.check(stream); err != nil || r == nil || layer.Empty(grid) {
+		return one, err
+	}
+	one.among = &launch{}
+	one.share, err = one.among.share(ctx, &team{streams: []*hal.Stream{stream}}, k, r, grid, args)
+	return one, err
 }
 
 // Close forgets the launches. It does not wait for their work. Later calls of Run fail; those under way go on.

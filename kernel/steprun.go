@@ -27,6 +27,8 @@ func (s *Step) Run(ctx context.Context) (err error) {
 		return layer.Ended(op, ctx)
 	}
 	switch {
+	case s.ranks != nil:
+		return s.among(ctx, l)
 	case l.plain:
 		return l.each(ctx, s.on, 0)
 	case s.split != nil:
@@ -65,7 +67,7 @@ func (s *Step) across(ctx context.Context, l *launches) error {
 	}
 	from := 0
 	if !p.plain && !l.due(s.split, p) {
-		if from, err = p.run(ctx, s.failed, l); !errors.Is(err, errNoRoom) {
+		if from, err = p.run(ctx, s.failed, l, 0, len(l.list)); !errors.Is(err, errNoRoom) {
 			if err != nil {
 				_, _ = s.split.present() // as in Split.launch
 			}
@@ -73,6 +75,66 @@ func (s *Step) across(ctx context.Context, l *launches) error {
 		}
 	}
 	return l.each(ctx, s.on, from) // there may be room for the buffers of each
+}
+
+// among runs this rank's share of the step.
+func (s *Step) among(ctx context.Context, l *launches) (err error) {
+	if err := s.ranks.Enter(ctx); err != nil {
+		return err
+	}
+	defer func() { // also if an observer of buffers panics
+		if err != nil && s.split != nil {
+			_, _ = s.split.present() // as in Split.launch
+		}
+		s.ranks.Leave(err)
+	}()
+	for i := range l.wants {
+		if err := l.wants[i].Err(); err != nil {
+			return l.unleased(err)
+		}
+	}
+	t, err := l.team(s.split)
+	if err != nil {
+		return err
+	}
+	single := l.plain || checking.Load()
+	p := (*plan)(nil)
+	if !single {
+		if p, err = l.planned(ctx, s.split); err != nil {
+			return err
+		}
+		single = p.plain || s.split != nil && l.due(s.split, p)
+	}
+	for _, x := range l.exchanges {
+		from := x.First
+		if err := x.Make(ctx); err != nil {
+			return err
+		}
+		if !single {
+			if from, err = p.run(ctx, s.failed, l, from, x.End); err == nil {
+				continue
+			} else if !errors.Is(err, errNoRoom) {
+				return err
+			}
+		}
+		for ; from < x.End; from++ {
+			if err := l.list[from].runShare(ctx, s, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// runShare runs this rank's part of a launch.
+func (one *recorded) runShare(ctx context.Context, s *Step, t *team) error {
+	d := pooled.Get().(*launch)
+	defer d.give()
+	d.failed = s.failed
+	if err := d.read(ctx, t, one.k, one.grid, one.args); err != nil {
+		return err
+	}
+	return d.runShare(ctx, s.split, t, one.k, one.share, one.args)
 }
 
 // due reports whether the next run is to be made launch by launch, because one of them is to be timed.
@@ -92,8 +154,13 @@ func (l *launches) due(s *Split, p *plan) bool {
 // errNoRoom is the error of a run that a device has no room for, before the launches of a segment were enqueued.
 var errNoRoom = errors.New("no room")
 
-// run runs the segments. next is the first launch that was not enqueued if the error is errNoRoom.
-func (p *plan) run(ctx context.Context, failed func(error), l *launches) (next int, err error) {
+// run runs the segments that begin with the launches from one up to another. next is the first launch that was not enqueued if the error is
+// errNoRoom.
+func (p *plan) run(ctx context.Context, failed func(error), l *launches, from, to int) (next int, err error) {
+	outside := func(s segment) bool { return s.first < from || s.first >= to }
+	if !slices.ContainsFunc(p.segments, func(s segment) bool { return !outside(s) }) {
+		return to, nil
+	}
 	var cover buffer.Leases
 	if len(l.wants) > 0 {
 		if cover, err = parts.Cover(ctx, l.wants); err != nil {
@@ -102,6 +169,9 @@ func (p *plan) run(ctx context.Context, failed func(error), l *launches) (next i
 		defer func() { err = cmp.Or(err, cover.Release()) }()
 	}
 	for i := range p.segments {
+		if outside(p.segments[i]) {
+			continue
+		}
 		if err := p.segments[i].run(ctx, p.team, cover, failed); err != nil {
 			return p.segments[i].first, err
 		}

@@ -13,9 +13,10 @@ import (
 	"github.com/go-halyard/halyard/kernel/gridgen"
 )
 
-// This file divides the launches of a step among the devices of a Split; Step.Run runs them (steprun.go). Record divides them, once. Where
-// a device uses what another one has written, or writes what another one has used, a segment ends. So within a segment no device waits for
-// another, and each has launches of its own, which it runs as a step on one device. Between segments the elements move that are stale.
+// This file divides the launches of a step among the devices of a Split, or this rank's shares of them among the rank's devices; Step.Run
+// runs them (steprun.go). Record divides them, once. Among ranks a segment ends at each exchange. Where a device uses what another one has
+// written, or writes what another one has used, a segment ends. So within a segment no device waits for another, and each has launches of
+// its own, which it runs as a step on one device. Between segments the elements move that are stale.
 
 const (
 	mostInSegment = 128 // launches: each is compared with those of the other devices
@@ -24,7 +25,7 @@ const (
 
 // planned returns how the step runs on the split now. It is made again when the devices or their shares have changed.
 func (l *launches) planned(ctx context.Context, s *Split) (*plan, error) {
-	t, err := s.present()
+	t, err := l.team(s)
 	if err != nil {
 		return nil, err
 	}
@@ -53,17 +54,48 @@ func (l *launches) planned(ctx context.Context, s *Split) (*plan, error) {
 	return p, old.close()
 }
 
+// team returns the devices of the step.
+func (l *launches) team(s *Split) (*team, error) {
+	if l.alone != nil {
+		return l.alone, nil
+	}
+	return s.present()
+}
+
+// exchanged finds the exchanges of a step among ranks.
+func (l *launches) exchanged(s *Step) (err error) {
+	if s.split == nil {
+		l.alone = &team{streams: []*hal.Stream{s.stream}, shares: []float64{1}}
+	}
+	list := make([]parts.Launch, len(l.list))
+	for i := range l.list {
+		one := &l.list[i]
+		list[i] = parts.Launch{What: one.among.signature(one.k.name, one.share.dim), Uses: one.among.uses}
+	}
+	l.exchanges, err = s.ranks.Record(list)
+	for n, x := range l.exchanges {
+		for i := x.First; i < x.End; i++ {
+			l.list[i].among, l.list[i].exchange = nil, n
+		}
+	}
+	return err
+}
+
 // add divides the i-th launch.
 func (p *plan) add(ctx context.Context, s *Split, l *launches, i int) error {
-	one := &l.list[i]
-	t := s.able(ctx, p.team, one.k)
+	one, t, divided, err := &l.list[i], p.team, true, error(nil)
 	d := pooled.Get().(*launch)
 	defer d.give()
-	divided, err := d.divide(ctx, t, one.k, one.grid, one.args)
-	if err != nil {
+	if len(l.exchanges) == 0 {
+		t = s.able(ctx, t, one.k)
+		divided, err = d.divide(ctx, t, one.k, one.grid, one.args)
+	} else if err = d.read(ctx, t, one.k, one.grid, one.args); err == nil {
+		d.cutShare(t, one.k, one.share, one.args)
+	}
+	if err != nil || divided && len(d.parts) == 0 {
 		return err
 	}
-	if divided && t == p.team {
+	if divided && t == p.team && s != nil {
 		p.timed++
 	}
 	if !divided {
@@ -91,7 +123,8 @@ func (p *plan) add(ctx context.Context, s *Split, l *launches, i int) error {
 		p.plain = p.plain || at.on.sites != nil || at.on.prints != nil
 	}
 	last := len(p.segments) - 1
-	if last < 0 || i-p.segments[last].first >= mostInSegment || p.segments[last].crosses(d.parts, mine) {
+	if last < 0 || i-p.segments[last].first >= mostInSegment || l.list[p.segments[last].first].exchange != one.exchange ||
+		p.segments[last].crosses(d.parts, mine) {
 		p.segments = append(p.segments, segment{first: i})
 		last++
 	}

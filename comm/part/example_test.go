@@ -80,6 +80,32 @@ func ExampleAmong() {
 	// <nil>
 }
 
+// Ten runs of a step of two launches, among two ranks. Each launch but the first needs one element of the other rank's part.
+func ExampleQueue_Record() {
+	err := commtest.Execute(2, func(e driver.Engine) error {
+		ctx, c := context.Background(), comm.New(e)
+		defer c.Close()
+		q := part.Among(ctx, halyard.Open(ctx, "host:0"), c)
+		x, y := halyard.New[float32](q.Queue, 1000), halyard.New[float32](q.Queue, 1000)
+		x.Fill(1)
+		step := q.Record(func(q *part.Queue) {
+			around.Around(q, 1, x, y)
+			around.Around(q, 1, y, x)
+		})
+		for range 10 {
+			step.Run()
+		}
+		if c.Rank() == 1 {
+			fmt.Println(q.Moved())
+		}
+		return q.Close()
+	})
+	fmt.Println(err)
+	// Output:
+	// {76 19}
+	// <nil>
+}
+
 // A job that is told to end saves its elements, and a later one with another number of ranks goes on from there. With mpi.Run the first loop would end when
 // ctx does, which SIGTERM cancels; Save then takes a context of its own.
 func ExampleBuffer_Save() {

@@ -1,5 +1,11 @@
 package part
 
+import (
+	"github.com/go-halyard/halyard/coherence"
+	launches "github.com/go-halyard/halyard/internal/parts"
+	"github.com/go-halyard/halyard/kernel"
+)
+
 // StaleError lets tests look at the ranges of an error.
 type StaleError = staleError
 
@@ -56,4 +62,10 @@ func Traffic(l Layout, h Halo, rank, ranks int) (sent, received, elements, ghost
 		}
 	}
 	return sent, received, elements, ghosts, nil
+}
+
+// News returns how often what this rank knows about a buffer may have changed.
+func News(x kernel.Operand) int64 {
+	by, _, _, _ := launches.Watched(x.Want(coherence.Read), nil)
+	return by.(*copies).news.Load()
 }

@@ -89,6 +89,10 @@ func TestRankIsLostInRandomPrograms(t *testing.T) {
 		want := j.serial()
 		devices := [][]string{{"host:0"}, {"host:1"}, {"host:1", "host:2"}}[rng.IntN(3)]
 		victim, call := rng.IntN(j.ranks), 1+rng.Int64N(60)
+		late := seed%4 > 1 // in a launch or in a step, and not when the queue is made
+		if late {
+			call = 1 + call%20
+		}
 		world := commtest.New(j.ranks, commtest.EagerLimit(64))
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		var mu sync.Mutex
@@ -96,14 +100,21 @@ func TestRankIsLostInRandomPrograms(t *testing.T) {
 		begin := time.Now()
 		_ = world.Run(func(e driver.Engine) error {
 			rank := e.World().Rank()
-			if rank == victim {
-				m := &mortal{Engine: e, die: func() { died = true; world.Lose(rank) }}
-				m.left.Store(call)
-				e = m
+			m := &mortal{Engine: e, die: func() { died = true; world.Lose(rank) }}
+			arm := func() {
+				if rank == victim {
+					m.left.Store(call)
+				}
 			}
-			c := comm.New(e)
+			if !late {
+				arm()
+			}
+			c := comm.New(m)
 			q := part.Among(ctx, halyard.Open(ctx, devices...), c)
-			x := j.parallel(q)
+			if late {
+				arm()
+			}
+			x := j.program(seed)(q)
 			q.Allgather(x)
 			err := q.Err()
 			if err == nil {

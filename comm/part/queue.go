@@ -34,10 +34,11 @@ import (
 //
 // Each rank reserves memory for all elements of a buffer, on the host and on each device that uses it. On the host the system provides only
 // the pages that the rank reads or writes, but a GPU's memory is taken as a whole. Arrays that are too large for that can be in buffers that
-// are divided among the ranks: see [New]. Launches of a step that Record makes are not divided.
+// are divided among the ranks: see [New]. For launches that repeat there is [Queue.Record].
 type Queue struct {
 	*halyard.Queue
-	ranks *ranks // nil if there is one rank
+	ranks   *ranks          // nil if there is one rank
+	records *launches.Ranks // on which Record records, or nil
 }
 
 // Among returns a queue that divides launches among the ranks of c. With a nil communicator, or one of a single rank, it does what q does.
@@ -69,7 +70,7 @@ func Among(ctx context.Context, q *halyard.Queue, c *comm.Comm, shares ...float6
 	if err != nil {
 		q.Fail(err)
 	}
-	return &Queue{q, r}
+	return &Queue{Queue: q, ranks: r}
 }
 
 // share notes where the ranks' parts begin.
@@ -98,7 +99,7 @@ func (r *ranks) share(op string, shares []float64) error {
 func (q *Queue) Over(n ...int) *Queue { return q.Grid(hal.Over(n...)) }
 
 // Grid is [halyard.Queue.Grid].
-func (q *Queue) Grid(g hal.Grid) *Queue { return &Queue{q.Queue.Grid(g), q.ranks} }
+func (q *Queue) Grid(g hal.Grid) *Queue { return &Queue{q.Queue.Grid(g), q.ranks, q.records} }
 
 // Launching is called by generated launchers.
 func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool) {
@@ -106,13 +107,19 @@ func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, st
 	if !ok && q.ranks != nil {
 		q.ranks.giveUp(q.Err())
 	}
+	if q.records != nil {
+		stream = nil
+	}
 	return ctx, stream, grid, ok
 }
 
 // On is called by generated launchers, too.
 func (q *Queue) On() kernel.Target {
-	if q.ranks == nil {
+	switch {
+	case q.ranks == nil:
 		return q.Queue.On()
+	case q.records != nil:
+		return q.records
 	}
 	return &q.ranks.Ranks
 }
@@ -131,6 +138,10 @@ func (q *Queue) gather(op string, root int, x kernel.Operand) {
 	if ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
+		if q.records != nil {
+			err = driver.Errorf(op, driver.ErrInvalidArgument, "the function of Record only launches; call %s before Record, or after Run", op)
+			return
+		}
 		err = q.ranks.gather(ctx, op, root, x)
 	}
 }

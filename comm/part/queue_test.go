@@ -84,6 +84,14 @@ func (j *job) parallel(q *part.Queue) *halyard.Buffer[float32] {
 	return now
 }
 
+// program returns the program of a seed: every other one records its steps.
+func (j *job) program(seed uint64) func(*part.Queue) *halyard.Buffer[float32] {
+	if seed%2 > 0 {
+		return j.recorded
+	}
+	return j.parallel
+}
+
 func randomJob(rng *rand.Rand) (j job) {
 	j.width, j.steps, j.ranks, j.block = 1+rng.IntN(200), rng.IntN(6), 1+rng.IntN(6), 1+rng.IntN(9)
 	n := j.width
@@ -113,7 +121,7 @@ func TestRandomDivisionsHaveTheBitsOfOne(t *testing.T) {
 		devices := [][]string{{"host:0"}, {"host:1"}, {"host:1", "host:2"}}[rng.IntN(3)]
 		root := rng.IntN(j.ranks + 1)
 		err := among(t, j.ranks, devices, j.shares, func(q *part.Queue, rank int) {
-			x := j.parallel(q)
+			x := j.program(seed)(q)
 			if root == j.ranks {
 				q.Allgather(x)
 			} else {
@@ -385,7 +393,7 @@ func TestLateMessagesChangeNothing(t *testing.T) {
 		err := commtest.Execute(j.ranks, func(e driver.Engine) error {
 			c := comm.New(e)
 			q := part.Among(t.Context(), halyard.Open(t.Context(), "host:0"), c, j.shares...)
-			x := j.parallel(q)
+			x := j.program(seed)(q)
 			q.Allgather(x)
 			assert.Equal(t, want, x.Values())
 			return errors.Join(q.Close(), c.Close())

@@ -3,8 +3,8 @@ package part
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
@@ -24,9 +24,10 @@ type ranks struct {
 	turn   chan struct{}
 
 	// The caller that has turn may use these.
-	mail          // its boxes are of all ranks, and its last memory is the message that this rank has failed
-	held   []held // of each use of the launch under way
-	reads  []buffer.Range
+	mail             // its boxes are of all ranks, and its last memory is the message that this rank has failed
+	held   []*copies // of the launch or step under way
+	one    crossing  // of a launch
+	step   *step     // that runs, or nil
 	plan   []protocol.Transfer
 	now    uint64 // the history as the messages under way have it
 	failed error
@@ -41,13 +42,9 @@ type copies struct {
 	store
 	r    *ranks
 	id   uint64
-	held bool // the accesses are those of a launch, which are in the map already
-}
-
-// held is the buffer of a use, and where the use's elements lie in it, in bytes.
-type held struct {
-	*copies
-	lo, hi, size uint64 // size is that of an element
+	held bool         // the accesses are those of a launch, which are in the map already
+	here bool         // what they read is current, although the map does not say so
+	news atomic.Int64 // how often the map may have changed
 }
 
 // What a message says, in the second number of its head.
@@ -72,11 +69,15 @@ func (r *ranks) Enter(ctx context.Context) error {
 }
 
 func (r *ranks) Leave(err error) {
-	for _, h := range r.held {
-		h.hold(false)
+	if r.step != nil {
+		r.step.end(err)
+	}
+	for _, c := range r.held {
+		c.hold(false, false)
 	}
 	clear(r.held)
 	r.held = r.held[:0]
+	r.one.clear()
 	r.fail(err)
 	<-r.turn
 }
@@ -93,11 +94,16 @@ func (r *ranks) giveUp(err error) {
 func (r *ranks) note(what ...uint64) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, n := range what {
-		r.history = (r.history ^ n) * 0x9e3779b97f4a7c15
-		r.history ^= r.history >> 29
-	}
+	r.history = hash(r.history, what...)
 	return r.history
+}
+
+func hash(of uint64, what ...uint64) uint64 {
+	for _, n := range what {
+		of = (of ^ n) * 0x9e3779b97f4a7c15
+		of ^= of >> 29
+	}
+	return of
 }
 
 // watch makes the map of a buffer that takes part for the first time. All ranks have filled it alike.
@@ -117,15 +123,16 @@ func (c *copies) everywhere(lo, hi uint64) {
 	if lo == hi {
 		return
 	}
+	c.news.Add(1)
 	_ = c.m.Commit(protocol.Overwrite, 0, lo, hi)
 	for p := 1; p < c.r.Size; p++ {
 		_ = c.m.Apply(protocol.Transfer{Move: protocol.Move{From: 0, To: protocol.Place(p)}, Lo: lo, Hi: hi})
 	}
 }
 
-func (c *copies) hold(held bool) {
+func (c *copies) hold(held, here bool) {
 	c.mu.Lock()
-	c.held = held
+	c.held, c.here = held, here
 	c.mu.Unlock()
 }
 
@@ -133,7 +140,7 @@ func (c *copies) hold(held bool) {
 func (c *copies) Reads(lo, hi uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.m.ValidIn(lo, hi, protocol.Place(c.r.Rank)) {
+	if c.here || c.m.ValidIn(lo, hi, protocol.Place(c.r.Rank)) {
 		return nil
 	}
 	e := &staleError{Rank: c.r.Rank, call: "Gather or Allgather"}
@@ -163,22 +170,27 @@ func (r *ranks) Exchange(ctx context.Context, what []uint64, uses []launches.Use
 }
 
 func (r *ranks) exchange(ctx context.Context, op string, what []uint64, uses []launches.Use) error {
-	r.now = r.note(what...)
-	r.held = r.held[:0]
-	r.clear()
-	for i := range uses {
-		by, lo, hi, size := launches.Watched(uses[i].Want, r.attach)
-		c, _ := by.(*copies)
-		if c == nil || c.r != r {
-			return driver.Errorf(op, driver.ErrInvalidArgument, "argument %d belongs to a part.Buffer or was divided by another queue", i)
-		}
-		r.now = r.note(c.id, lo, hi)
-		c.hold(true)
-		r.held = append(r.held, held{c, lo, hi, size})
+	if _, err := r.one.add(r, op, launches.Launch{What: what, Uses: uses}); err != nil {
+		return err
 	}
-	for i, h := range r.held {
-		if i == slices.IndexFunc(r.held, func(g held) bool { return g.copies == h.copies }) {
-			h.plan(uses)
+	return r.cross(ctx, op, &r.one, false)
+}
+
+// cross makes an exchange. In the maps, the parts have then written what they will write. If it repeats messages, the maps do not change.
+func (r *ranks) cross(ctx context.Context, op string, x *crossing, repeat bool) error {
+	r.now = r.note(x.what)
+	r.clear()
+	for i := range x.of {
+		u := &x.of[i]
+		u.hold(true, repeat)
+		r.held = append(r.held, u.copies)
+		if !repeat {
+			u.plan()
+		}
+	}
+	for dir := 0; repeat && dir < len(x.moves); dir++ {
+		for _, v := range x.moves[dir] {
+			r.carry(dir, v.box, v.of, v.lo, v.hi)
 		}
 	}
 	if err := r.swap(ctx, op, carries); err != nil {
@@ -189,74 +201,48 @@ func (r *ranks) exchange(ctx context.Context, op string, what []uint64, uses []l
 		}
 		return err
 	}
-	for i, h := range r.held {
-		h.written(&uses[i])
+	for i := 0; i < len(x.of) && !repeat; i++ {
+		x.of[i].written()
 	}
 	return nil
 }
 
 // plan finds what has to be sent to whom, so that each rank can read what its part reads. All of it is sent by ranks that have it already.
-func (c *copies) plan(uses []launches.Use) {
-	r := c.r
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (u *used) plan() {
+	r := u.r
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.news.Add(1)
 	r.plan = r.plan[:0]
-	for p := range r.Size {
-		r.reads = r.reads[:0]
-		for i := range uses {
-			if r.held[i].copies == c {
-				r.reads = r.held[i].reads(r.reads, &uses[i].By[p])
-			}
-		}
-		r.reads = union(r.reads)
-		for _, s := range r.reads {
-			r.plan, _ = c.m.Plan(protocol.Read, protocol.Place(p), uint64(s.Lo), uint64(s.Hi), distance, r.plan)
+	for p := range u.by {
+		for _, s := range u.by[p].reads {
+			r.plan, _ = u.m.Plan(protocol.Read, protocol.Place(p), uint64(s.Lo), uint64(s.Hi), distance, r.plan)
 		}
 	}
 	for _, t := range r.plan {
-		_ = c.m.Apply(t)
+		_ = u.m.Apply(t)
 		switch r.Rank {
 		case int(t.From):
-			r.carry(out, int(t.To), &c.store, int(t.Lo), int(t.Hi))
+			r.carry(out, int(t.To), &u.store, int(t.Lo), int(t.Hi))
 		case int(t.To):
-			r.carry(in, int(t.From), &c.store, int(t.Lo), int(t.Hi))
+			r.carry(in, int(t.From), &u.store, int(t.Lo), int(t.Hi))
 		}
 	}
 }
 
-// reads appends the bytes that must be current before a part runs: those that it reads, and those that it may write or leave unchanged.
-func (h *held) reads(list []buffer.Range, t *launches.Touch) []buffer.Range {
-	spans := [2]buffer.Range{t.Read, t.Write}
-	if t.Whole {
-		spans[1] = buffer.Range{}
-	}
-	for _, s := range spans {
-		if lo, hi := h.bytes(s); lo < hi {
-			list = append(list, buffer.Range{Lo: int(lo), Hi: int(hi)})
+// written notes what the parts write.
+func (u *used) written() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for p := range u.by {
+		for _, s := range u.by[p].writes {
+			_ = u.m.Commit(protocol.Overwrite, protocol.Place(p), uint64(s.Lo), uint64(s.Hi))
 		}
 	}
-	return list
-}
-
-// bytes returns where elements of the use lie in the buffer.
-func (h *held) bytes(span buffer.Range) (lo, hi uint64) {
-	n := int((h.hi - h.lo) / h.size)
-	return h.lo + uint64(min(span.Lo, n))*h.size, h.lo + uint64(min(span.Hi, n))*h.size
 }
 
 // distance makes ranks receive from the nearest rank.
 func distance(from, to protocol.Place) int { return max(int(from)-int(to), int(to)-int(from)) }
-
-// written notes what the parts of a launch write.
-func (h *held) written(u *launches.Use) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for p := range u.By {
-		if lo, hi := h.bytes(u.By[p].Write); lo < hi {
-			_ = h.m.Commit(protocol.Overwrite, protocol.Place(p), lo, hi)
-		}
-	}
-}
 
 // swap sends and receives the messages that have elements. When the rank parts (see part), there is a
 // message to each rank. All messages that arrive must have the same numbers in their heads.

@@ -41,6 +41,21 @@ type Exchanger interface {
 	Exchange(ctx context.Context, what []uint64, uses []Use) error
 	// Leave ends the launch. err is an error of this rank alone, so Leave tells the other ranks.
 	Leave(err error)
+	// Record plans the exchanges of a step, whose launches are made in this order again and again. Between Enter and Leave each run of the
+	// step makes all of them, in this order.
+	Record(launches []Launch) ([]Exchange, error)
+}
+
+// Launch is what Exchange is given for a launch.
+type Launch struct {
+	What []uint64
+	Uses []Use
+}
+
+// Exchange is one exchange of a step.
+type Exchange struct {
+	First, End int                         // of the launches: those from First up to End are made after it
+	Make       func(context.Context) error // as Exchanger.Exchange
 }
 
 // Use is what the parts of a launch use of one argument.

@@ -26,6 +26,10 @@ func start(q kernel.Queue, name string, fn func(w *work)) {
 	if !ok {
 		return
 	}
+	if stream == nil {
+		q.Launched(hal.Errorf(name, hal.ErrUnsupported, "it cannot be part of a step whose launches are divided among ranks"))
+		return
+	}
 	w, returned := &work{ctx: ctx, q: q, on: stream, name: name}, false
 	step, records := q.On().(*kernel.Step)
 	if records {
