@@ -92,7 +92,7 @@ func main() {
 	switch os.Args[1] {
 	case "devices":
 		for _, d := range must(hal.Devices(ctx)) {
-			if d.Backend == "opencl" || d.Backend == "vulkan" {
+			if d.Backend == "opencl" || d.Backend == "vulkan" || d.Name() == "cuda:0" && os.Getenv("HALYARD_NVRTC_LIBRARY") != "" {
 				fmt.Println("DEVICE", d.Name())
 			}
 		}
@@ -440,7 +440,7 @@ func (k text) arguments(function string) string {
 // batch has the folder in which batches are built, one after the other.
 type batch struct {
 	dir      string
-	devices  []string                 // the host and all of OpenCL and Vulkan, known after the first build
+	devices  []string                 // the host, all of OpenCL and Vulkan, and one of CUDA, known after the first build
 	spent    map[string]time.Duration // by each kind of program
 	compared map[string]int           // the kernels that each device ran, and each architecture's compiler took
 	head     string                   // begins the package of the kernels

@@ -65,11 +65,34 @@ func TestBlockOperationsAreOneLoopOnTheHost(t *testing.T) {
 	assert.NotContains(t, string(made.Go), "v_zero")
 	assert.Contains(t, string(made.Go), "Threads: 1024")
 	assert.NotContains(t, string(made.Go), "Dims:", "the number of a thread needs no dimension of the grid")
-	assert.Contains(t, made.C, "d < go_max_i64(h_threads, 2); ", "compilers see that there is a round: PoCL's takes twice as long for each further loop that may have none")
+	assert.Contains(t, made.C, ", go_max_i64(h_threads, 2), ", "compilers see that there is a round: PoCL's takes twice as long for each further loop that may have none")
 	assert.NotContains(t, string(made.Go), "(u32)INDEX", "a grid may have more than 2^32 threads")
 	made, err = translated(t, blocksHead+"//halyard:kernel\nfunc k(t grid.Thread, x, y []float32) {\n\tv := grid.BlockSum(t, x[t.Global(1)])\n\ty[t.Global(0)] = v\n}\n")
 	require.NoError(t, err)
 	assert.Contains(t, string(made.Go), "Dims: 2, DimsAt: \"k.go:7\"")
+}
+
+// Numbers and bools are combined in rounds that devices may run without memory; structures are not. Neither are the rounds of a function that is
+// printed as statements.
+func TestRoundsOfBlockOperations(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]string{
+		"grid.BlockSum(t, x[0])":              "GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, ",
+		"grid.GroupScan(t, x[0])":             "GO_GROUP(f32, h_values.a, h_rank, ",
+		"grid.GroupCount(t, x[0] > 1)":        "GO_GROUP(i32, h_values.a, (GO_INT)h_rank, ",
+		"grid.BlockAny(t, x[0] > 1)":          ", v_own != 0 || v_other != 0)",
+		"grid.BlockReduce(t, x[0], most)":     ", f_most(v_own, v_other))",
+		"grid.GroupMax(t, int64(x[0]))":       ", go_max_i64(v_own, v_other))",
+		"grid.BlockReduce(t, pair{}, second)": "GO_ORDERED for (; h_d < ",
+		"grid.BlockSum(t, complex(x[0], 1))":  "GO_ORDERED for (; h_d < ",
+	} {
+		made, err := translated(t, blocksHead+"type pair struct{ a, b int32 }\n\nfunc second(p, q pair) pair {\n\treturn pair{q.a, p.b}\n}\n\n"+
+			"func most(a, b float32) float32 {\n\tif a > b {\n\t\treturn a\n\t}\n\treturn b\n}\n\n"+
+			"//halyard:kernel\nfunc k(t grid.Thread, x []float32, y []uint32) {\n\tv := "+call+"\n\t_ = v\n\ty[0] = 1\n}\n")
+		require.NoError(t, err, call)
+		assert.Contains(t, made.C, want, call)
+		assert.Equal(t, !strings.HasPrefix(want, "GO_ORDERED"), strings.Contains(made.C, "v_own"), call)
+	}
 }
 
 // Tiles are refused that are no shared memory, whose elements are not those of the matrix, or whose place differs between threads.

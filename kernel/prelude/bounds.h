@@ -142,3 +142,37 @@ FUNCTION i64 go_cell(i64 i, i64 j, i64 n, i64 m, u32 site, GLOBAL u32 *faults) {
 #define GO_COPIED(name, x) x
 #define GO_EIGHT
 #endif
+/* In each round of an operation of a block or group, a thread for which a condition holds combines its value a[r] with a[i]. The distance of the two doubles
+   from round to round. In CUDA a group is a warp: its rounds, the first five, need neither memory nor barriers. */
+#ifdef HALYARD_CUDA
+#define GO_FIRST 32
+#define GO_WARP(T, x, i, cond, both) { \
+	T v_own = x; \
+	_Pragma("unroll") for (i64 v_d = 1; v_d < 32; v_d *= 2) { \
+		T v_other = (T)__shfl_sync(go_warp(), v_own, (int)(i)); \
+		if (cond) v_own = both; \
+	} \
+	x = v_own; \
+}
+#define GO_GROUP(T, a, r, i, end, cond, both) GO_WARP(T, a[r], i, cond, both) BARRIER();
+/* The threads of the thread's warp. The last warp of a block may have fewer than 32. */
+FUNCTION u32 go_warp(void) {
+	u32 x = (u32)THREADS(0), y = (u32)THREADS(1), me = ((u32)THREAD(2) * y + (u32)THREAD(1)) * x + (u32)THREAD(0);
+	u32 n = x * y * (u32)THREADS(2) - (me & ~31u);
+	return n < 32u ? (1u << n) - 1u : ~0u;
+}
+#else
+#define GO_FIRST 1
+#define GO_WARP(T, x, i, cond, both)
+#define GO_GROUP GO_ROUNDS
+#endif
+#define GO_ROUNDS(T, a, r, i, end, cond, both) \
+	GO_WARP(T, a[r], i, cond, both) \
+	BARRIER(); \
+	GO_ORDERED for (i64 v_d = GO_FIRST; v_d < (end); v_d *= 2) { \
+		if (cond) { \
+			T v_own = GO_ONCE(a[r]), v_other = GO_ONCE(a[i]); \
+			GO_ONCE(a[r]) = both; \
+		} \
+		BARRIER(); \
+	}

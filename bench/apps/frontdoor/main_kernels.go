@@ -331,14 +331,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 8)]) = h_mine;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 8)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 8)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 8)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own + v_other)
 	f32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 9)] = h_all;
@@ -548,14 +541,7 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 30)]) = h_mine;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 30)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 30)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 30)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(f64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own + v_other)
 	f64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 31)] = h_all;
@@ -969,7 +955,7 @@ func laplaceRow(r gridgen.Row, n int, p []float32, q grid.Out[float32]) {
 					}
 					q4[gridgen.At(at_, at)] = 4*p5[gridgen.At(at_, at)] - around
 				}
-//line main_kernels.go:973
+//line main_kernels.go:959
 			}
 			x = to - 1
 			continue
@@ -991,7 +977,7 @@ func laplaceRow(r gridgen.Row, n int, p []float32, q grid.Out[float32]) {
 			}
 			q[at] = 4*p[at] - around
 		}
-//line main_kernels.go:995
+//line main_kernels.go:981
 	}
 }
 
@@ -1030,7 +1016,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				_, _, _ = tx, ty, tz
 //line cg.go:37
 				_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1034
+//line main_kernels.go:1020
 				mines[tx] = mine
 			}
 		}
@@ -1062,7 +1048,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:39
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1066
+//line main_kernels.go:1052
 							mines[tx] = mine
 						}
 					}
@@ -1081,7 +1067,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + tx; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1085
+//line main_kernels.go:1071
 						mines[tx] = mine
 					}
 				}
@@ -1103,7 +1089,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				_ = mine
 //line cg.go:41
 				values[rank] = mine
-//line main_kernels.go:1107
+//line main_kernels.go:1093
 			}
 		}
 	}
@@ -1116,7 +1102,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 			values[n2/2] = values[n2-1]
 		}
 	}
-//line main_kernels.go:1120
+//line main_kernels.go:1106
 	all := values[0]
 	_ = all
 	for tz := range int(b_.Size[2]) {
@@ -1127,7 +1113,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				if tx == 0 {
 					sums[int(b_.Index[0])] = all
 				}
-//line main_kernels.go:1131
+//line main_kernels.go:1117
 			}
 		}
 	}
@@ -1162,7 +1148,7 @@ func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float
 					x0[gridgen.At(at, i)] += rr[0] / pq[0] * p1[gridgen.At(at, i)]
 					r2[gridgen.At(at, i)] -= rr[0] / pq[0] * q3[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1166
+//line main_kernels.go:1152
 			}
 			x_ = to - 1
 			continue
@@ -1172,7 +1158,7 @@ func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1176
+//line main_kernels.go:1162
 	}
 }
 
@@ -1201,7 +1187,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 					if i := x; true || i < len(p) {
 						p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + now[0]/before[0]*p0[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1205
+//line main_kernels.go:1191
 				}
 				{
 					at := at + 1
@@ -1211,7 +1197,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 					if i := x; true || i < len(p) {
 						p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + now[0]/before[0]*p0[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1215
+//line main_kernels.go:1201
 				}
 			}
 			if at < count {
@@ -1221,7 +1207,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 				if i := x; true || i < len(p) {
 					p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + now[0]/before[0]*p0[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1225
+//line main_kernels.go:1211
 			}
 			x = to - 1
 			continue
@@ -1230,7 +1216,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1234
+//line main_kernels.go:1220
 	}
 }
 
@@ -1275,7 +1261,7 @@ func spreadRow(r gridgen.Row, n int, from []float32, to grid.Out[float32]) {
 					}
 					to2[gridgen.At(at_, i*n+j)] = from3[gridgen.At(at_, at)] + 0.1*(from4[gridgen.At(at_, at-n)]+from5[gridgen.At(at_, at+n)]+left+right-4*from3[gridgen.At(at_, at)])
 				}
-//line main_kernels.go:1279
+//line main_kernels.go:1265
 			}
 			x = to_ - 1
 			continue
@@ -1291,7 +1277,7 @@ func spreadRow(r gridgen.Row, n int, from []float32, to grid.Out[float32]) {
 			}
 			to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
 		}
-//line main_kernels.go:1295
+//line main_kernels.go:1281
 	}
 }
 
@@ -1317,7 +1303,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1321
+//line main_kernels.go:1307
 	}
 }
 
@@ -1339,7 +1325,7 @@ func moveRow(r gridgen.Row, dt float32, old []float32, v []float32, now grid.Out
 			v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 			now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
 		}
-//line main_kernels.go:1343
+//line main_kernels.go:1329
 	}
 }
 
@@ -1368,7 +1354,7 @@ func copiesRow(r gridgen.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1372
+//line main_kernels.go:1358
 				}
 				{
 					at := at + 1
@@ -1378,7 +1364,7 @@ func copiesRow(r gridgen.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1382
+//line main_kernels.go:1368
 				}
 			}
 			if at < count {
@@ -1388,7 +1374,7 @@ func copiesRow(r gridgen.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1392
+//line main_kernels.go:1378
 			}
 			x = to - 1
 			continue
@@ -1397,7 +1383,7 @@ func copiesRow(r gridgen.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1401
+//line main_kernels.go:1387
 	}
 }
 
@@ -1426,7 +1412,7 @@ func mulRow(r gridgen.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[gridgen.At(at, i)] = scalar * c1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1430
+//line main_kernels.go:1416
 				}
 				{
 					at := at + 1
@@ -1436,7 +1422,7 @@ func mulRow(r gridgen.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[gridgen.At(at, i)] = scalar * c1[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1440
+//line main_kernels.go:1426
 				}
 			}
 			if at < count {
@@ -1446,7 +1432,7 @@ func mulRow(r gridgen.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[gridgen.At(at, i)] = scalar * c1[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1450
+//line main_kernels.go:1436
 			}
 			x = to - 1
 			continue
@@ -1455,7 +1441,7 @@ func mulRow(r gridgen.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1459
+//line main_kernels.go:1445
 	}
 }
 
@@ -1486,7 +1472,7 @@ func addRow(r gridgen.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)] + b2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1490
+//line main_kernels.go:1476
 				}
 				{
 					at := at + 1
@@ -1496,7 +1482,7 @@ func addRow(r gridgen.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)] + b2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1500
+//line main_kernels.go:1486
 				}
 			}
 			if at < count {
@@ -1506,7 +1492,7 @@ func addRow(r gridgen.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[gridgen.At(at, i)] = a1[gridgen.At(at, i)] + b2[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1510
+//line main_kernels.go:1496
 			}
 			x = to - 1
 			continue
@@ -1515,7 +1501,7 @@ func addRow(r gridgen.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1519
+//line main_kernels.go:1505
 	}
 }
 
@@ -1546,7 +1532,7 @@ func triadRow(r gridgen.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[gridgen.At(at, i)] = b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1550
+//line main_kernels.go:1536
 				}
 				{
 					at := at + 1
@@ -1556,7 +1542,7 @@ func triadRow(r gridgen.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[gridgen.At(at, i)] = b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1560
+//line main_kernels.go:1546
 				}
 			}
 			if at < count {
@@ -1566,7 +1552,7 @@ func triadRow(r gridgen.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[gridgen.At(at, i)] = b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1570
+//line main_kernels.go:1556
 			}
 			x = to - 1
 			continue
@@ -1575,7 +1561,7 @@ func triadRow(r gridgen.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1579
+//line main_kernels.go:1565
 	}
 }
 
@@ -1606,7 +1592,7 @@ func nstreamRow(r gridgen.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[gridgen.At(at, i)] += b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1610
+//line main_kernels.go:1596
 				}
 				{
 					at := at + 1
@@ -1616,7 +1602,7 @@ func nstreamRow(r gridgen.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[gridgen.At(at, i)] += b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 					}
-//line main_kernels.go:1620
+//line main_kernels.go:1606
 				}
 			}
 			if at < count {
@@ -1626,7 +1612,7 @@ func nstreamRow(r gridgen.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[gridgen.At(at, i)] += b1[gridgen.At(at, i)] + scalar*c2[gridgen.At(at, i)]
 				}
-//line main_kernels.go:1630
+//line main_kernels.go:1616
 			}
 			x = to - 1
 			continue
@@ -1635,7 +1621,7 @@ func nstreamRow(r gridgen.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1639
+//line main_kernels.go:1625
 	}
 }
 
@@ -1674,7 +1660,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_, _, _ = tx, ty, tz
 //line stream.go:51
 				_, mine := (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1678
+//line main_kernels.go:1664
 				mines[tx] = mine
 			}
 		}
@@ -1706,7 +1692,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:53
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1710
+//line main_kernels.go:1696
 							mines[tx] = mine
 						}
 					}
@@ -1725,7 +1711,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + tx; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1729
+//line main_kernels.go:1715
 						mines[tx] = mine
 					}
 				}
@@ -1747,7 +1733,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_ = mine
 //line stream.go:55
 				values[rank] = mine
-//line main_kernels.go:1751
+//line main_kernels.go:1737
 			}
 		}
 	}
@@ -1760,7 +1746,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 			values[n2/2] = values[n2-1]
 		}
 	}
-//line main_kernels.go:1764
+//line main_kernels.go:1750
 	all := values[0]
 	_ = all
 	for tz := range int(b_.Size[2]) {
@@ -1771,7 +1757,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if tx == 0 {
 					sums[int(b_.Index[0])] = all
 				}
-//line main_kernels.go:1775
+//line main_kernels.go:1761
 			}
 		}
 	}

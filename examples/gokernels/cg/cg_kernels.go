@@ -152,14 +152,7 @@ KERNEL void k_product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 7)]) = h_mine;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 7)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 7)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 7)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own + v_other)
 	f32 h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 8)] = h_sum;
@@ -177,14 +170,7 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 		h_mine = h_mine + h_sums[GO_AT(h_j, h_sums_n, 9)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 10)]) = h_mine;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 10)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 10)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 10)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own + v_other)
 	f32 h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
 		h_out[GO_AT(0, h_out_n, 11)] = h_sum;
@@ -417,7 +403,7 @@ threads:
 					v -= p4[gridgen.At(at_, at+n)]
 				}
 				q5[gridgen.At(at_, at)] = v
-//line cg_kernels.go:421
+//line cg_kernels.go:407
 			}
 			x = to - 1
 			continue
@@ -442,7 +428,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:446
+//line cg_kernels.go:432
 	}
 }
 
@@ -481,7 +467,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				_, _, _ = tx, ty, tz
 //line kernels.go:37
 				mine := float32(0)
-//line cg_kernels.go:485
+//line cg_kernels.go:471
 				mines[tx] = mine
 			}
 		}
@@ -514,7 +500,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:39
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:518
+//line cg_kernels.go:504
 							mines[tx] = mine
 						}
 					}
@@ -534,7 +520,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:538
+//line cg_kernels.go:524
 						mines[tx] = mine
 					}
 				}
@@ -556,7 +542,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				_ = mine
 //line kernels.go:41
 				values[rank] = mine
-//line cg_kernels.go:560
+//line cg_kernels.go:546
 			}
 		}
 	}
@@ -569,7 +555,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 			values[n2/2] = values[n2-1]
 		}
 	}
-//line cg_kernels.go:573
+//line cg_kernels.go:559
 	sum := values[0]
 	_ = sum
 	for tz := range int(b_.Size[2]) {
@@ -581,7 +567,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = sum
 				}
-//line cg_kernels.go:585
+//line cg_kernels.go:571
 			}
 		}
 	}
@@ -621,7 +607,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				_, _, _ = tx, ty, tz
 //line kernels.go:52
 				mine := float32(0)
-//line cg_kernels.go:625
+//line cg_kernels.go:611
 				mines[tx] = mine
 			}
 		}
@@ -653,7 +639,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:54
 								mine += sums[j]
 							}
-//line cg_kernels.go:657
+//line cg_kernels.go:643
 							mines[tx] = mine
 						}
 					}
@@ -673,7 +659,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:677
+//line cg_kernels.go:663
 						mines[tx] = mine
 					}
 				}
@@ -695,7 +681,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				_ = mine
 //line kernels.go:56
 				values[rank] = mine
-//line cg_kernels.go:699
+//line cg_kernels.go:685
 			}
 		}
 	}
@@ -708,7 +694,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 			values[n/2] = values[n-1]
 		}
 	}
-//line cg_kernels.go:712
+//line cg_kernels.go:698
 	sum := values[0]
 	_ = sum
 	for tz := range int(b.Size[2]) {
@@ -720,7 +706,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = sum
 				}
-//line cg_kernels.go:724
+//line cg_kernels.go:710
 			}
 		}
 	}
@@ -756,7 +742,7 @@ func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float
 					x0[gridgen.At(at, i)] += float32(alpha * p1[gridgen.At(at, i)])
 					r2[gridgen.At(at, i)] -= float32(alpha * q3[gridgen.At(at, i)])
 				}
-//line cg_kernels.go:760
+//line cg_kernels.go:746
 			}
 			x_ = to - 1
 			continue
@@ -767,7 +753,7 @@ func advanceRow(r_ gridgen.Row, x []float32, r []float32, p []float32, q []float
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:771
+//line cg_kernels.go:757
 	}
 }
 
@@ -795,7 +781,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 					beta := now[0] / before[0]
 					p0[gridgen.At(at, i)] = r1[gridgen.At(at, i)] + float32(beta*p0[gridgen.At(at, i)])
 				}
-//line cg_kernels.go:799
+//line cg_kernels.go:785
 			}
 			x = to - 1
 			continue
@@ -805,7 +791,7 @@ func directRow(r_ gridgen.Row, p []float32, r []float32, now []float32, before [
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:809
+//line cg_kernels.go:795
 	}
 }
 

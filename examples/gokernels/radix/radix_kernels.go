@@ -100,14 +100,7 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 3)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & h_d) != 0) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 3)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 3)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 3)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), go_max_i64(h_threads, 2), (h_rank & v_d) != 0, v_other + v_own)
 	u32 h_at = 0;
 	if (h_rank != 0) {
 		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 3)]);
@@ -243,7 +236,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:247
+//line radix_kernels.go:240
 			}
 		}
 	}
@@ -255,7 +248,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:259
+//line radix_kernels.go:252
 			}
 		}
 	}
@@ -285,7 +278,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				values[rank] = sum
-//line radix_kernels.go:289
+//line radix_kernels.go:282
 			}
 		}
 	}
@@ -297,7 +290,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 			}
 		}
 	}
-//line radix_kernels.go:301
+//line radix_kernels.go:294
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -321,7 +314,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = before
 					before += next
 				}
-//line radix_kernels.go:325
+//line radix_kernels.go:318
 			}
 		}
 	}
@@ -365,7 +358,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					digit = keys[i] >> shift & (digits - 1)
 				}
 				own[me] = digit
-//line radix_kernels.go:369
+//line radix_kernels.go:362
 				digits_[tx] = digit
 			}
 		}
@@ -390,7 +383,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:394
+//line radix_kernels.go:387
 			}
 		}
 	}

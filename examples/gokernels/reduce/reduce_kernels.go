@@ -64,14 +64,7 @@ KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_su
 		h_v = h_x[GO_AT(h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_v;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own + v_other)
 	u32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -89,14 +82,7 @@ KERNEL void k_scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_u
 		h_v = h_x[GO_AT(h_i, h_x_n, 3)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_v;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & h_d) != 0) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 4)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), go_max_i64(h_threads, 2), (h_rank & v_d) != 0, v_other + v_own)
 	h_v = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]);
 	if (h_i < (GO_INT)h_x_n) {
 		h_upTo[GO_AT(h_i, h_upTo_n, 5)] = h_v;
@@ -216,7 +202,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 					v = x[i]
 				}
 				values[rank] = v
-//line reduce_kernels.go:220
+//line reduce_kernels.go:206
 			}
 		}
 	}
@@ -229,7 +215,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 			values[n/2] = values[n-1]
 		}
 	}
-//line reduce_kernels.go:233
+//line reduce_kernels.go:219
 	all := values[0]
 	_ = all
 	for tz := range int(b.Size[2]) {
@@ -240,7 +226,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line reduce_kernels.go:244
+//line reduce_kernels.go:230
 			}
 		}
 	}
@@ -286,7 +272,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					v = x[i]
 				}
 				values[rank] = v
-//line reduce_kernels.go:290
+//line reduce_kernels.go:276
 				vs[tx] = v
 			}
 		}
@@ -299,7 +285,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 			}
 		}
 	}
-//line reduce_kernels.go:303
+//line reduce_kernels.go:289
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -318,7 +304,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if tx == int(b.Size[0])-1 {
 					sums[int(b.Index[0])] = v
 				}
-//line reduce_kernels.go:322
+//line reduce_kernels.go:308
 			}
 		}
 	}

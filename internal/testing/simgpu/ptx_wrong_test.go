@@ -146,7 +146,8 @@ func TestTextsAreRefused(t *testing.T) {
 		{head + "/* no end", "line 4: a comment does not end"},
 		{head + ".file 1 \"no end\n", "line 4: a string does not end"},
 		{head + "\x01", "line 4: byte 0x01 is not part of PTX"},
-		{inKernel("shfl.sync.down.b32 %r1|%p1, %r2, 1, 31, -1;"), at + `instruction "shfl.sync.down.b32" is not supported`},
+		{inKernel("shfl.sync.down.b32 %r1|%p1, %r2, 1, 31, -1;"), at + `"shfl.sync.down.b32" is not supported; shfl.sync.idx is`},
+		{inKernel("shfl.sync.idx.b64 %r1, %r2, 1, 31, -1;"), at + `"shfl.sync.idx.b64" has a type that it cannot have`},
 		{inKernel("vote.sync.ballot.b32 %r1, %p1, -1;"), at + `instruction "vote.sync.ballot.b32" is not supported`},
 		{inKernel("activemask.b32 %r1;"), at + `instruction "activemask.b32" is not supported`},
 		{inKernel("bar.warp.sync -1;"), at + `modifier ".warp" of "bar.warp.sync" is not supported`},
@@ -417,6 +418,43 @@ func TestRacesOfEachKind(t *testing.T) {
 			require.Zero(t, fault, "%s: %s", body, reason)
 			continue
 		}
+		require.Equal(t, ptxUndefined, fault, body)
+		require.Contains(t, reason, want, body)
+	}
+}
+
+// The threads of a warp, of which the last of a block may have fewer than 32, give each other values. What a lane gives that does not take part is any value.
+func TestWarpsExchange(t *testing.T) {
+	const all = `mov.u32 %r1, %tid.x; mov.u32 %r7, %laneid; setp.lt.u32 %p1, %r1, 32; selp.b32 %r2, -1, 255, %p1; mul.lo.u32 %r3, %r1, 3; add.u32 %r4, %r1, 1;
+`
+	const put = `
+ld.param.u64 %l1, [p]; mul.wide.u32 %l2, %r1, 4; add.u64 %l1, %l1, %l2; st.global.u32 [%l1], %r5; ret;`
+	run := func(body string) ([]uint32, int, string) {
+		m, reason := parsePTX(t, inKernel(all+body+put))
+		require.NotNil(t, m, "%s: %s", body, reason)
+		out := make([]uint32, 40)
+		fault, reason := m.kernel("k").launch(line(1), line(40), 0, out)
+		return out, fault, reason
+	}
+	got, fault, reason := run("shfl.sync.idx.b32 %r5|%p2, %r3, %r4, 31, %r2; @%p2 add.u32 %r5, %r5, %r7;")
+	require.Zero(t, fault, reason)
+	for i := range 39 {
+		require.EqualValues(t, (i&^31+(i+1)&31)*3+i&31, got[i], i)
+	}
+	got, fault, reason = run("shfl.sync.idx.b32 %r5, %r3, %r4, 31, %r2; bar.sync 0; shfl.sync.idx.b32 %r5, %r5, 0, 31, %r2;")
+	require.Zero(t, fault, reason)
+	require.Equal(t, []uint32{3, 99}, []uint32{got[9], got[39]})
+	for body, want := range map[string]string{
+		"shfl.sync.idx.b32 %r5, %r3, %r4, 31, -1;":                                          "waits for lane 8, and the block has no such thread",
+		"shfl.sync.idx.b32 %r5, %r3, %r4, 31, 254;":                                         "is not one of the lanes 0xfe",
+		"shfl.sync.idx.b32 %r5, %r3, %r4, 7, %r2;":                                          "exchanges values within parts of a warp",
+		"shfl.sync.idx.b32 %r5, %r6, %r4, 31, %r2; add.u32 %r5, %r5, 1;":                    "uses a value that was never written",
+		"setp.eq.u32 %p1, %r1, 35; @%p1 ret; shfl.sync.idx.b32 %r5, %r3, 0, 31, 9;":         "is not one of the lanes 0x9",
+		"setp.eq.u32 %p1, %r1, 35; @%p1 ret; shfl.sync.idx.b32 %r5, %r3, 0, 31, %r2;":       "divergent warp: waits here, while thread (35,0,0) has ended in line",
+		"setp.eq.u32 %p1, %r1, 3; @%p1 bar.sync 0; shfl.sync.idx.b32 %r5, %r3, 0, 31, %r2;": "divergent warp: waits here, while thread (3,0,0) waits in line",
+		"st.shared.u32 [sh], 1; shfl.sync.idx.b32 %r5, %r3, 0, 31, %r2;":                    "race: writes byte 0 of shared memory",
+	} {
+		_, fault, reason := run(body)
 		require.Equal(t, ptxUndefined, fault, body)
 		require.Contains(t, reason, want, body)
 	}

@@ -960,27 +960,13 @@ KERNEL void k_combined(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL T_Float16 *h_hal
 	if (h_above) {
 		GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank, 1024, 40)]) = 1;
 	}
-	BARRIER();
-	GO_INT h_d3 = 1;
-	GO_ORDERED for (; h_d3 < go_max_GO_INT((GO_INT)go_min_i64(h_threads, 32), 2); h_d3 = h_d3 * 2) {
-		if ((h_rank & (2 * h_d3 - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d3)) {
-			GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank, 1024, 40)]) = (i32)((u32)GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank, 1024, 40)]) + (u32)GO_ONCE(h_values3.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)h_d3), 1024, 40)]));
-		}
-		BARRIER();
-	}
+	GO_GROUP(i32, h_values3.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)v_d), go_max_GO_INT((GO_INT)go_min_i64(h_threads, 32), 2), (h_rank & (2 * v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), (i32)((u32)v_own + (u32)v_other))
 	GO_INT h_mine = (GO_INT)GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank & GO_NOT(GO_INT, 31), 1024, 40)]);
 	if (((GO_INT)h_rank & 31) != 0) {
 		h_mine = 0;
 	}
 	GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]) = h_mine;
-	BARRIER();
-	i64 h_d4 = 1;
-	GO_ORDERED for (; h_d4 < go_max_i64(h_threads, 2); h_d4 = (i64)((u64)h_d4 * 2)) {
-		if ((h_rank & h_d4) != 0) {
-			GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]) = (i64)((u64)GO_ONCE(h_values4.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d4 - 1))) - 1), 1024, 41)]) + (u64)GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]));
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(i64, h_values4.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), go_max_i64(h_threads, 2), (h_rank & v_d) != 0, (i64)((u64)v_other + (u64)v_own))
 	GO_INT h_sum_ = (GO_INT)GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]);
 	GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 42)]) = h_mine;
 	BARRIER();
@@ -994,14 +980,7 @@ KERNEL void k_combined(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL T_Float16 *h_hal
 	if (h_above) {
 		GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank, 1024, 43)]) = go_shl_u32((u32)1, (u64)GO_SHIFT((GO_INT)h_rank & 31, 43));
 	}
-	BARRIER();
-	GO_INT h_d5 = 1;
-	GO_ORDERED for (; h_d5 < go_max_GO_INT((GO_INT)go_min_i64(h_threads, 32), 2); h_d5 = h_d5 * 2) {
-		if ((h_rank & (2 * h_d5 - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)h_d5)) {
-			GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank, 1024, 43)]) = GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank, 1024, 43)]) | GO_ONCE(h_values5.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)h_d5), 1024, 43)]);
-		}
-		BARRIER();
-	}
+	GO_GROUP(u32, h_values5.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)v_d), go_max_GO_INT((GO_INT)go_min_i64(h_threads, 32), 2), (h_rank & (2 * v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own | v_other)
 	u32 h_ballot = GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank & GO_NOT(GO_INT, 31), 1024, 43)]);
 	h_places[GO_AT(h_i, h_places_n, 44)] = -1;
 	if (h_above) {
@@ -1920,7 +1899,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:42
 				v_ := v + d
-//line waits_kernels.go:1924
+//line waits_kernels.go:1903
 				vs[tx] = v
 				v_s[tx] = v_
 			}
@@ -1940,13 +1919,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				_ = v_
 //line kernels.go:28
 				s[tx] = v_
-//line waits_kernels.go:1944
+//line waits_kernels.go:1923
 			}
 		}
 	}
 //line kernels.go:16
 	for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:1950
+//line waits_kernels.go:1929
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -1960,12 +1939,12 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:19
 						s[tx] += s[tx+d_]
 					}
-//line waits_kernels.go:1964
+//line waits_kernels.go:1943
 				}
 			}
 		}
 	}
-//line waits_kernels.go:1969
+//line waits_kernels.go:1948
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -1985,7 +1964,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 
 //line kernels.go:43
 				v__ := v * v
-//line waits_kernels.go:1989
+//line waits_kernels.go:1968
 				totals[tx] = total
 				v__s[tx] = v__
 			}
@@ -2005,13 +1984,13 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				_ = v__
 //line kernels.go:28
 				s[tx] = v__
-//line waits_kernels.go:2009
+//line waits_kernels.go:1988
 			}
 		}
 	}
 //line kernels.go:16
 	for d__ := width / 2; d__ > 0; d__ /= 2 {
-//line waits_kernels.go:2015
+//line waits_kernels.go:1994
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := min(int(b.Size[0]), max((d__)-0, 0))
@@ -2025,12 +2004,12 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 //line kernels.go:19
 						s[tx] += s[tx+d__]
 					}
-//line waits_kernels.go:2029
+//line waits_kernels.go:2008
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2034
+//line waits_kernels.go:2013
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -2044,7 +2023,7 @@ func sumsPhases(b *kernel.Block, x []float32, y []float32) {
 				if tx == 0 {
 					y[2*int(b.Index[0])], y[2*int(b.Index[0])+1] = total, squares
 				}
-//line waits_kernels.go:2048
+//line waits_kernels.go:2027
 			}
 		}
 	}
@@ -2107,7 +2086,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 				_, _, _ = tx, ty, tz
 //line kernels.go:74
 				first, last := T(0), T(0)
-//line waits_kernels.go:2111
+//line waits_kernels.go:2090
 				firsts[tx] = first
 				lasts[tx] = last
 			}
@@ -2115,7 +2094,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 	}
 //line kernels.go:75
 	for k := 0; k < n; k++ {
-//line waits_kernels.go:2119
+//line waits_kernels.go:2098
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -2137,7 +2116,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					var all_ T
 //line kernels.go:52
 					s[me_] = v_
-//line waits_kernels.go:2141
+//line waits_kernels.go:2120
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -2145,7 +2124,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 		}
 //line kernels.go:54
 		for d := 1; d < width; d *= 2 {
-//line waits_kernels.go:2149
+//line waits_kernels.go:2128
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___ := int(b.Size[0])
@@ -2158,7 +2137,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						if me_ >= d {
 							before = s[me_-d]
 						}
-//line waits_kernels.go:2162
+//line waits_kernels.go:2141
 						befores[tx] = before
 					}
 				}
@@ -2174,12 +2153,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						_ = before
 //line kernels.go:60
 						s[me_] += before
-//line waits_kernels.go:2178
+//line waits_kernels.go:2157
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2183
+//line waits_kernels.go:2162
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -2194,7 +2173,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					_ = all_
 //line kernels.go:63
 					upTo, all_ = s[me_], s[width-1]
-//line waits_kernels.go:2198
+//line waits_kernels.go:2177
 					upTos[tx] = upTo
 					all_s[tx] = all_
 				}
@@ -2232,7 +2211,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					var all__ T
 //line kernels.go:52
 					s[me__] = v__
-//line waits_kernels.go:2236
+//line waits_kernels.go:2215
 					firsts[tx] = first
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
@@ -2241,7 +2220,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 		}
 //line kernels.go:54
 		for d_ := 1; d_ < width; d_ *= 2 {
-//line waits_kernels.go:2245
+//line waits_kernels.go:2224
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count_______ := int(b.Size[0])
@@ -2254,7 +2233,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						if me__ >= d_ {
 							before_ = s[me__-d_]
 						}
-//line waits_kernels.go:2258
+//line waits_kernels.go:2237
 						before_s[tx] = before_
 					}
 				}
@@ -2270,12 +2249,12 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 						_ = before_
 //line kernels.go:60
 						s[me__] += before_
-//line waits_kernels.go:2274
+//line waits_kernels.go:2253
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2279
+//line waits_kernels.go:2258
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -2290,7 +2269,7 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					_ = all__
 //line kernels.go:63
 					upTo_, all__ = s[me__], s[width-1]
-//line waits_kernels.go:2294
+//line waits_kernels.go:2273
 					upTo_s[tx] = upTo_
 					all__s[tx] = all__
 				}
@@ -2312,13 +2291,13 @@ func scansPhases[T grid.Number](b *kernel.Block, scansPhasesPool *gridgen.Pool[s
 					_ = all__
 //line kernels.go:80
 					_, last = upTo_, all__
-//line waits_kernels.go:2316
+//line waits_kernels.go:2295
 					lasts[tx] = last
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2322
+//line waits_kernels.go:2301
 	scansPhasesPool.Give(held)
 }
 
@@ -2362,17 +2341,17 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 
 //line kernels.go:121
 				var swaps_ int32
-//line waits_kernels.go:2366
+//line waits_kernels.go:2345
 				swaps_s[tx] = swaps_
 			}
 		}
 	}
 //line kernels.go:102
 	for size := 2; size <= width; size *= 2 {
-//line waits_kernels.go:2373
+//line waits_kernels.go:2352
 //line kernels.go:103
 		for d := size / 2; d > 0; d /= 2 {
-//line waits_kernels.go:2376
+//line waits_kernels.go:2355
 			size_ := size
 			_ = size_
 			d_ := d
@@ -2385,7 +2364,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						_, _, _ = tx, ty, tz
 //line kernels.go:91
 						swaps__ := false
-//line waits_kernels.go:2389
+//line waits_kernels.go:2368
 						swaps__s[tx] = swaps__
 					}
 				}
@@ -2414,16 +2393,16 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 						if swapped_ {
 							swaps_++
 						}
-//line waits_kernels.go:2418
+//line waits_kernels.go:2397
 						swaps_s[tx] = swaps_
 						swaps__s[tx] = swaps__
 					}
 				}
 			}
 		}
-//line waits_kernels.go:2425
+//line waits_kernels.go:2404
 	}
-//line waits_kernels.go:2427
+//line waits_kernels.go:2406
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -2440,7 +2419,7 @@ func sortsPhases(b *kernel.Block, x []uint32, y []uint32, swaps []int32) {
 //line kernels.go:121
 				swaps[at] = swaps_
 				y[at] = k[tx]
-//line waits_kernels.go:2444
+//line waits_kernels.go:2423
 			}
 		}
 	}
@@ -2492,7 +2471,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 				_, _, _ = tx, ty, tz
 //line kernels.go:142
 				v, n := x[(firstX+tx)], int32(0)
-//line waits_kernels.go:2496
+//line waits_kernels.go:2475
 				vs[tx] = v
 				ns[tx] = n
 			}
@@ -2500,7 +2479,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 	}
 //line kernels.go:143
 	for r := range 3 {
-//line waits_kernels.go:2504
+//line waits_kernels.go:2483
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -2517,7 +2496,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by_ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:2521
+//line waits_kernels.go:2500
 					by_s[tx] = by_
 				}
 			}
@@ -2539,7 +2518,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by_)%width]
 					(n) += int32(by_)
-//line waits_kernels.go:2543
+//line waits_kernels.go:2522
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -2561,7 +2540,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 						by__ += width
 					}
 					s[tx] = (v)
-//line waits_kernels.go:2565
+//line waits_kernels.go:2544
 					by__s[tx] = by__
 				}
 			}
@@ -2583,7 +2562,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 //line kernels.go:132
 					(v) = s[(tx+by__)%width]
 					(n) += int32(by__)
-//line waits_kernels.go:2587
+//line waits_kernels.go:2566
 					vs[tx] = v
 					ns[tx] = n
 				}
@@ -2603,13 +2582,13 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 					_ = v
 //line kernels.go:146
 					v += float32(r)
-//line waits_kernels.go:2607
+//line waits_kernels.go:2586
 					vs[tx] = v
 				}
 			}
 		}
 	}
-//line waits_kernels.go:2613
+//line waits_kernels.go:2592
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -2627,7 +2606,7 @@ func turnsPhases(b *kernel.Block, by int32, x []float32, y []float32, passed []i
 				_ = n
 //line kernels.go:148
 				y[(firstX+tx)], passed[(firstX+tx)] = v, n
-//line waits_kernels.go:2631
+//line waits_kernels.go:2610
 			}
 		}
 	}
@@ -2717,7 +2696,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list := [2]T{v / 2, v / 4}
 //line kernels.go:168
 				copied := [2][2]T{1: list}
-//line waits_kernels.go:2721
+//line waits_kernels.go:2700
 				vs[tx] = v
 				copieds[tx] = copied
 			}
@@ -2744,7 +2723,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list_ := b_.v
 //line kernels.go:168
 				copied_ := [2]T{1: list_}
-//line waits_kernels.go:2748
+//line waits_kernels.go:2727
 				a_s[tx] = a_
 				copied_s[tx] = copied_
 			}
@@ -2778,7 +2757,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list___ := [2]uint32{v_ / 2, v_ / 4}
 //line kernels.go:168
 				copied__ := [2][2]uint32{1: list___}
-//line waits_kernels.go:2782
+//line waits_kernels.go:2761
 				as[tx] = a
 				v_s[tx] = v_
 				copied__s[tx] = copied__
@@ -2806,7 +2785,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				list____ := b__.v
 //line kernels.go:168
 				copied___ := [2]uint32{1: list____}
-//line waits_kernels.go:2810
+//line waits_kernels.go:2789
 				a__s[tx] = a__
 				copied___s[tx] = copied___
 			}
@@ -2839,7 +2818,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 //line kernels.go:158
 				sums_ := [2]float32{p_[1], p_.both()}
 				s[tx] = sums_[0]
-//line waits_kernels.go:2843
+//line waits_kernels.go:2822
 				sums_s[tx] = sums_
 			}
 		}
@@ -2855,7 +2834,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 				_ = sums_
 //line kernels.go:161
 				next := [2]float32{s[(tx+1)%width], sums_[1]}
-//line waits_kernels.go:2859
+//line waits_kernels.go:2838
 				nexts[tx] = next
 			}
 		}
@@ -2877,7 +2856,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 
 //line kernels.go:213
 				v__ := p.both()
-//line waits_kernels.go:2881
+//line waits_kernels.go:2860
 				ps[tx] = p
 				v__s[tx] = v__
 			}
@@ -2901,7 +2880,7 @@ func typesPhases[T grid.Number](b___ *kernel.Block, typesPhasesPool *gridgen.Poo
 //line kernels.go:215
 				results[0] = p.both()
 				results.add(f.number())
-//line waits_kernels.go:2905
+//line waits_kernels.go:2884
 			}
 		}
 	}
@@ -2948,7 +2927,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 				_, _, _ = tx, ty, tz
 //line kernels.go:228
 				_, v := tx, x[(firstX+tx)]
-//line waits_kernels.go:2952
+//line waits_kernels.go:2931
 				vs[tx] = v
 			}
 		}
@@ -2957,7 +2936,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 	_ = kind
 //line kernels.go:230
 	if kind > 2 {
-//line waits_kernels.go:2961
+//line waits_kernels.go:2940
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -2973,7 +2952,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_ = v
 //line kernels.go:231
 					v_ := v
-//line waits_kernels.go:2977
+//line waits_kernels.go:2956
 					v_s[tx] = v_
 				}
 			}
@@ -2992,13 +2971,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_ = v_
 //line kernels.go:28
 					s[tx] = v_
-//line waits_kernels.go:2996
+//line waits_kernels.go:2975
 				}
 			}
 		}
 //line kernels.go:16
 		for d_ := width / 2; d_ > 0; d_ /= 2 {
-//line waits_kernels.go:3002
+//line waits_kernels.go:2981
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count____ := min(int(b.Size[0]), max((d_)-0, 0))
@@ -3012,12 +2991,12 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 //line kernels.go:19
 							s[tx] += s[tx+d_]
 						}
-//line waits_kernels.go:3016
+//line waits_kernels.go:2995
 					}
 				}
 			}
 		}
-//line waits_kernels.go:3021
+//line waits_kernels.go:3000
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____ := int(b.Size[0])
@@ -3032,16 +3011,16 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_ = v
 //line kernels.go:231
 					v = s[0]
-//line waits_kernels.go:3036
+//line waits_kernels.go:3015
 					vs[tx] = v
 				}
 			}
 		}
 	} else {
-//line waits_kernels.go:3042
+//line waits_kernels.go:3021
 //line kernels.go:233
 		if by := int(kind); kind > 0 && most != 3 {
-//line waits_kernels.go:3045
+//line waits_kernels.go:3024
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count______ := int(b.Size[0])
@@ -3057,7 +3036,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:234
 						s[me] = v
-//line waits_kernels.go:3061
+//line waits_kernels.go:3040
 					}
 				}
 			}
@@ -3072,13 +3051,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:236
 						v += s[(me+by)%width]
-//line waits_kernels.go:3076
+//line waits_kernels.go:3055
 						vs[tx] = v
 					}
 				}
 			}
 		} else {
-//line waits_kernels.go:3082
+//line waits_kernels.go:3061
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count________ := int(b.Size[0])
@@ -3093,18 +3072,18 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = v
 //line kernels.go:239
 						v *= 2
-//line waits_kernels.go:3097
+//line waits_kernels.go:3076
 						vs[tx] = v
 					}
 				}
 			}
 		}
-//line waits_kernels.go:3103
+//line waits_kernels.go:3082
 	}
-//line waits_kernels.go:3105
+//line waits_kernels.go:3084
 //line kernels.go:242
 	for k := 0; k < rounds(count, int(b.Index[0])); k++ {
-//line waits_kernels.go:3108
+//line waits_kernels.go:3087
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_________ := int(b.Size[0])
@@ -3120,7 +3099,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					_ = v
 //line kernels.go:243
 					s[me] = v
-//line waits_kernels.go:3124
+//line waits_kernels.go:3103
 				}
 			}
 		}
@@ -3133,14 +3112,14 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 					me := tx
 //line kernels.go:245
 					next := s[(me+1)%width]
-//line waits_kernels.go:3137
+//line waits_kernels.go:3116
 					nexts[tx] = next
 				}
 			}
 		}
 //line kernels.go:246
 		if k%2 == 1 {
-//line waits_kernels.go:3144
+//line waits_kernels.go:3123
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					count___________ := int(b.Size[0])
@@ -3153,7 +3132,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						me := tx
 //line kernels.go:248
 						s[me] += 1
-//line waits_kernels.go:3157
+//line waits_kernels.go:3136
 					}
 				}
 			}
@@ -3168,13 +3147,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						_ = next
 //line kernels.go:250
 						next += s[me/2]
-//line waits_kernels.go:3172
+//line waits_kernels.go:3151
 						nexts[tx] = next
 					}
 				}
 			}
 		}
-//line waits_kernels.go:3178
+//line waits_kernels.go:3157
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_____________ := int(b.Size[0])
@@ -3201,13 +3180,13 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 						v = next - v
 					}
 				next_:
-//line waits_kernels.go:3205
+//line waits_kernels.go:3184
 					vs[tx] = v
 				}
 			}
 		}
 	}
-//line waits_kernels.go:3211
+//line waits_kernels.go:3190
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______________ := int(b.Size[0])
@@ -3222,7 +3201,7 @@ func choosesPhases(b *kernel.Block, most int32, count []int32, x []float32, y []
 				_ = v
 //line kernels.go:264
 				y[(firstX + tx)] = v
-//line waits_kernels.go:3226
+//line waits_kernels.go:3205
 			}
 		}
 	}
@@ -3289,7 +3268,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					v = x[i]
 				}
 				values[rank] = half.ToFloat16(v)
-//line waits_kernels.go:3293
+//line waits_kernels.go:3272
 				vs[tx] = v
 			}
 		}
@@ -3303,7 +3282,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			values[n/2] = values[n-1]
 		}
 	}
-//line waits_kernels.go:3307
+//line waits_kernels.go:3286
 	h := values[0]
 	_ = h
 	for tz := range int(b.Size[2]) {
@@ -3317,7 +3296,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				_ = v
 //line kernels.go:291
 				values2[rank] = complex(v, -2*v)
-//line waits_kernels.go:3321
+//line waits_kernels.go:3300
 			}
 		}
 	}
@@ -3330,7 +3309,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			values2[n2/2] = values2[n2-1]
 		}
 	}
-//line waits_kernels.go:3334
+//line waits_kernels.go:3313
 	sum := values2[0]
 	_ = sum
 	for tz := range int(b.Size[2]) {
@@ -3355,7 +3334,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:272
 					values3[rank] = 1
 				}
-//line waits_kernels.go:3359
+//line waits_kernels.go:3338
 				aboves[tx] = above
 			}
 		}
@@ -3371,7 +3350,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			}
 		}
 	}
-//line waits_kernels.go:3375
+//line waits_kernels.go:3354
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -3385,7 +3364,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 					mine = 0
 				}
 				values4[rank] = mine
-//line waits_kernels.go:3389
+//line waits_kernels.go:3368
 				mines[tx] = mine
 			}
 		}
@@ -3398,7 +3377,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			}
 		}
 	}
-//line waits_kernels.go:3402
+//line waits_kernels.go:3381
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -3412,7 +3391,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:276
 				sum_ := values4[rank]
 				values4[rank] = mine
-//line waits_kernels.go:3416
+//line waits_kernels.go:3395
 				sum_s[tx] = sum_
 			}
 		}
@@ -3449,7 +3428,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 //line kernels.go:294
 					values5[rank] = 1 << (rank & 31)
 				}
-//line waits_kernels.go:3453
+//line waits_kernels.go:3432
 				ats[tx] = at
 			}
 		}
@@ -3465,7 +3444,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 			}
 		}
 	}
-//line waits_kernels.go:3469
+//line waits_kernels.go:3448
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count______ := int(b.Size[0])
@@ -3488,7 +3467,7 @@ func combinedPhases(b *kernel.Block, x []float32, halves grid.Out[half.Float16],
 				if tx == 0 {
 					halves[int(b.Index[0])], sums[int(b.Index[0])] = h, sum
 				}
-//line waits_kernels.go:3492
+//line waits_kernels.go:3471
 			}
 		}
 	}
@@ -3513,7 +3492,7 @@ func zeroEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = left
 //line tiles.go:36
 	grid.LoadTileOf(s[:], from, top, left, 0)
-//line waits_kernels.go:3517
+//line waits_kernels.go:3496
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -3524,7 +3503,7 @@ func zeroEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3528
+//line waits_kernels.go:3507
 			}
 		}
 	}
@@ -3534,7 +3513,7 @@ func zeroEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = left2
 //line tiles.go:38
 	grid.StoreTileOf(sums[:], to, top2, left2, 1)
-//line waits_kernels.go:3538
+//line waits_kernels.go:3517
 }
 
 // clampEdgePhases runs clampEdge for a block: the code between two barriers runs for one thread after the other.
@@ -3553,7 +3532,7 @@ func clampEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatr
 	_ = left
 //line tiles.go:45
 	grid.LoadTileOf(s[:], from, top, left, 1)
-//line waits_kernels.go:3557
+//line waits_kernels.go:3536
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -3564,7 +3543,7 @@ func clampEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatr
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3568
+//line waits_kernels.go:3547
 			}
 		}
 	}
@@ -3574,7 +3553,7 @@ func clampEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatr
 	_ = left2
 //line tiles.go:47
 	grid.StoreTileOf(sums[:], to, top2, left2, 1)
-//line waits_kernels.go:3578
+//line waits_kernels.go:3557
 }
 
 // wrapEdgePhases runs wrapEdge for a block: the code between two barriers runs for one thread after the other.
@@ -3593,7 +3572,7 @@ func wrapEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = left
 //line tiles.go:61
 	grid.LoadTileOf(s[:], from, top, left, 2)
-//line waits_kernels.go:3597
+//line waits_kernels.go:3576
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -3604,7 +3583,7 @@ func wrapEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 						sums[y+1][x+1] = box(s, y, x)
 					}
 				}
-//line waits_kernels.go:3608
+//line waits_kernels.go:3587
 			}
 		}
 	}
@@ -3614,7 +3593,7 @@ func wrapEdgePhases(b *kernel.Block, from grid.Matrix[float32], to grid.OutMatri
 	_ = left2
 //line tiles.go:56
 	grid.StoreTileOf(sums[:], to, top2, left2, 1)
-//line waits_kernels.go:3618
+//line waits_kernels.go:3597
 }
 
 // turnedPhases runs turned for a block: the code between two barriers runs for one thread after the other.
@@ -3627,14 +3606,14 @@ func turnedPhases[T uint8](b *kernel.Block, rows int, from grid.Matrix[T], to gr
 	_ = s
 //line tiles.go:69
 	for row := 0; row < from.Rows(); row += rows {
-//line waits_kernels.go:3631
+//line waits_kernels.go:3610
 		top := int(row)
 		_ = top
 		left := int(wide * int(b.Index[0]))
 		_ = left
 //line tiles.go:70
 		grid.LoadTileOf(s, from, top, left, 0)
-//line waits_kernels.go:3638
+//line waits_kernels.go:3617
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -3645,12 +3624,12 @@ func turnedPhases[T uint8](b *kernel.Block, rows int, from grid.Matrix[T], to gr
 							to.Set(x, y, s[i][tx])
 						}
 					}
-//line waits_kernels.go:3649
+//line waits_kernels.go:3628
 				}
 			}
 		}
 	}
-//line waits_kernels.go:3654
+//line waits_kernels.go:3633
 }
 
 // multipliedPhases runs multiplied for a block: the code between two barriers runs for one thread after the other.
@@ -3671,24 +3650,24 @@ func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[fl
 	_ = left
 //line tiles.go:86
 	grid.LoadTileOf(ct[:], c, top, left, 1)
-//line waits_kernels.go:3675
+//line waits_kernels.go:3654
 //line tiles.go:87
 	for k := 0; k < a.Cols(); k += wide {
-//line waits_kernels.go:3678
+//line waits_kernels.go:3657
 		top2 := int(wide * int(b_.Index[1]))
 		_ = top2
 		left2 := int(k)
 		_ = left2
 //line tiles.go:88
 		grid.LoadTileOf(at[:], a, top2, left2, 0)
-//line waits_kernels.go:3685
+//line waits_kernels.go:3664
 		top3 := int(k)
 		_ = top3
 		left3 := int(wide * int(b_.Index[0]))
 		_ = left3
 //line tiles.go:89
 		grid.LoadTileOf(bt[:], b, top3, left3, 0)
-//line waits_kernels.go:3692
+//line waits_kernels.go:3671
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count := int(b_.Size[0])
@@ -3702,19 +3681,19 @@ func multipliedPhases(b_ *kernel.Block, a grid.Matrix[float32], b grid.Matrix[fl
 					for i := range wide {
 						ct[ty][tx] = grid.FMA(at[ty][i], bt[i][tx], ct[ty][tx])
 					}
-//line waits_kernels.go:3706
+//line waits_kernels.go:3685
 				}
 			}
 		}
 	}
-//line waits_kernels.go:3711
+//line waits_kernels.go:3690
 	top4 := int(wide * int(b_.Index[1]))
 	_ = top4
 	left4 := int(wide * int(b_.Index[0]))
 	_ = left4
 //line tiles.go:94
 	grid.StoreTileOf(ct[:], c, top4, left4, 0)
-//line waits_kernels.go:3718
+//line waits_kernels.go:3697
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in waits_kernels_simd.go.

@@ -326,8 +326,11 @@ func (f *values) converted(v *ir.Value) text {
 
 // load reads a place.
 func (f *values) load(v *ir.Value) text {
-	t := f.place(v.Place, v.Pos)
-	if f.Again[v] {
+	t, ok := f.exchanged(v)
+	if !ok {
+		t = f.place(v.Place, v.Pos)
+	}
+	if f.Again[v] && !ok {
 		t = called("GO_ONCE", t)
 	}
 	return truth(t, v.Type, len(v.Place.Path) > 0 || v.Place.Param != nil)

@@ -9,8 +9,12 @@ import (
 )
 
 func (f *function) list(list []*ir.Stmt) {
-	for _, s := range list {
-		f.statement(s)
+	for i := 0; i < len(list); i++ {
+		if f.rounds(list[i:]) {
+			i += 2
+		} else {
+			f.statement(list[i])
+		}
 	}
 }
 

@@ -49,6 +49,8 @@ type values struct {
 	adds   int                     // how many names the translation has added
 	copied map[copied]string       // the names of copies of elements, in the loops that have them: see copies
 	pairs  map[*ir.Value][2]string // the two variables that have the results of a call of a math/bits function
+
+	combines *round // the round of an operation that is being printed, or nil
 }
 
 // name returns the C name of a parameter, local or bound value. The C name is unique in the function. The parameter like is the name in Go.

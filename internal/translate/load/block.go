@@ -199,7 +199,7 @@ func (x *expander) combined(from *copied, c *ast.CallExpr) (text, result string,
 }
 
 // rounds returns the rounds in which the values are combined. combine returns the statement that combines the values of two threads, and move
-// the statement that copies a value.
+// the statement that copies a value. Package cprint knows the form of the loop and of the barrier in front of it: see its GO_ROUNDS.
 func (x *expander) rounds(name string, group bool, barrier string, combine func(to, i, j string) string, move func(to, from string) string) string {
 	d, i, j, rank, threads := x.another("d"), x.another("i"), x.another("j"), x.shares.rank, x.shares.threads
 	// The max shows compilers that there is a first round. Otherwise PoCL's compiler makes a copy of everything that follows a loop with a barrier,

@@ -10,13 +10,14 @@
  *   - two threads of a block that use the same byte of shared memory without a barrier in between,
  *     if one of them writes it and not both use atomics;
  *   - a barrier at which some threads of a block wait while others have ended or wait at another
- *     barrier;
+ *     barrier, and the same for the threads of a warp that exchange values;
  *   - a thread that makes more steps than the limit;
  *   - an integer division by zero, and trap.
  *
- * A warp is one thread. The parser refuses instructions for warps (shfl, vote, ...), and every
- * instruction, modifier or directive that it does not know. A thread runs until it ends or waits at
- * a barrier; then another thread runs. So a thread that waits in a loop for another thread waits
+ * A warp is 32 threads with consecutive numbers. They exchange values with shfl.sync.idx, which orders
+ * no accesses to memory. The parser refuses other instructions for warps (vote, ...), and every
+ * instruction, modifier or directive that it does not know. A thread runs until it ends, exchanges a
+ * value or waits at a barrier; then another thread runs. So a thread that waits in a loop for another thread waits
  * for ever, and is reported. A seed determines the order of the blocks, and of the threads after
  * each barrier.
  *

@@ -46,6 +46,7 @@ enum {
     SHARED_MAX = 256 << 10,  /* bytes of one block */
     GUARD = 16,              /* bytes between shared variables, which no thread may use */
     MAX_THREADS = 1024,
+    WARP = 32, /* threads */
 };
 
 enum op {
@@ -53,7 +54,7 @@ enum op {
     O_FMA, O_DIV, O_REM, O_NEG, O_ABS, O_MIN, O_MAX, O_AND, O_OR, O_XOR, O_NOT, O_CNOT, O_SHL, O_SHR, O_SHF, O_BFE, O_BFI,
     O_BFIND, O_POPC, O_CLZ, O_BREV, O_SAD, O_LOP3, O_PRMT, O_SETP, O_SET, O_SELP, O_SLCT, O_BRA, O_BRX, O_CALL, O_RET, O_EXIT,
     O_TRAP, O_BAR, O_NOP, O_ATOM, O_SQRT, O_RCP, O_RSQRT, O_SIN, O_COS, O_EX2, O_LG2, O_TANH, O_COPYSIGN, O_TESTP, O_MUL24, O_MAD24,
-    O_DP4A, O_DP2A,
+    O_DP4A, O_DP2A, O_SHFL,
 };
 
 /* Modifiers. */
@@ -76,7 +77,7 @@ enum { TEST_FINITE, TEST_INFINITE, TEST_NUMBER, TEST_NOTANUMBER, TEST_NORMAL, TE
 enum { BAR_SYNC, BAR_AND, BAR_OR, BAR_POPC };
 enum sreg {
     SR_TID, SR_NTID = SR_TID + 4, SR_CTAID = SR_NTID + 4, SR_NCTAID = SR_CTAID + 4, SR_ZERO = SR_NCTAID + 4, SR_ONE, SR_WARP,
-    SR_NWARP, SR_CLOCK, SR_CLOCK_HI, SR_CLOCK64, SR_DYNAMIC, SR_TOTAL_SHARED,
+    SR_NWARP, SR_LANE, SR_MASK_EQ, SR_MASK_LE, SR_MASK_LT, SR_MASK_GE, SR_MASK_GT, SR_CLOCK, SR_CLOCK_HI, SR_CLOCK64, SR_DYNAMIC, SR_TOTAL_SHARED,
 };
 
 /* A_LOCAL and A_PARAM are addresses in the frame of the function. A_SHARED is the address of

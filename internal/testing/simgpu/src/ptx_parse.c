@@ -385,12 +385,12 @@ static bool special(const char *s, u32 len, u8 *type, u32 *id) {
         const char *name;
         u8 type, id;
     } regs[] = {
-        {"%laneid", T_U32, SR_ZERO},       {"%warpid", T_U32, SR_WARP},         {"%nwarpid", T_U32, SR_NWARP},
+        {"%laneid", T_U32, SR_LANE},       {"%warpid", T_U32, SR_WARP},         {"%nwarpid", T_U32, SR_NWARP},
         {"%smid", T_U32, SR_ZERO},         {"%nsmid", T_U32, SR_ONE},           {"%gridid", T_U64, SR_ZERO},
         {"%clock", T_U32, SR_CLOCK},       {"%clock_hi", T_U32, SR_CLOCK_HI},   {"%clock64", T_U64, SR_CLOCK64},
         {"%globaltimer", T_U64, SR_CLOCK64}, {"%globaltimer_lo", T_U32, SR_CLOCK}, {"%globaltimer_hi", T_U32, SR_CLOCK_HI},
-        {"%lanemask_eq", T_U32, SR_ONE},   {"%lanemask_le", T_U32, SR_ONE},     {"%lanemask_lt", T_U32, SR_ZERO},
-        {"%lanemask_ge", T_U32, SR_ONE},   {"%lanemask_gt", T_U32, SR_ZERO},
+        {"%lanemask_eq", T_U32, SR_MASK_EQ}, {"%lanemask_le", T_U32, SR_MASK_LE}, {"%lanemask_lt", T_U32, SR_MASK_LT},
+        {"%lanemask_ge", T_U32, SR_MASK_GE}, {"%lanemask_gt", T_U32, SR_MASK_GT},
         {"%dynamic_smem_size", T_U32, SR_DYNAMIC}, {"%total_smem_size", T_U32, SR_TOTAL_SHARED},
     };
     for (u32 i = 0; i < sizeof regs / sizeof *regs; i++)
@@ -1226,6 +1226,23 @@ static void barrier(struct parser *p, struct insn *in) {
     in->a[1] = arg_src(p, arg_at(p, at), T_U32, false);
 }
 
+static void exchange(struct parser *p, struct insn *in) {
+    in->op = O_SHFL;
+    if (!mod(p, "sync") || !mod(p, "idx"))
+        refuse(p, "\"%.*s\" is not supported; shfl.sync.idx is", (int)p->oplen, p->op);
+    in->type = mod_type(p);
+    if (in->type != T_B32)
+        refuse(p, "\"%.*s\" has a type that it cannot have", (int)p->oplen, p->op);
+    mods_done(p);
+    arg_count(p, 5);
+    const struct raw *r = &p->arg[0];
+    in->a[0] = arg_dst(p, r, T_B32, false);
+    if (r->second)
+        in->v[0] = arg_dst(p, r->second, T_PRED, false);
+    for (u32 i = 1; i < 5; i++)
+        in->a[i] = arg_src(p, &p->arg[i], T_B32, false);
+}
+
 static void atomic(struct parser *p, struct insn *in, bool result) {
     static const char *const ops[] = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"};
     in->op = O_ATOM;
@@ -1424,6 +1441,8 @@ static void instruction(struct parser *p) {
             arg_count(p, 0);
         } else if (IS("bar") || IS("barrier")) {
             barrier(p, &in);
+        } else if (IS("shfl")) {
+            exchange(p, &in);
         } else if (IS("membar") || IS("fence")) {
             in.op = O_NOP;
             static const char *const levels[] = {"gl", NULL};

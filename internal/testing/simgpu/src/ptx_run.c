@@ -15,7 +15,7 @@ _Static_assert(FLT_EVAL_METHOD == 0, "floating-point arithmetic must be that of 
 
 enum { MAX_FRAMES = 256, MAX_MEMORY = 1 << 30, ATOMIC = 1u << 31, SEVERAL = 1u << 30, WHO = SEVERAL - 1 };
 
-enum state { READY, WAITING, ENDED };
+enum state { READY, WAITING, EXCHANGING, ENDED };
 
 struct frame {
     const struct func *f;
@@ -30,6 +30,9 @@ struct thread {
     const struct insn *at; /* the barrier it waits at */
     u32 bar;
     bool vote, carry;
+    u64 give; /* what it gives the other threads of its warp, from the lane it takes, and the lanes that take part */
+    u8 given;
+    u32 lane, lanes;
     u64 steps;
     u64 *reg;
     u8 *def; /* a bit for each byte */
@@ -128,9 +131,21 @@ static u64 special(const struct run *r, const struct thread *t, u32 id) {
     case SR_ONE:
         return 1;
     case SR_WARP:
-        return t->index;
+        return t->index / WARP;
     case SR_NWARP:
-        return r->n;
+        return (r->n + WARP - 1) / WARP;
+    case SR_LANE:
+        return t->index % WARP;
+    case SR_MASK_EQ:
+        return 1u << t->index % WARP;
+    case SR_MASK_LE:
+        return ~0u >> (WARP - 1 - t->index % WARP);
+    case SR_MASK_LT:
+        return ~(~0u << t->index % WARP);
+    case SR_MASK_GE:
+        return ~0u << t->index % WARP;
+    case SR_MASK_GT:
+        return ~(~0u >> (WARP - 1 - t->index % WARP));
     case SR_CLOCK:
         return (u32)t->steps;
     case SR_CLOCK_HI:
@@ -1485,12 +1500,64 @@ static void run_thread(struct run *r, struct thread *t) {
             if (t->bar > 15)
                 fail(r, t, in, PTX_UNDEFINED, "there is no barrier %u", t->bar);
             return;
+        case O_SHFL:
+            t->give = raw(r, t, f, &in->a[1], &t->given);
+            t->lane = (u32)A(2, 4);
+            t->lanes = (u32)A(4, 4);
+            t->at = in;
+            t->state = EXCHANGING;
+            if (A(3, 4) != WARP - 1)
+                fail(r, t, in, PTX_UNDEFINED, "exchanges values within parts of a warp, which is not supported");
+            else if (!(t->lanes >> t->index % WARP & 1))
+                fail(r, t, in, PTX_UNDEFINED, "is not one of the lanes 0x%x", t->lanes);
+            return;
         case O_NOP:
             break;
         }
 #undef A
 #undef SET
     }
+}
+
+/* Gives a thread the value of a lane. That of a lane which does not take part is any value. */
+static void take(struct run *r, struct thread *t) {
+    const struct frame *f = &t->frame[t->depth - 1];
+    u32 from = t->index / WARP * WARP + t->lane % WARP;
+    if (t->lanes >> t->lane % WARP & 1)
+        dst_partly(t, f, &t->at->a[0], r->t[from].give, r->t[from].given);
+    else
+        dst(t, f, &t->at->a[0], roll(&r->rng));
+    dst(t, f, &t->at->v[0], 1);
+}
+
+/* Lets the threads of warps that wait for each other exchange their values. Returns true if there are any. */
+static bool meet_in_warps(struct run *r) {
+    bool any = false;
+    for (u32 i = 0; i < r->n && !r->fault; i++) {
+        const struct thread *t = &r->t[i];
+        if (t->state != EXCHANGING)
+            continue;
+        any = true;
+        for (u32 lane = 0; lane < WARP; lane++) {
+            u32 k = i / WARP * WARP + lane;
+            if (!(t->lanes >> lane & 1))
+                continue;
+            if (k >= r->n)
+                fail(r, t, t->at, PTX_UNDEFINED, "waits for lane %u, and the block has no such thread", lane);
+            else if (r->t[k].state != EXCHANGING || r->t[k].at != t->at || r->t[k].lanes != t->lanes) {
+                char who[64];
+                thread_name(who, sizeof who, r, k);
+                fail(r, t, t->at, PTX_UNDEFINED, "divergent warp: waits here, while %s %s line %u", who,
+                     r->t[k].state == ENDED ? "has ended in" : "waits in", r->t[k].at->line);
+            }
+        }
+    }
+    for (u32 i = 0; i < r->n && !r->fault; i++)
+        if (r->t[i].state == EXCHANGING) {
+            take(r, &r->t[i]);
+            r->t[i].state = READY;
+        }
+    return any;
 }
 
 /* Checks that all threads wait at the same barrier, or all have ended. Returns true if they wait, so that
@@ -1567,10 +1634,12 @@ static void run_block(struct run *r) {
         }
     }
     do {
-        shuffle(r);
-        for (u32 i = 0; i < r->n && !r->fault; i++)
-            if (r->t[r->order[i]].state == READY)
-                run_thread(r, &r->t[r->order[i]]);
+        do {
+            shuffle(r);
+            for (u32 i = 0; i < r->n && !r->fault; i++)
+                if (r->t[r->order[i]].state == READY)
+                    run_thread(r, &r->t[r->order[i]]);
+        } while (!r->fault && meet_in_warps(r));
         if (r->fault)
             return;
         next_epoch(r);

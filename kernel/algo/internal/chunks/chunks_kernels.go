@@ -450,14 +450,7 @@ KERNEL void k_total_float32(i64 h_size, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
 	f32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -479,14 +472,7 @@ KERNEL void k_total_float64(i64 h_size, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(f64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
 	f64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -508,14 +494,7 @@ KERNEL void k_total_int32(i64 h_size, const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i
 		h_sum = (i32)((u32)h_sum + (u32)h_x[GO_AT((GO_INT)h_i, h_x_n, 0)]);
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = (i32)((u32)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + (u32)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]));
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(i32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), (i32)((u32)v_own + (u32)v_other))
 	i32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -536,14 +515,7 @@ KERNEL void k_total_int64(i64 h_size, const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i
 		h_sum = (i64)((u64)h_sum + (u64)h_x[GO_AT((GO_INT)h_i, h_x_n, 0)]);
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = (i64)((u64)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + (u64)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]));
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(i64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), (i64)((u64)v_own + (u64)v_other))
 	i64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -564,14 +536,7 @@ KERNEL void k_total_uint32(i64 h_size, const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL 
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
 	u32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -592,14 +557,7 @@ KERNEL void k_total_uint64(i64 h_size, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL 
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 1)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(u64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
 	u64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -622,14 +580,7 @@ KERNEL void k_dot_float32(i64 h_size, const GLOBAL f32 *h_x, i64 h_x_n, const GL
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
 	f32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -653,14 +604,7 @@ KERNEL void k_dot_float64(i64 h_size, const GLOBAL f64 *h_x, i64 h_x_n, const GL
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(f64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
 	f64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -684,14 +628,7 @@ KERNEL void k_dot_int32(i64 h_size, const GLOBAL i32 *h_x, i64 h_x_n, const GLOB
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = (i32)((u32)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + (u32)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]));
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(i32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), (i32)((u32)v_own + (u32)v_other))
 	i32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -714,14 +651,7 @@ KERNEL void k_dot_int64(i64 h_size, const GLOBAL i64 *h_x, i64 h_x_n, const GLOB
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = (i64)((u64)GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + (u64)GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]));
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(i64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), (i64)((u64)v_own + (u64)v_other))
 	i64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -744,14 +674,7 @@ KERNEL void k_dot_uint32(i64 h_size, const GLOBAL u32 *h_x, i64 h_x_n, const GLO
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
 	u32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -774,14 +697,7 @@ KERNEL void k_dot_uint64(i64 h_size, const GLOBAL u64 *h_x, i64 h_x_n, const GLO
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank & (i64)(2 * (u64)h_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)h_d)) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)h_d), 1024, 4)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(u64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
 	u64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -2421,7 +2337,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 				_, _, _ = tx, ty, tz
 //line kernels.go:22
 				_, sum := int(b.Index[0])*size, T(0)
-//line chunks_kernels.go:2425
+//line chunks_kernels.go:2341
 				sums_[tx] = sum
 			}
 		}
@@ -2449,7 +2365,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 //line kernels.go:24
 								sum += x[i]
 							}
-//line chunks_kernels.go:2453
+//line chunks_kernels.go:2369
 							sums_[tx] = sum
 						}
 					}
@@ -2468,7 +2384,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 						for i := from + tx; i < min(from+size, len(x)); i += threads {
 							sum += x[i]
 						}
-//line chunks_kernels.go:2472
+//line chunks_kernels.go:2388
 						sums_[tx] = sum
 					}
 				}
@@ -2486,7 +2402,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 				_ = sum
 //line kernels.go:26
 				values[rank] = sum
-//line chunks_kernels.go:2490
+//line chunks_kernels.go:2406
 			}
 		}
 	}
@@ -2499,7 +2415,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 			values[n/2] = values[n-1]
 		}
 	}
-//line chunks_kernels.go:2503
+//line chunks_kernels.go:2419
 	all := values[0]
 	_ = all
 	for tz := range int(b.Size[2]) {
@@ -2510,7 +2426,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line chunks_kernels.go:2514
+//line chunks_kernels.go:2430
 			}
 		}
 	}
@@ -2546,7 +2462,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 				_, _, _ = tx, ty, tz
 //line kernels.go:36
 				_, sum := int(b.Index[0])*size, T(0)
-//line chunks_kernels.go:2550
+//line chunks_kernels.go:2466
 				sums_[tx] = sum
 			}
 		}
@@ -2575,7 +2491,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 //line kernels.go:38
 								sum += T(x[i] * y[i])
 							}
-//line chunks_kernels.go:2579
+//line chunks_kernels.go:2495
 							sums_[tx] = sum
 						}
 					}
@@ -2594,7 +2510,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 						for i := from + tx; i < min(from+size, len(x)); i += threads {
 							sum += T(x[i] * y[i])
 						}
-//line chunks_kernels.go:2598
+//line chunks_kernels.go:2514
 						sums_[tx] = sum
 					}
 				}
@@ -2612,7 +2528,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 				_ = sum
 //line kernels.go:40
 				values[rank] = sum
-//line chunks_kernels.go:2616
+//line chunks_kernels.go:2532
 			}
 		}
 	}
@@ -2625,7 +2541,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 			values[n/2] = values[n-1]
 		}
 	}
-//line chunks_kernels.go:2629
+//line chunks_kernels.go:2545
 	all := values[0]
 	_ = all
 	for tz := range int(b.Size[2]) {
@@ -2636,7 +2552,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line chunks_kernels.go:2640
+//line chunks_kernels.go:2556
 			}
 		}
 	}
@@ -2670,13 +2586,13 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					}
 				}
 				best[me], where[me] = v, index
-//line chunks_kernels.go:2674
+//line chunks_kernels.go:2590
 			}
 		}
 	}
 //line kernels.go:64
 	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2680
+//line chunks_kernels.go:2596
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -2686,12 +2602,12 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line chunks_kernels.go:2690
+//line chunks_kernels.go:2606
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2695
+//line chunks_kernels.go:2611
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -2701,7 +2617,7 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line chunks_kernels.go:2705
+//line chunks_kernels.go:2621
 			}
 		}
 	}
@@ -2737,7 +2653,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line chunks_kernels.go:2741
+//line chunks_kernels.go:2657
 			}
 		}
 	}
@@ -2752,13 +2668,13 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 					own += tile[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2756
+//line chunks_kernels.go:2672
 			}
 		}
 	}
 //line kernels.go:108
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2762
+//line chunks_kernels.go:2678
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -2771,7 +2687,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 					if me >= step {
 						more = part[me-step]
 					}
-//line chunks_kernels.go:2775
+//line chunks_kernels.go:2691
 					mores[tx] = more
 				}
 			}
@@ -2787,12 +2703,12 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 					_ = more
 //line kernels.go:115
 					part[me] += more
-//line chunks_kernels.go:2791
+//line chunks_kernels.go:2707
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2796
+//line chunks_kernels.go:2712
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -2816,7 +2732,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 						tile[i] = sum
 					}
 				}
-//line chunks_kernels.go:2820
+//line chunks_kernels.go:2736
 			}
 		}
 	}
@@ -2829,7 +2745,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line chunks_kernels.go:2833
+//line chunks_kernels.go:2749
 			}
 		}
 	}
@@ -2853,7 +2769,7 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift, sign, negative)], 1)
 				}
-//line chunks_kernels.go:2857
+//line chunks_kernels.go:2773
 			}
 		}
 	}
@@ -2866,7 +2782,7 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 //line kernels.go:152
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line chunks_kernels.go:2870
+//line chunks_kernels.go:2786
 			}
 		}
 	}
@@ -2910,7 +2826,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift, sign, negative)*threads+me]++
 				}
-//line chunks_kernels.go:2914
+//line chunks_kernels.go:2830
 			}
 		}
 	}
@@ -2927,14 +2843,14 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 					own += table[i]
 				}
 				part[me] = own
-//line chunks_kernels.go:2931
+//line chunks_kernels.go:2847
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:184
 	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2938
+//line chunks_kernels.go:2854
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -2951,7 +2867,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 					if me >= step {
 						more = part[me-step]
 					}
-//line chunks_kernels.go:2955
+//line chunks_kernels.go:2871
 					mores[tx] = more
 				}
 			}
@@ -2971,12 +2887,12 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 					_ = more
 //line kernels.go:191
 					part[me] += more
-//line chunks_kernels.go:2975
+//line chunks_kernels.go:2891
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2980
+//line chunks_kernels.go:2896
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
@@ -2993,7 +2909,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 					table[i] = sum
 					sum += n
 				}
-//line chunks_kernels.go:2997
+//line chunks_kernels.go:2913
 			}
 		}
 	}
@@ -3006,7 +2922,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 //line kernels.go:202
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line chunks_kernels.go:3010
+//line chunks_kernels.go:2926
 			}
 		}
 	}
@@ -3027,7 +2943,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 						sortedValues[at] = values[i]
 					}
 				}
-//line chunks_kernels.go:3031
+//line chunks_kernels.go:2947
 			}
 		}
 	}

@@ -7,7 +7,7 @@ package chunks
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("529535bb7972dfb8", map[string]gridgen.Code{
+	kernels.Compiled("b02f6fa215fa5d76", map[string]gridgen.Code{
 		"count[uint32]": {Words: `
 NJgBEQIBEQLjKRECCw4D5CkBDwwFCOu+jfsG9dzR+wX10rmjB7NkDyA6QVAQBggRAQEBBQYSIF0FBGTk0p3LBnRHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAj
 AEgFDQEjBEgFDQIjCEgFDQMjEEgFDQQjGEgFDQUjIEgFDQYjKEcDDQJHBBQGBEcDFQJIBRUAIwBHBBsEDwUcAkgFHARGIQQcABdHBCALG0cEQQsaRwRQCxgV

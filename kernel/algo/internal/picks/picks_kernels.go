@@ -140,14 +140,7 @@ KERNEL void k_gather(i64 h_words, const GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank2, 1024, 1)]) = h_n;
-	BARRIER();
-	i64 h_d = 1;
-	GO_ORDERED for (; h_d < go_max_i64(h_threads2, 2); h_d = (i64)((u64)h_d * 2)) {
-		if ((h_rank2 & h_d) != 0) {
-			GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank2, 1024, 1)]) = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)((GO_INT)h_rank2 & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)h_d - 1))) - 1), 1024, 1)]) + GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank2, 1024, 1)]);
-		}
-		BARRIER();
-	}
+	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank2, (GO_INT)((GO_UINT)((GO_INT)h_rank2 & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), go_max_i64(h_threads2, 2), (h_rank2 & v_d) != 0, v_other + v_own)
 	u32 h_at2 = 0;
 	if (h_rank2 != 0) {
 		h_at2 = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank2 - 1), 1024, 1)]);
@@ -558,7 +551,7 @@ func gatherPhases(b *kernel.Block, words int, x []uint32, keep []bool, starts []
 					}
 				}
 				values[rank2] = n
-//line picks_kernels.go:562
+//line picks_kernels.go:555
 				ns[tx] = n
 			}
 		}
@@ -571,7 +564,7 @@ func gatherPhases(b *kernel.Block, words int, x []uint32, keep []bool, starts []
 			}
 		}
 	}
-//line picks_kernels.go:575
+//line picks_kernels.go:568
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -612,7 +605,7 @@ func gatherPhases(b *kernel.Block, words int, x []uint32, keep []bool, starts []
 						at++
 					}
 				}
-//line picks_kernels.go:616
+//line picks_kernels.go:609
 			}
 		}
 	}
@@ -645,7 +638,7 @@ func digitPhases(b *kernel.Block, o Order, step int, steps int, shift uint32, x 
 						grid.AtomicAdd(&own[v>>shift&(threads-1)], 1)
 					}
 				}
-//line picks_kernels.go:649
+//line picks_kernels.go:642
 			}
 		}
 	}
@@ -658,7 +651,7 @@ func digitPhases(b *kernel.Block, o Order, step int, steps int, shift uint32, x 
 				if own[me] > 0 {
 					grid.AtomicAdd(&counts[step*threads+me], own[me])
 				}
-//line picks_kernels.go:662
+//line picks_kernels.go:655
 			}
 		}
 	}
@@ -678,7 +671,7 @@ func chooseRow(r gridgen.Row, k uint32, step int, counts []uint32, less []uint32
 			known[step+1] = known[step]<<bits | uint64(me)
 			less[step+1] = n
 		}
-//line picks_kernels.go:682
+//line picks_kernels.go:675
 	}
 }
 
@@ -704,7 +697,7 @@ func markRow(r_ gridgen.Row, o Order, steps int, all int, x []uint32, ranks []ui
 					r := rank(o, x, i)
 					keep0[gridgen.At(at, i)] = r < ranks[steps] || r == ranks[steps] && uint64(i) <= places[all]
 				}
-//line picks_kernels.go:708
+//line picks_kernels.go:701
 			}
 			x_ = to - 1
 			continue
@@ -714,7 +707,7 @@ func markRow(r_ gridgen.Row, o Order, steps int, all int, x []uint32, ranks []ui
 			r := rank(o, x, i)
 			keep[i] = r < ranks[steps] || r == ranks[steps] && uint64(i) <= places[all]
 		}
-//line picks_kernels.go:718
+//line picks_kernels.go:711
 	}
 }
 
@@ -737,6 +730,6 @@ func fetchRow(r gridgen.Row, o Order, x []uint32, places []uint32, ranks grid.Ou
 				}
 			}
 		}
-//line picks_kernels.go:741
+//line picks_kernels.go:734
 	}
 }
