@@ -77,9 +77,9 @@ func TestBlockOperationsAreOneLoopOnTheHost(t *testing.T) {
 func TestRoundsOfBlockOperations(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
-		"grid.BlockSum(t, x[0])":              "GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, ",
-		"grid.GroupScan(t, x[0])":             "GO_GROUP(f32, h_values.a, h_rank, ",
-		"grid.GroupCount(t, x[0] > 1)":        "GO_GROUP(i32, h_values.a, (GO_INT)h_rank, ",
+		"grid.BlockSum(t, x[0])":              "GO_ROUNDS(SUM, h_rank, h_threads, go_max_i64(h_threads, 2), f32, h_values.a, ",
+		"grid.GroupScan(t, x[0])":             "GO_GROUP(SCAN, h_rank, h_threads, ",
+		"grid.GroupCount(t, x[0] > 1)":        "GO_GROUP(SUM, h_rank, h_threads, ",
 		"grid.BlockAny(t, x[0] > 1)":          ", v_own != 0 || v_other != 0)",
 		"grid.BlockReduce(t, x[0], most)":     ", f_most(v_own, v_other))",
 		"grid.GroupMax(t, int64(x[0]))":       ", go_max_i64(v_own, v_other))",

@@ -142,19 +142,24 @@ FUNCTION i64 go_cell(i64 i, i64 j, i64 n, i64 m, u32 site, GLOBAL u32 *faults) {
 #define GO_COPIED(name, x) x
 #define GO_EIGHT
 #endif
-/* In each round of an operation of a block or group, a thread for which a condition holds combines its value a[r] with a[i]. The distance of the two doubles
-   from round to round. In CUDA a group is a warp: its rounds, the first five, need neither memory nor barriers. */
+/* In each round of an operation of a block or group, a thread r of n for which the kind of rounds has a condition combines its value a[r] with a[i]. The
+   distance v_d of the two doubles from round to round. In CUDA a group is a warp: its rounds, the first five, need neither memory nor barriers. On a processor,
+   where a compiler makes a loop over the threads out of what is between two barriers, one thread does the rounds of all. */
+#define GO_SUM_HAS(r, n) (((r) & (2 * v_d - 1)) == 0 && (r) < (n) - v_d)
+#define GO_SUM_ALL(r, n) i64 r = 0; r < (n) - v_d; r += 2 * v_d
+#define GO_SCAN_HAS(r, n) (((r) & v_d) != 0)
+#define GO_SCAN_ALL(r, n) i64 r = v_d; r < (n); r = (r + 1) | v_d
 #ifdef HALYARD_CUDA
 #define GO_FIRST 32
-#define GO_WARP(T, x, i, cond, both) { \
+#define GO_WARP(KIND, r, n, T, x, i, both) { \
 	T v_own = x; \
 	_Pragma("unroll") for (i64 v_d = 1; v_d < 32; v_d *= 2) { \
 		T v_other = (T)__shfl_sync(go_warp(), v_own, (int)(i)); \
-		if (cond) v_own = both; \
+		if (GO_##KIND##_HAS(r, n)) v_own = both; \
 	} \
 	x = v_own; \
 }
-#define GO_GROUP(T, a, r, i, end, cond, both) GO_WARP(T, a[r], i, cond, both) BARRIER();
+#define GO_GROUP(KIND, r, n, end, T, a, i, both) GO_WARP(KIND, r, n, T, a[r], i, both) BARRIER();
 /* The threads of the thread's warp. The last warp of a block may have fewer than 32. */
 FUNCTION u32 go_warp(void) {
 	u32 x = (u32)THREADS(0), y = (u32)THREADS(1), me = ((u32)THREAD(2) * y + (u32)THREAD(1)) * x + (u32)THREAD(0);
@@ -163,16 +168,30 @@ FUNCTION u32 go_warp(void) {
 }
 #else
 #define GO_FIRST 1
-#define GO_WARP(T, x, i, cond, both)
+#define GO_WARP(KIND, r, n, T, x, i, both)
 #define GO_GROUP GO_ROUNDS
 #endif
-#define GO_ROUNDS(T, a, r, i, end, cond, both) \
-	GO_WARP(T, a[r], i, cond, both) \
+#ifdef GO_SERIAL
+#define GO_ROUNDS(KIND, r, n, end, T, a, i, both) \
+	BARRIER(); \
+	if (r == 0) { \
+		GO_ORDERED for (i64 v_d = 1; v_d < (end); v_d *= 2) { \
+			GO_ORDERED for (GO_##KIND##_ALL(r, n)) { \
+				T v_own = GO_ONCE(a[r]), v_other = GO_ONCE(a[i]); \
+				GO_ONCE(a[r]) = both; \
+			} \
+		} \
+	} \
+	BARRIER();
+#else
+#define GO_ROUNDS(KIND, r, n, end, T, a, i, both) \
+	GO_WARP(KIND, r, n, T, a[r], i, both) \
 	BARRIER(); \
 	GO_ORDERED for (i64 v_d = GO_FIRST; v_d < (end); v_d *= 2) { \
-		if (cond) { \
+		if (GO_##KIND##_HAS(r, n)) { \
 			T v_own = GO_ONCE(a[r]), v_other = GO_ONCE(a[i]); \
 			GO_ONCE(a[r]) = both; \
 		} \
 		BARRIER(); \
 	}
+#endif

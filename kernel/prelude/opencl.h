@@ -121,9 +121,12 @@
 #define GO_ORDERED
 #endif
 /* GO_UNROLL comes before loops of n rounds over a small array of the thread's own. PoCL leaves the array in memory if it does not unroll the loop at once;
-   Rusticl gains nothing. */
+   Rusticl gains nothing. GO_SERIAL says that a processor runs the threads of a block one after the other: see GO_ROUNDS. */
 #if defined(POCL_DEVICE_ADDRESS_BITS) || defined(__INTEL_LLVM_COMPILER)
 #define GO_UNROLL(n) __attribute__((opencl_unroll_hint(n)))
+#ifndef __NVPTX__
+#define GO_SERIAL
+#endif
 #else
 #define GO_UNROLL(n)
 #endif

@@ -331,7 +331,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 8)]) = h_mine;
-	GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads, go_max_i64(h_threads, 2), f32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	f32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 9)] = h_all;
@@ -541,7 +541,7 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 30)]) = h_mine;
-	GO_ROUNDS(f64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads, go_max_i64(h_threads, 2), f64, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	f64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 31)] = h_all;

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("665fccb35fa0e531", map[string]gridgen.Code{
+	kernels.Compiled("21a1fd7aa5eec0ec", map[string]gridgen.Code{
 		"add": {Words: `
 JjYRAgERAuMpEQIKDgPkKQEPCAUI676FowZkEh4iEAYIEQEBAQUEBxMmRwQCAQBHBAMBAUcEBAECRwQGCxlHBAwGCEcDDQJIBQ0AIwBIBQ8GBgYBIwRIBRAF
 DDwQASMISAUQAiMQSAUQAyMYSAUQBCMgSAUQBSMoRwMQAkcEHgsaRwQiCxtHAzQqFQQBIAAyBAECATIEAQMEBTEEARcEBQEDMwYFBgIDBBMCByEDCgcWAwtA

@@ -152,7 +152,7 @@ KERNEL void k_product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 7)]) = h_mine;
-	GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads, go_max_i64(h_threads, 2), f32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	f32 h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 8)] = h_sum;
@@ -170,7 +170,7 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 		h_mine = h_mine + h_sums[GO_AT(h_j, h_sums_n, 9)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 10)]) = h_mine;
-	GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads, go_max_i64(h_threads, 2), f32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	f32 h_sum = GO_ONCE(h_values.a[0]);
 	if (h_me == 0) {
 		h_out[GO_AT(0, h_out_n, 11)] = h_sum;

@@ -7,7 +7,7 @@ package cg
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("73dcc19a8e4f8ee9", map[string]gridgen.Code{
+	kernels.Compiled("b8290c50264ede0a", map[string]gridgen.Code{
 		"advance": {Words: `
 PocDEQIBEQLjKQsGmQLHmM3iBK7m0aMGrujUgQMADgPkKQEPCgUI676Fowb2wrmbBmUSJyuNARAGCBEBAQEFDRpTBQVI0eq9owfpyrmjB7NkBQSEAebqzasG
 cwUEmgHm2oWbAzIFBOAB99KRqwYARwQCAQBHBAMBAUcEBAECRwQGCxlHBAwGBEcDDQJIBQ0AIwBIBQ8GBgYBIwRIBRAFDHUQASMISAUQAiMQSAUQAyMYSAUQ

@@ -100,7 +100,7 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 3)]) = h_sum;
-	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), go_max_i64(h_threads, 2), (h_rank & v_d) != 0, v_other + v_own)
+	GO_ROUNDS(SCAN, h_rank, h_threads, go_max_i64(h_threads, 2), u32, h_values.a, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), v_other + v_own)
 	u32 h_at = 0;
 	if (h_rank != 0) {
 		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 3)]);

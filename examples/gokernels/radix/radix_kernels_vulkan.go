@@ -7,7 +7,7 @@ package radix
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("8ac1a5a26f9cf5db", map[string]gridgen.Code{
+	kernels.Compiled("ae5e9761ea5b6ae5", map[string]gridgen.Code{
 		"count": {Words: `
 KGQRAgERAuMpDgPkKQEPCgUI676N+wb13NEDFB44P1wQBggRAQEBBQQKGCZHBAIBAEcEAwEBRwQEAQJHBAYLGUcECwYERwMMAkgFDAAjAEcEDgQPEA8CSAUP
 ACMASAQPABdIBREECwgFEQEjBEgFEgUMNxIBIwhIBRICIxBIBRIDIxhIBRIEIyBHAxICRwQeCxtHBD8LGkcEXAsYFQQBIAAyBAECATIEAQMEBYsBBAEXBAUB

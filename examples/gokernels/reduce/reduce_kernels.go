@@ -64,7 +64,7 @@ KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_su
 		h_v = h_x[GO_AT(h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_v;
-	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads, go_max_i64(h_threads, 2), u32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	u32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -82,7 +82,7 @@ KERNEL void k_scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_u
 		h_v = h_x[GO_AT(h_i, h_x_n, 3)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_v;
-	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), go_max_i64(h_threads, 2), (h_rank & v_d) != 0, v_other + v_own)
+	GO_ROUNDS(SCAN, h_rank, h_threads, go_max_i64(h_threads, 2), u32, h_values.a, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), v_other + v_own)
 	h_v = GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]);
 	if (h_i < (GO_INT)h_x_n) {
 		h_upTo[GO_AT(h_i, h_upTo_n, 5)] = h_v;

@@ -7,7 +7,7 @@ package reduce
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("417b6a80e4d9bfd7", map[string]gridgen.Code{
+	kernels.Compiled("df58fabb771fa37a", map[string]gridgen.Code{
 		"scan": {Words: `
 K4wBEQIBEQLjKRECCw4D5CkBDwoFCOu+zZsG4dwBDyQ0TFcQBggRAQEBBQQJF05HBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMj
 GEgFDQQjIEgFDQUjKEcDDQJHBBQGBEcDFQJIBRUAIwBHBBsEDwUcAkgFHARAIQQcABdHBCQLG0cENAsaRwRXCxgVBAEgADIEAQIBMgQBAwQFJQQBFwQFAQMz

@@ -960,13 +960,13 @@ KERNEL void k_combined(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL T_Float16 *h_hal
 	if (h_above) {
 		GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank, 1024, 40)]) = 1;
 	}
-	GO_GROUP(i32, h_values3.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)v_d), go_max_GO_INT((GO_INT)go_min_i64(h_threads, 32), 2), (h_rank & (2 * v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), (i32)((u32)v_own + (u32)v_other))
+	GO_GROUP(SUM, h_rank, h_threads, go_max_GO_INT((GO_INT)go_min_i64(h_threads, 32), 2), i32, h_values3.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)v_d), (i32)((u32)v_own + (u32)v_other))
 	GO_INT h_mine = (GO_INT)GO_ONCE(h_values3.a[GO_AT((GO_INT)h_rank & GO_NOT(GO_INT, 31), 1024, 40)]);
 	if (((GO_INT)h_rank & 31) != 0) {
 		h_mine = 0;
 	}
 	GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]) = h_mine;
-	GO_ROUNDS(i64, h_values4.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), go_max_i64(h_threads, 2), (h_rank & v_d) != 0, (i64)((u64)v_other + (u64)v_own))
+	GO_ROUNDS(SCAN, h_rank, h_threads, go_max_i64(h_threads, 2), i64, h_values4.a, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), (i64)((u64)v_other + (u64)v_own))
 	GO_INT h_sum_ = (GO_INT)GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 41)]);
 	GO_ONCE(h_values4.a[GO_AT((GO_INT)h_rank, 1024, 42)]) = h_mine;
 	BARRIER();
@@ -980,7 +980,7 @@ KERNEL void k_combined(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL T_Float16 *h_hal
 	if (h_above) {
 		GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank, 1024, 43)]) = go_shl_u32((u32)1, (u64)GO_SHIFT((GO_INT)h_rank & 31, 43));
 	}
-	GO_GROUP(u32, h_values5.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)v_d), go_max_GO_INT((GO_INT)go_min_i64(h_threads, 32), 2), (h_rank & (2 * v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads - (u64)v_d), v_own | v_other)
+	GO_GROUP(SUM, h_rank, h_threads, go_max_GO_INT((GO_INT)go_min_i64(h_threads, 32), 2), u32, h_values5.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)v_d), v_own | v_other)
 	u32 h_ballot = GO_ONCE(h_values5.a[GO_AT((GO_INT)h_rank & GO_NOT(GO_INT, 31), 1024, 43)]);
 	h_places[GO_AT(h_i, h_places_n, 44)] = -1;
 	if (h_above) {

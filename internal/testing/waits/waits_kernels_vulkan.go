@@ -7,7 +7,7 @@ package waits
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("24b49c4427f9e86e", map[string]gridgen.Code{
+	kernels.Compiled("090e3b8a217ef150", map[string]gridgen.Code{
 		"chooses": {Words: `
 LegBEQIBEQLjKRECCw4D5CkBDwsFCOu+jcMG797NqwZzDyg/SVAQBggRAQEBBQ0aVEcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUN
 AyMYSAUNBCMgSAUNBSMoSAUNBiMwRwMNAkcEFAYERwMVAkgFFQAjAEcEHAQPBR0CSAUdBQ8BIwQPBSQCSAUkBFUfBCQAF0cEKAsbRwQ/CxhHBFALGkcDdipH

@@ -1,6 +1,10 @@
 package cprint
 
-import "github.com/go-halyard/halyard/internal/translate/ir"
+import (
+	"go/token"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
 
 // round is the values of a block's threads, while the text of a round that combines them is printed.
 type round struct {
@@ -10,7 +14,8 @@ type round struct {
 
 // rounds prints the loop in which threads combine their values for an operation of a block or group (see package load), with the barrier before it. It reports
 // whether a list begins with them, and whether the values are numbers or bools. The macro GO_ROUNDS makes the loop from the text of a round, in which
-// variables stand for the two values and for their distance. So a device that has shuffles can do without memory in the rounds of a group.
+// variables stand for the two values and for their distance. So a device that has shuffles can do without memory in the rounds of a group, and on a processor
+// one thread can do the rounds of all.
 func (f *function) rounds(list []*ir.Stmt) bool {
 	if len(list) < 3 || list[0].Do != ir.Barrier || list[1].Do != ir.Store || list[2].Do != ir.Loop || list[2].Value == nil {
 		return false
@@ -25,11 +30,17 @@ func (f *function) rounds(list []*ir.Stmt) bool {
 		return false
 	}
 	f.combines = &round{memory: put.Place.Local, own: put.Place.Path[0].Index}
-	var own, other, end, cond, both string
+	kind, macro, threads := "SUM", "GO_ROUNDS", list[2].Value.Args[1].Args[0]
+	if body[0].Value.Op != ir.Both {
+		kind = "SCAN"
+	}
+	if threads.Op == ir.Min { // of the rounds of a group
+		macro, threads = "GO_GROUP", threads.Args[0]
+	}
+	var rank, n, end, other, both string
 	before := f.captured(func() {
-		end, own = f.value(list[2].Value.Args[1]).c, f.low(f.combines.own).c
+		rank, n, end = f.value(f.combines.own).c, f.value(threads).c, f.value(list[2].Value.Args[1]).c
 		f.names[d] = "v_d"
-		cond = f.value(body[0].Value).c
 		switch let := then[0]; {
 		case len(then) == 1:
 			both = f.value(put.Value).c
@@ -43,14 +54,10 @@ func (f *function) rounds(list []*ir.Stmt) bool {
 	delete(f.names, d)
 	values := f.names[f.combines.memory]
 	f.combines = nil
-	if len(before) > 0 || both == "" || other == "" {
+	if len(before) > 0 || both == "" || other == "" || !token.IsIdentifier(rank) {
 		return false
 	}
-	macro := "GO_ROUNDS"
-	if end := list[2].Value.Args[1]; end.Op == ir.Max && end.Args[0].Op == ir.Min { // of the rounds of a block and of those of a group
-		macro = "GO_GROUP"
-	}
-	f.line("%s(%s, %s.a, %s, %s, %s, %s, %s)", macro, f.typ(put.Place.Type), values, own, other, end, cond, both)
+	f.line("%s(%s, %s, %s, %s, %s, %s.a, %s, %s)", macro, kind, rank, n, end, f.typ(put.Place.Type), values, other, both)
 	return true
 }
 

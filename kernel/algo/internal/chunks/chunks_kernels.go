@@ -217,7 +217,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[float32](blk, 3)
 		sums := kernel.Slice[float32](blk, 5)
 		if gridgen.InPhases() {
-			scanPhases[float32](blk, &scan_float32Pool, exclusive, x, before, sums)
+			scanPhases[float32](blk, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[float32](t, exclusive, x, before, sums) })
@@ -228,7 +228,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[float64](blk, 3)
 		sums := kernel.Slice[float64](blk, 5)
 		if gridgen.InPhases() {
-			scanPhases[float64](blk, &scan_float64Pool, exclusive, x, before, sums)
+			scanPhases[float64](blk, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[float64](t, exclusive, x, before, sums) })
@@ -239,7 +239,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[int32](blk, 3)
 		sums := kernel.Slice[int32](blk, 5)
 		if gridgen.InPhases() {
-			scanPhases[int32](blk, &scan_int32Pool, exclusive, x, before, sums)
+			scanPhases[int32](blk, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[int32](t, exclusive, x, before, sums) })
@@ -250,7 +250,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[int64](blk, 3)
 		sums := kernel.Slice[int64](blk, 5)
 		if gridgen.InPhases() {
-			scanPhases[int64](blk, &scan_int64Pool, exclusive, x, before, sums)
+			scanPhases[int64](blk, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[int64](t, exclusive, x, before, sums) })
@@ -261,7 +261,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[uint32](blk, 3)
 		sums := kernel.Slice[uint32](blk, 5)
 		if gridgen.InPhases() {
-			scanPhases[uint32](blk, &scan_uint32Pool, exclusive, x, before, sums)
+			scanPhases[uint32](blk, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[uint32](t, exclusive, x, before, sums) })
@@ -272,7 +272,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		before := kernel.Slice[uint64](blk, 3)
 		sums := kernel.Slice[uint64](blk, 5)
 		if gridgen.InPhases() {
-			scanPhases[uint64](blk, &scan_uint64Pool, exclusive, x, before, sums)
+			scanPhases[uint64](blk, exclusive, x, before, sums)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan[uint64](t, exclusive, x, before, sums) })
@@ -311,7 +311,7 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		sorted := kernel.Slice[uint32](blk, 9)
 		sortedValues := kernel.Slice[uint32](blk, 11)
 		if gridgen.InPhases() {
-			scatterPhases[uint32](blk, &scatter_uint32Pool, shift, sign, negative, keys, values, starts, sorted, sortedValues)
+			scatterPhases[uint32](blk, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) {
@@ -328,14 +328,14 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		sorted := kernel.Slice[uint64](blk, 9)
 		sortedValues := kernel.Slice[uint32](blk, 11)
 		if gridgen.InPhases() {
-			scatterPhases[uint64](blk, &scatter_uint64Pool, shift, sign, negative, keys, values, starts, sorted, sortedValues)
+			scatterPhases[uint64](blk, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 			return
 		}
 		grid.RunTogether(blk, func(t grid.Thread) {
 			scatter[uint64](t, shift, sign, negative, keys, values, starts, sorted, sortedValues)
 		})
 	}),
-}, Source: gridgen.Source{Indexes: []string{"kernels.go:24", "kernels.go:26", "kernels.go:28", "kernels.go:38", "kernels.go:40", "kernels.go:42", "kernels.go:55", "kernels.go:57", "kernels.go:63", "kernels.go:66", "kernels.go:67", "kernels.go:71", "kernels.go:100", "kernels.go:105", "kernels.go:107", "kernels.go:112", "kernels.go:115", "kernels.go:120", "kernels.go:123", "kernels.go:126", "kernels.go:128", "kernels.go:132", "kernels.go:137", "kernels.go:148", "kernels.go:152", "kernels.go:176", "kernels.go:181", "kernels.go:183", "kernels.go:188", "kernels.go:191", "kernels.go:194", "kernels.go:196", "kernels.go:197", "kernels.go:202", "kernels.go:206", "kernels.go:207", "kernels.go:208", "kernels.go:209", "kernels.go:211"}, Kernels: map[string]gridgen.Written{
+}, Source: gridgen.Source{Indexes: []string{"kernels.go:24", "kernels.go:26", "kernels.go:28", "kernels.go:38", "kernels.go:40", "kernels.go:42", "kernels.go:55", "kernels.go:57", "kernels.go:63", "kernels.go:66", "kernels.go:67", "kernels.go:71", "kernels.go:99", "kernels.go:104", "kernels.go:106", "kernels.go:108", "kernels.go:111", "kernels.go:113", "kernels.go:117", "kernels.go:122", "kernels.go:133", "kernels.go:137", "kernels.go:160", "kernels.go:165", "kernels.go:167", "kernels.go:169", "kernels.go:170", "kernels.go:175", "kernels.go:179", "kernels.go:180", "kernels.go:181", "kernels.go:182", "kernels.go:184"}, Kernels: map[string]gridgen.Written{
 	"total[float32]": {Code: "k_total_float32", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 1,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: total_float32Footprint}},
 	"total[float64]": {Code: "k_total_float64", Params: []string{"size", "x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:23", Threads: 1024, Types: 2,
@@ -372,26 +372,26 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
 	"extreme[uint64]": {Code: "k_extreme_uint64", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}, {8}}, Types: 6,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: extreme_float32Footprint}},
-	"scan[float32]": {Code: "k_scan_float32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 1,
+	"scan[float32]": {Code: "k_scan_float32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:106", Threads: 1024, Types: 1,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[float64]": {Code: "k_scan_float64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 2,
+	"scan[float64]": {Code: "k_scan_float64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:106", Threads: 1024, Types: 2,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[int32]": {Code: "k_scan_int32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 3,
+	"scan[int32]": {Code: "k_scan_int32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:106", Threads: 1024, Types: 3,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[int64]": {Code: "k_scan_int64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 4,
+	"scan[int64]": {Code: "k_scan_int64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:106", Threads: 1024, Types: 4,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[uint32]": {Code: "k_scan_uint32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 5,
+	"scan[uint32]": {Code: "k_scan_uint32", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:106", Threads: 1024, Types: 5,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
-	"scan[uint64]": {Code: "k_scan_uint64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Types: 6,
+	"scan[uint64]": {Code: "k_scan_uint64", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{2}, {4}, {6}}, Rounds: [][]int{{1048576}}, RoundsAt: "kernels.go:106", Threads: 1024, Types: 6,
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: scan_float32Footprint}},
 	"count[uint32]": {Code: "k_count_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 5,
-		Footprint: gridgen.Footprint{Why: "kernels.go:152: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:137: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
 	"count[uint64]": {Code: "k_count_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "counts", "len(counts)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}}, Types: 6,
-		Footprint: gridgen.Footprint{Why: "kernels.go:152: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
-	"scatter[uint32]": {Code: "k_scatter_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:175", Types: 5,
-		Footprint: gridgen.Footprint{Why: "kernels.go:209: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
-	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{17519}, {4, 4}}, RoundsAt: "kernels.go:175", Types: 6,
-		Footprint: gridgen.Footprint{Why: "kernels.go:209: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
+		Footprint: gridgen.Footprint{Why: "kernels.go:137: the index of counts does not follow t.Global(0)", Of: count_uint32Footprint}},
+	"scatter[uint32]": {Code: "k_scatter_uint32", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{1048576}, {4, 4}}, RoundsAt: "kernels.go:159", Threads: 1024, Types: 5,
+		Footprint: gridgen.Footprint{Why: "kernels.go:182: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
+	"scatter[uint64]": {Code: "k_scatter_uint64", Params: []string{"shift", "sign", "negative", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Most: 2147418112, Sizes: [][]int{{4}, {6}, {8}, {10}, {12}}, Rounds: [][]int{{1048576}, {4, 4}}, RoundsAt: "kernels.go:159", Threads: 1024, Types: 6,
+		Footprint: gridgen.Footprint{Why: "kernels.go:182: the index of sorted does not follow t.Global(0)", Of: scatter_uint32Footprint}},
 }, Format: 3, Sources: []string{
 	"./ bool,int,int32,int64,len,min,uint32,uint64 chunks",
 	"kernels.go Word c2f6674ea91e4562",
@@ -402,8 +402,8 @@ var kernels = kernel.New(kernel.Source{Name: "chunks", Go: kernel.Functions{
 	"kernels.go dot 225ba56e9ba3aece",
 	"kernels.go each 65423b11e2d52175",
 	"kernels.go extreme c50553b731b5eab5",
-	"kernels.go scan 701279073d1eb49c",
-	"kernels.go scatter 718cb2bb7ed27e8d",
+	"kernels.go scan 0569da45ff9d271f",
+	"kernels.go scatter a6d00a9e5c7a2bbe",
 	"kernels.go threads 65423b11e2d52175",
 	"kernels.go total 5d1dea03fd806f67",
 	"kernels.go wins a09ae2df9e5dab5d",
@@ -450,7 +450,7 @@ KERNEL void k_total_float32(i64 h_size, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), f32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	f32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -472,7 +472,7 @@ KERNEL void k_total_float64(i64 h_size, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	GO_ROUNDS(f64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), f64, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	f64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -494,7 +494,7 @@ KERNEL void k_total_int32(i64 h_size, const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i
 		h_sum = (i32)((u32)h_sum + (u32)h_x[GO_AT((GO_INT)h_i, h_x_n, 0)]);
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	GO_ROUNDS(i32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), (i32)((u32)v_own + (u32)v_other))
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), i32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), (i32)((u32)v_own + (u32)v_other))
 	i32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -515,7 +515,7 @@ KERNEL void k_total_int64(i64 h_size, const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i
 		h_sum = (i64)((u64)h_sum + (u64)h_x[GO_AT((GO_INT)h_i, h_x_n, 0)]);
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	GO_ROUNDS(i64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), (i64)((u64)v_own + (u64)v_other))
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), i64, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), (i64)((u64)v_own + (u64)v_other))
 	i64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -536,7 +536,7 @@ KERNEL void k_total_uint32(i64 h_size, const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL 
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), u32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	u32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -557,7 +557,7 @@ KERNEL void k_total_uint64(i64 h_size, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL 
 		h_sum = h_sum + h_x[GO_AT((GO_INT)h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 1)]) = h_sum;
-	GO_ROUNDS(u64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), u64, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	u64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = h_all;
@@ -580,7 +580,7 @@ KERNEL void k_dot_float32(i64 h_size, const GLOBAL f32 *h_x, i64 h_x_n, const GL
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	GO_ROUNDS(f32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), f32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	f32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -604,7 +604,7 @@ KERNEL void k_dot_float64(i64 h_size, const GLOBAL f64 *h_x, i64 h_x_n, const GL
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	GO_ROUNDS(f64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), f64, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	f64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -628,7 +628,7 @@ KERNEL void k_dot_int32(i64 h_size, const GLOBAL i32 *h_x, i64 h_x_n, const GLOB
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	GO_ROUNDS(i32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), (i32)((u32)v_own + (u32)v_other))
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), i32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), (i32)((u32)v_own + (u32)v_other))
 	i32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -651,7 +651,7 @@ KERNEL void k_dot_int64(i64 h_size, const GLOBAL i64 *h_x, i64 h_x_n, const GLOB
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	GO_ROUNDS(i64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), (i64)((u64)v_own + (u64)v_other))
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), i64, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), (i64)((u64)v_own + (u64)v_other))
 	i64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -674,7 +674,7 @@ KERNEL void k_dot_uint32(i64 h_size, const GLOBAL u32 *h_x, i64 h_x_n, const GLO
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), u32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	u32 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -697,7 +697,7 @@ KERNEL void k_dot_uint64(i64 h_size, const GLOBAL u64 *h_x, i64 h_x_n, const GLO
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 4)]) = h_sum;
-	GO_ROUNDS(u64, h_values.a, (GO_INT)h_rank, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_i64(h_threads2, 2), (h_rank & (i64)(2 * (u64)v_d - 1)) == 0 && h_rank < (i64)((u64)h_threads2 - (u64)v_d), v_own + v_other)
+	GO_ROUNDS(SUM, h_rank, h_threads2, go_max_i64(h_threads2, 2), u64, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
 	u64 h_all = GO_ONCE(h_values.a[0]);
 	if ((GO_INT)THREAD(0) == 0) {
 		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 5)] = h_all;
@@ -1340,8 +1340,8 @@ KERNEL void k_extreme_uint64(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const
 
 #if !defined(GO_TYPES) || GO_TYPES == 1
 KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_before, i64 h_before_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_f32 h_values;
 	LOCAL T_2048_f32 h_tile;
-	LOCAL T_256_f32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1349,14 +1349,10 @@ KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, co
 			f32 v_zero = (f32)0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
 		BARRIER();
 	}
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
@@ -1369,40 +1365,31 @@ KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, co
 	GO_ORDERED for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
-	GO_INT h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
-		BARRIER();
-		f32 h_more = 0.0f;
-		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
-		}
-		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + h_more;
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 14)]) = h_own;
+	GO_ROUNDS(SCAN, h_rank, h_threads2, go_max_i64(h_threads2, 2), f32, h_values.a, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), v_other + v_own)
+	f32 h_at = 0.0f;
+	if (h_rank != 0) {
+		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 14)]);
 	}
-	BARRIER();
-	f32 h_sum = 0.0f;
-	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
-	}
+	f32 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 15)];
 	}
-	GO_INT v_6 = h_me * 8 + 8;
-	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
+	GO_INT v_5 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_5; h_i_2++) {
+		f32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 16)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 19)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 19)]);
 	}
 	GO_LOOPED
 }
@@ -1411,8 +1398,8 @@ KERNEL void k_scan_float32(i32 h_exclusive, const GLOBAL f32 *h_x, i64 h_x_n, co
 
 #if !defined(GO_TYPES) || GO_TYPES == 2
 KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, const GLOBAL f64 *h_before, i64 h_before_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_f64 h_values;
 	LOCAL T_2048_f64 h_tile;
-	LOCAL T_256_f64 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1420,14 +1407,10 @@ KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, co
 			f64 v_zero = (f64)0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				f64 v_zero = (f64)0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
 		BARRIER();
 	}
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
@@ -1440,40 +1423,31 @@ KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, co
 	GO_ORDERED for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
-	GO_INT h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
-		BARRIER();
-		f64 h_more = 0.0;
-		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
-		}
-		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + h_more;
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 14)]) = h_own;
+	GO_ROUNDS(SCAN, h_rank, h_threads2, go_max_i64(h_threads2, 2), f64, h_values.a, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), v_other + v_own)
+	f64 h_at = 0.0;
+	if (h_rank != 0) {
+		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 14)]);
 	}
-	BARRIER();
-	f64 h_sum = 0.0;
-	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
-	}
+	f64 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 15)];
 	}
-	GO_INT v_6 = h_me * 8 + 8;
-	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
+	GO_INT v_5 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_5; h_i_2++) {
+		f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 16)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 19)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 19)]);
 	}
 	GO_LOOPED
 }
@@ -1482,8 +1456,8 @@ KERNEL void k_scan_float64(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, co
 
 #if !defined(GO_TYPES) || GO_TYPES == 3
 KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL i32 *h_before, i64 h_before_n, GLOBAL i32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_i32 h_values;
 	LOCAL T_2048_i32 h_tile;
-	LOCAL T_256_i32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1491,14 +1465,10 @@ KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, cons
 			i32 v_zero = 0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				i32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
 		BARRIER();
 	}
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
@@ -1511,40 +1481,31 @@ KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, cons
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = (i32)((u32)h_own + (u32)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]));
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
-	GO_INT h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
-		BARRIER();
-		i32 h_more = 0;
-		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
-		}
-		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = (i32)((u32)GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + (u32)h_more);
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 14)]) = h_own;
+	GO_ROUNDS(SCAN, h_rank, h_threads2, go_max_i64(h_threads2, 2), i32, h_values.a, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), (i32)((u32)v_other + (u32)v_own))
+	i32 h_at = 0;
+	if (h_rank != 0) {
+		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 14)]);
 	}
-	BARRIER();
-	i32 h_sum = 0;
-	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
-	}
+	i32 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = (i32)((u32)h_sum + (u32)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)]);
+		h_sum = (i32)((u32)h_sum + (u32)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 15)]);
 	}
-	GO_INT v_6 = h_me * 8 + 8;
-	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		i32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
+	GO_INT v_5 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_5; h_i_2++) {
+		i32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 16)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]) = h_sum;
 		}
 		h_sum = (i32)((u32)h_sum + (u32)h_v);
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 19)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 19)]);
 	}
 	GO_LOOPED
 }
@@ -1552,8 +1513,8 @@ KERNEL void k_scan_int32(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, cons
 
 #if !defined(GO_TYPES) || GO_TYPES == 4
 KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, const GLOBAL i64 *h_before, i64 h_before_n, GLOBAL i64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_i64 h_values;
 	LOCAL T_2048_i64 h_tile;
-	LOCAL T_256_i64 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1561,14 +1522,10 @@ KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, cons
 			i64 v_zero = 0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				i64 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
 		BARRIER();
 	}
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
@@ -1581,40 +1538,31 @@ KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, cons
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = (i64)((u64)h_own + (u64)GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]));
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
-	GO_INT h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
-		BARRIER();
-		i64 h_more = 0;
-		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
-		}
-		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = (i64)((u64)GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + (u64)h_more);
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 14)]) = h_own;
+	GO_ROUNDS(SCAN, h_rank, h_threads2, go_max_i64(h_threads2, 2), i64, h_values.a, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), (i64)((u64)v_other + (u64)v_own))
+	i64 h_at = 0;
+	if (h_rank != 0) {
+		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 14)]);
 	}
-	BARRIER();
-	i64 h_sum = 0;
-	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
-	}
+	i64 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = (i64)((u64)h_sum + (u64)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)]);
+		h_sum = (i64)((u64)h_sum + (u64)h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 15)]);
 	}
-	GO_INT v_6 = h_me * 8 + 8;
-	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
+	GO_INT v_5 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_5; h_i_2++) {
+		i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 16)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]) = h_sum;
 		}
 		h_sum = (i64)((u64)h_sum + (u64)h_v);
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 19)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 19)]);
 	}
 	GO_LOOPED
 }
@@ -1622,8 +1570,8 @@ KERNEL void k_scan_int64(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, cons
 
 #if !defined(GO_TYPES) || GO_TYPES == 5
 KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_before, i64 h_before_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_u32 h_values;
 	LOCAL T_2048_u32 h_tile;
-	LOCAL T_256_u32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1631,14 +1579,10 @@ KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, con
 			u32 v_zero = 0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				u32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
 		BARRIER();
 	}
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
@@ -1651,40 +1595,31 @@ KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, con
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
-	GO_INT h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
-		BARRIER();
-		u32 h_more = 0;
-		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
-		}
-		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + h_more;
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 14)]) = h_own;
+	GO_ROUNDS(SCAN, h_rank, h_threads2, go_max_i64(h_threads2, 2), u32, h_values.a, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), v_other + v_own)
+	u32 h_at = 0;
+	if (h_rank != 0) {
+		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 14)]);
 	}
-	BARRIER();
-	u32 h_sum = 0;
-	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
-	}
+	u32 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 15)];
 	}
-	GO_INT v_6 = h_me * 8 + 8;
-	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		u32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
+	GO_INT v_5 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_5; h_i_2++) {
+		u32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 16)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 19)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 19)]);
 	}
 	GO_LOOPED
 }
@@ -1692,8 +1627,8 @@ KERNEL void k_scan_uint32(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, con
 
 #if !defined(GO_TYPES) || GO_TYPES == 6
 KERNEL void k_scan_uint64(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL u64 *h_before, i64 h_before_n, GLOBAL u64 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_u64 h_values;
 	LOCAL T_2048_u64 h_tile;
-	LOCAL T_256_u64 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -1701,14 +1636,10 @@ KERNEL void k_scan_uint64(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, con
 			u64 v_zero = 0;
 			h_tile.a[v_i / 1] = v_zero;
 		}
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				u64 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
 		BARRIER();
 	}
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_i = h_me;
@@ -1721,40 +1652,31 @@ KERNEL void k_scan_uint64(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, con
 	for (GO_INT h_i_1 = h_me * 8; h_i_1 < v_3; h_i_1++) {
 		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 13)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = h_own;
-	GO_INT h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
-		BARRIER();
-		u64 h_more = 0;
-		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 15)]);
-		}
-		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 16)]) + h_more;
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 14)]) = h_own;
+	GO_ROUNDS(SCAN, h_rank, h_threads2, go_max_i64(h_threads2, 2), u64, h_values.a, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), v_other + v_own)
+	u64 h_at = 0;
+	if (h_rank != 0) {
+		h_at = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 14)]);
 	}
-	BARRIER();
-	u64 h_sum = 0;
-	if (h_me > 0) {
-		h_sum = GO_ONCE(h_part.a[GO_AT(h_me - 1, 256, 17)]);
-	}
+	u64 h_sum = h_at;
 	if ((GO_INT)h_before_n > 0) {
-		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 18)];
+		h_sum = h_sum + h_before[GO_AT((GO_INT)BLOCK(0), h_before_n, 15)];
 	}
-	GO_INT v_6 = h_me * 8 + 8;
-	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_6; h_i_2++) {
-		u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]);
+	GO_INT v_5 = h_me * 8 + 8;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 8; h_i_2 < v_5; h_i_2++) {
+		u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 16)]);
 		if (h_exclusive != 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 20)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]) = h_sum;
 		}
 		h_sum = h_sum + h_v;
 		if (h_exclusive == 0) {
-			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 21)]) = h_sum;
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
 		}
 	}
 	BARRIER();
 	GO_INT h_i_3 = h_me;
 	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)(GO_INT)h_x_n - (u64)h_from)); h_i_3 += 256) {
-		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 22)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 22)]);
+		h_sums[GO_AT((GO_INT)((GO_UINT)h_from + (GO_UINT)h_i_3), h_sums_n, 19)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 19)]);
 	}
 	GO_LOOPED
 }
@@ -1787,13 +1709,13 @@ KERNEL void k_count_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOBAL
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_keys_n); h_i += 256) {
-			GO_INT v_2 = f_digit(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
-			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 23)], 1);
+			GO_INT v_2 = f_digit(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 20)], h_shift, h_sign, h_negative);
+			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 20)], 1);
 		}
 	}
 	BARRIER();
 	if (h_me < 16) {
-		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 24)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 24)]);
+		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 21)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 21)]);
 	}
 	GO_LOOPED
 }
@@ -1826,13 +1748,13 @@ KERNEL void k_count_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOBAL
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
 		GO_ORDERED for (; h_i < (GO_INT)go_min_i64((i64)((u64)h_from + 2048), (GO_INT)h_keys_n); h_i += 256) {
-			GO_INT v_2 = f_digit_1(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 23)], h_shift, h_sign, h_negative);
-			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 23)], 1);
+			GO_INT v_2 = f_digit_1(h_keys[GO_AT((GO_INT)h_i, h_keys_n, 20)], h_shift, h_sign, h_negative);
+			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 20)], 1);
 		}
 	}
 	BARRIER();
 	if (h_me < 16) {
-		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 24)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 24)]);
+		h_counts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_counts_n, 21)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 21)]);
 	}
 	GO_LOOPED
 }
@@ -1840,8 +1762,8 @@ KERNEL void k_count_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOBAL
 
 #if !defined(GO_TYPES) || GO_TYPES == 5
 KERNEL void k_scatter_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL u32 *h_values, i64 h_values_n, const GLOBAL u32 *h_starts, i64 h_starts_n, GLOBAL u32 *h_sorted, i64 h_sorted_n, GLOBAL u32 *h_sortedValues, i64 h_sortedValues_n GO_FAULTS) {
+	LOCAL T_1024_u32 h_values2;
 	LOCAL T_4096_u32 h_table;
-	LOCAL T_256_u32 h_part;
 	LOCAL T_16_u32 h_first;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -1850,68 +1772,58 @@ KERNEL void k_scatter_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOB
 			u32 v_zero = 0;
 			h_table.a[v_i / 1] = v_zero;
 		}
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				u32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
 		for (u64 v_i = v_me; v_i < 16; v_i += v_all) {
 			u32 v_zero = 0;
 			h_first.a[v_i / 1] = v_zero;
 		}
 		BARRIER();
 	}
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_begin = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8)), (GO_INT)h_keys_n);
 	GO_INT h_end = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8) + 8), (GO_INT)h_keys_n);
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i = h_begin; h_i < h_end; h_i++) {
-			GO_INT v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 25)], h_shift, h_sign, h_negative);
+			GO_INT v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 22)], h_shift, h_sign, h_negative);
 			GO_INT v_3 = v_2 * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 25)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 25)]) + 1;
+			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 22)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 22)]) + 1;
 		}
 	}
 	BARRIER();
 	u32 h_own = 0;
 	GO_INT v_5 = h_me * 16 + 16;
 	for (GO_INT h_i_1 = h_me * 16; h_i_1 < v_5; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 26)]);
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 23)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = h_own;
-	GO_INT h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
-		BARRIER();
-		u32 h_more = 0;
-		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 28)]);
-		}
-		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) + h_more;
+	GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 24)]) = h_own;
+	GO_ROUNDS(SCAN, h_rank, h_threads2, go_max_i64(h_threads2, 2), u32, h_values2.a, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), v_other + v_own)
+	u32 h_at2 = 0;
+	if (h_rank != 0) {
+		h_at2 = GO_ONCE(h_values2.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 24)]);
 	}
-	BARRIER();
-	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 30)]) - h_own;
-	GO_INT v_8 = h_me * 16 + 16;
-	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_8; h_i_2++) {
-		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 31)]);
-		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 32)]) = h_sum;
+	u32 h_sum = h_at2;
+	GO_INT v_7 = h_me * 16 + 16;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_7; h_i_2++) {
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 25)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 26)]) = h_sum;
 		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
-		GO_ONCE(h_first.a[GO_AT(h_me, 16, 33)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 33)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 33)];
+		GO_ONCE(h_first.a[GO_AT(h_me, 16, 27)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 27)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 27)];
 	}
 	BARRIER();
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
-			GO_INT h_d = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 34)], h_shift, h_sign, h_negative);
-			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 35)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 35)]);
-			GO_INT v_10 = h_d * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 36)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 36)]) + 1;
-			h_sorted[GO_AT(h_at, h_sorted_n, 37)] = h_keys[GO_AT(h_i_3, h_keys_n, 37)];
+			GO_INT h_d = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 28)], h_shift, h_sign, h_negative);
+			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 29)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 29)]);
+			GO_INT v_9 = h_d * 256 + h_me;
+			GO_ONCE(h_table.a[GO_AT(v_9, 4096, 30)]) = GO_ONCE(h_table.a[GO_AT(v_9, 4096, 30)]) + 1;
+			h_sorted[GO_AT(h_at, h_sorted_n, 31)] = h_keys[GO_AT(h_i_3, h_keys_n, 31)];
 			if ((GO_INT)h_values_n > 0) {
-				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 38)] = h_values[GO_AT(h_i_3, h_values_n, 38)];
+				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 32)] = h_values[GO_AT(h_i_3, h_values_n, 32)];
 			}
 		}
 	}
@@ -1921,8 +1833,8 @@ KERNEL void k_scatter_uint32(u32 h_shift, u32 h_sign, u32 h_negative, const GLOB
 
 #if !defined(GO_TYPES) || GO_TYPES == 6
 KERNEL void k_scatter_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOBAL u64 *h_keys, i64 h_keys_n, const GLOBAL u32 *h_values, i64 h_values_n, const GLOBAL u32 *h_starts, i64 h_starts_n, GLOBAL u64 *h_sorted, i64 h_sorted_n, GLOBAL u32 *h_sortedValues, i64 h_sortedValues_n GO_FAULTS) {
+	LOCAL T_1024_u32 h_values2;
 	LOCAL T_4096_u32 h_table;
-	LOCAL T_256_u32 h_part;
 	LOCAL T_16_u32 h_first;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -1931,68 +1843,58 @@ KERNEL void k_scatter_uint64(u32 h_shift, u64 h_sign, u64 h_negative, const GLOB
 			u32 v_zero = 0;
 			h_table.a[v_i / 1] = v_zero;
 		}
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				u32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
 		for (u64 v_i = v_me; v_i < 16; v_i += v_all) {
 			u32 v_zero = 0;
 			h_first.a[v_i / 1] = v_zero;
 		}
 		BARRIER();
 	}
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads2 = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
 	GO_INT h_me = (GO_INT)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	GO_INT h_begin = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8)), (GO_INT)h_keys_n);
 	GO_INT h_end = (GO_INT)go_min_i64((i64)((u64)h_from + (u64)(h_me * 8) + 8), (GO_INT)h_keys_n);
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i = h_begin; h_i < h_end; h_i++) {
-			GO_INT v_2 = f_digit_1(h_keys[GO_AT(h_i, h_keys_n, 25)], h_shift, h_sign, h_negative);
+			GO_INT v_2 = f_digit_1(h_keys[GO_AT(h_i, h_keys_n, 22)], h_shift, h_sign, h_negative);
 			GO_INT v_3 = v_2 * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 25)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 25)]) + 1;
+			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 22)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 22)]) + 1;
 		}
 	}
 	BARRIER();
 	u32 h_own = 0;
 	GO_INT v_5 = h_me * 16 + 16;
 	for (GO_INT h_i_1 = h_me * 16; h_i_1 < v_5; h_i_1++) {
-		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 26)]);
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 23)]);
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = h_own;
-	GO_INT h_step = 1;
-	GO_ORDERED for (; h_step < 256; h_step = h_step * 2) {
-		BARRIER();
-		u32 h_more = 0;
-		if (h_me >= h_step) {
-			h_more = GO_ONCE(h_part.a[GO_AT(h_me - h_step, 256, 28)]);
-		}
-		BARRIER();
-		GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 29)]) + h_more;
+	GO_ONCE(h_values2.a[GO_AT((GO_INT)h_rank, 1024, 24)]) = h_own;
+	GO_ROUNDS(SCAN, h_rank, h_threads2, go_max_i64(h_threads2, 2), u32, h_values2.a, (GO_INT)((GO_UINT)((GO_INT)h_rank & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), v_other + v_own)
+	u32 h_at2 = 0;
+	if (h_rank != 0) {
+		h_at2 = GO_ONCE(h_values2.a[GO_AT((GO_INT)((GO_UINT)h_rank - 1), 1024, 24)]);
 	}
-	BARRIER();
-	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 30)]) - h_own;
-	GO_INT v_8 = h_me * 16 + 16;
-	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_8; h_i_2++) {
-		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 31)]);
-		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 32)]) = h_sum;
+	u32 h_sum = h_at2;
+	GO_INT v_7 = h_me * 16 + 16;
+	GO_ORDERED for (GO_INT h_i_2 = h_me * 16; h_i_2 < v_7; h_i_2++) {
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 25)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 26)]) = h_sum;
 		h_sum = h_sum + h_n;
 	}
 	BARRIER();
 	if (h_me < 16) {
-		GO_ONCE(h_first.a[GO_AT(h_me, 16, 33)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 33)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 33)];
+		GO_ONCE(h_first.a[GO_AT(h_me, 16, 27)]) = GO_ONCE(h_table.a[GO_AT(h_me * 256, 4096, 27)]) - h_starts[GO_AT((GO_INT)((GO_UINT)h_me * (GO_UINT)BLOCKS(0) + (GO_UINT)BLOCK(0)), h_starts_n, 27)];
 	}
 	BARRIER();
 	if (GO_APART) {
 		GO_ORDERED for (GO_INT h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
-			GO_INT h_d = f_digit_1(h_keys[GO_AT(h_i_3, h_keys_n, 34)], h_shift, h_sign, h_negative);
-			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 35)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 35)]);
-			GO_INT v_10 = h_d * 256 + h_me;
-			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 36)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 36)]) + 1;
-			h_sorted[GO_AT(h_at, h_sorted_n, 37)] = h_keys[GO_AT(h_i_3, h_keys_n, 37)];
+			GO_INT h_d = f_digit_1(h_keys[GO_AT(h_i_3, h_keys_n, 28)], h_shift, h_sign, h_negative);
+			u32 h_at = GO_ONCE(h_table.a[GO_AT(h_d * 256 + h_me, 4096, 29)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 29)]);
+			GO_INT v_9 = h_d * 256 + h_me;
+			GO_ONCE(h_table.a[GO_AT(v_9, 4096, 30)]) = GO_ONCE(h_table.a[GO_AT(v_9, 4096, 30)]) + 1;
+			h_sorted[GO_AT(h_at, h_sorted_n, 31)] = h_keys[GO_AT(h_i_3, h_keys_n, 31)];
 			if ((GO_INT)h_values_n > 0) {
-				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 38)] = h_values[GO_AT(h_i_3, h_values_n, 38)];
+				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 32)] = h_values[GO_AT(h_i_3, h_values_n, 32)];
 			}
 		}
 	}
@@ -2042,14 +1944,6 @@ var (
 	dot_int64Pool         gridgen.Pool[dotPhasesKept[int64]]
 	dot_uint32Pool        gridgen.Pool[dotPhasesKept[uint32]]
 	dot_uint64Pool        gridgen.Pool[dotPhasesKept[uint64]]
-	scan_float32Pool      gridgen.Pool[scanPhasesKept[float32]]
-	scan_float64Pool      gridgen.Pool[scanPhasesKept[float64]]
-	scan_int32Pool        gridgen.Pool[scanPhasesKept[int32]]
-	scan_int64Pool        gridgen.Pool[scanPhasesKept[int64]]
-	scan_uint32Pool       gridgen.Pool[scanPhasesKept[uint32]]
-	scan_uint64Pool       gridgen.Pool[scanPhasesKept[uint64]]
-	scatter_uint32Pool    gridgen.Pool[scatterPhasesKept[uint32]]
-	scatter_uint64Pool    gridgen.Pool[scatterPhasesKept[uint64]]
 )
 
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
@@ -2194,7 +2088,7 @@ func CountOn[W Word](ctx context.Context, on kernel.Target, over hal.Grid, shift
 	case *uint64:
 		chosen = count_uint64Kernel
 	default:
-		return hal.Errorf("count", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:144 lists uint32 uint64", *new(W))
+		return hal.Errorf("count", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:129 lists uint32 uint64", *new(W))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
 }
@@ -2217,7 +2111,7 @@ func ScatterOn[W Word](ctx context.Context, on kernel.Target, over hal.Grid, shi
 	case *uint64:
 		chosen = scatter_uint64Kernel
 	default:
-		return hal.Errorf("scatter", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:169 lists uint32 uint64", *new(W))
+		return hal.Errorf("scatter", hal.ErrInvalidArgument, "the kernel is not for %T; kernels.go:154 lists uint32 uint64", *new(W))
 	}
 	return chosen.Launch(ctx, on, over, kernel.Value(shift), kernel.Struct(&sign), kernel.Struct(&negative), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(values), kernel.Value(int64(kernel.Len(values))), kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))), kernel.Out(sortedValues), kernel.Value(int64(kernel.Len(sortedValues))))
 }
@@ -2337,7 +2231,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 				_, _, _ = tx, ty, tz
 //line kernels.go:22
 				_, sum := int(b.Index[0])*size, T(0)
-//line chunks_kernels.go:2341
+//line chunks_kernels.go:2235
 				sums_[tx] = sum
 			}
 		}
@@ -2365,7 +2259,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 //line kernels.go:24
 								sum += x[i]
 							}
-//line chunks_kernels.go:2369
+//line chunks_kernels.go:2263
 							sums_[tx] = sum
 						}
 					}
@@ -2384,7 +2278,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 						for i := from + tx; i < min(from+size, len(x)); i += threads {
 							sum += x[i]
 						}
-//line chunks_kernels.go:2388
+//line chunks_kernels.go:2282
 						sums_[tx] = sum
 					}
 				}
@@ -2402,7 +2296,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 				_ = sum
 //line kernels.go:26
 				values[rank] = sum
-//line chunks_kernels.go:2406
+//line chunks_kernels.go:2300
 			}
 		}
 	}
@@ -2415,7 +2309,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 			values[n/2] = values[n-1]
 		}
 	}
-//line chunks_kernels.go:2419
+//line chunks_kernels.go:2313
 	all := values[0]
 	_ = all
 	for tz := range int(b.Size[2]) {
@@ -2426,7 +2320,7 @@ func totalPhases[T grid.Number](b *kernel.Block, totalPhasesPool *gridgen.Pool[t
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line chunks_kernels.go:2430
+//line chunks_kernels.go:2324
 			}
 		}
 	}
@@ -2462,7 +2356,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 				_, _, _ = tx, ty, tz
 //line kernels.go:36
 				_, sum := int(b.Index[0])*size, T(0)
-//line chunks_kernels.go:2466
+//line chunks_kernels.go:2360
 				sums_[tx] = sum
 			}
 		}
@@ -2491,7 +2385,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 //line kernels.go:38
 								sum += T(x[i] * y[i])
 							}
-//line chunks_kernels.go:2495
+//line chunks_kernels.go:2389
 							sums_[tx] = sum
 						}
 					}
@@ -2510,7 +2404,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 						for i := from + tx; i < min(from+size, len(x)); i += threads {
 							sum += T(x[i] * y[i])
 						}
-//line chunks_kernels.go:2514
+//line chunks_kernels.go:2408
 						sums_[tx] = sum
 					}
 				}
@@ -2528,7 +2422,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 				_ = sum
 //line kernels.go:40
 				values[rank] = sum
-//line chunks_kernels.go:2532
+//line chunks_kernels.go:2426
 			}
 		}
 	}
@@ -2541,7 +2435,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 			values[n/2] = values[n-1]
 		}
 	}
-//line chunks_kernels.go:2545
+//line chunks_kernels.go:2439
 	all := values[0]
 	_ = all
 	for tz := range int(b.Size[2]) {
@@ -2552,7 +2446,7 @@ func dotPhases[T grid.Number](b *kernel.Block, dotPhasesPool *gridgen.Pool[dotPh
 				if tx == 0 {
 					sums[int(b.Index[0])] = all
 				}
-//line chunks_kernels.go:2556
+//line chunks_kernels.go:2450
 			}
 		}
 	}
@@ -2586,13 +2480,13 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					}
 				}
 				best[me], where[me] = v, index
-//line chunks_kernels.go:2590
+//line chunks_kernels.go:2484
 			}
 		}
 	}
 //line kernels.go:64
 	for half := threads / 2; half > 0; half /= 2 {
-//line chunks_kernels.go:2596
+//line chunks_kernels.go:2490
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -2602,12 +2496,12 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line chunks_kernels.go:2606
+//line chunks_kernels.go:2500
 				}
 			}
 		}
 	}
-//line chunks_kernels.go:2611
+//line chunks_kernels.go:2505
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -2617,31 +2511,22 @@ func extremePhases[T grid.Number](b *kernel.Block, most int32, x []T, indexes []
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line chunks_kernels.go:2621
+//line chunks_kernels.go:2515
 			}
 		}
 	}
 }
 
-// scanPhasesKept holds what the threads of a block of scan keep for later phases, a slice for each variable.
-type scanPhasesKept[T grid.Number] struct {
-	more []T
-}
-
 // scanPhases runs scan for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[scanPhasesKept[T]], exclusive int32, x []T, before []T, sums grid.Out[T]) {
+func scanPhases[T grid.Number](b *kernel.Block, exclusive int32, x []T, before []T, sums grid.Out[T]) {
+	var values_ [1024]T
+	values := &values_
 	var tile_ [2048]T
 	tile := &tile_
-	var part_ [256]T
-	part := &part_
-	held := scanPhasesPool.Take(1)
-	kept := &(*held)[0]
-	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	if len(kept.more) < threads__ {
-		kept.more = make([]T, threads__)
-	}
+	threads2 := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	_ = threads2
 	from := int(b.Index[0]) * chunk
 	_ = from
 	for tz := range int(b.Size[2]) {
@@ -2649,11 +2534,11 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:99
+//line kernels.go:98
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line chunks_kernels.go:2657
+//line chunks_kernels.go:2542
 			}
 		}
 	}
@@ -2661,64 +2546,43 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				me := tx
-//line kernels.go:103
+//line kernels.go:102
 				own := T(0)
 				for i := me * each; i < me*each+each; i++ {
 					own += tile[i]
 				}
-				part[me] = own
-//line chunks_kernels.go:2672
+				values[rank] = own
+//line chunks_kernels.go:2558
 			}
 		}
 	}
-//line kernels.go:108
-	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2678
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				count := int(b.Size[0])
-				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-					me := tx
-//line kernels.go:110
-					more := T(0)
-					if me >= step {
-						more = part[me-step]
-					}
-//line chunks_kernels.go:2691
-					mores[tx] = more
-				}
-			}
-		}
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				count_ := int(b.Size[0])
-				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
-					me := tx
-					more := mores[tx]
-					_ = more
-//line kernels.go:115
-					part[me] += more
-//line chunks_kernels.go:2707
-				}
+//line kernels.go:106
+	for d := 1; d < max(threads2, 2); d *= 2 {
+		for i2 := d; i2 < threads2; i2 += 2 * d {
+			for j := i2; j < min(i2+d, threads2); j++ {
+				values[j] = values[i2-1] + values[j]
 			}
 		}
 	}
-//line chunks_kernels.go:2712
+//line chunks_kernels.go:2570
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				me := tx
-//line kernels.go:118
-				sum := T(0)
-				if me > 0 {
-					sum = part[me-1]
+//line kernels.go:106
+				var at T
+//line kernels.go:106
+				if rank != 0 {
+//line kernels.go:106
+					at = values[rank-1]
 				}
+
+//line kernels.go:106
+				sum := at
 				if len(before) > 0 {
 					sum += before[int(b.Index[0])]
 				}
@@ -2732,7 +2596,7 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 						tile[i] = sum
 					}
 				}
-//line chunks_kernels.go:2736
+//line chunks_kernels.go:2600
 			}
 		}
 	}
@@ -2741,15 +2605,14 @@ func scanPhases[T grid.Number](b *kernel.Block, scanPhasesPool *gridgen.Pool[sca
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:136
+//line kernels.go:121
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line chunks_kernels.go:2749
+//line chunks_kernels.go:2613
 			}
 		}
 	}
-	scanPhasesPool.Give(held)
 }
 
 // countPhases runs count for a block: the code between two barriers runs for one thread after the other.
@@ -2765,11 +2628,11 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:147
+//line kernels.go:132
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift, sign, negative)], 1)
 				}
-//line chunks_kernels.go:2773
+//line chunks_kernels.go:2636
 			}
 		}
 	}
@@ -2779,40 +2642,27 @@ func countPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys
 				_, _, _ = tx, ty, tz
 				me := tx
 				{
-//line kernels.go:152
+//line kernels.go:137
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line chunks_kernels.go:2786
+//line chunks_kernels.go:2649
 			}
 		}
 	}
 }
 
-// scatterPhasesKept holds what the threads of a block of scatter keep for later phases, a slice for each variable.
-type scatterPhasesKept[W Word] struct {
-	own  []uint32
-	more []uint32
-}
-
 // scatterPhases runs scatter for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scatterPhasesKept[W]], shift uint32, sign W, negative W, keys []W, values []uint32, starts []uint32, sorted grid.Out[W], sortedValues grid.Out[uint32]) {
+func scatterPhases[W Word](b *kernel.Block, shift uint32, sign W, negative W, keys []W, values []uint32, starts []uint32, sorted grid.Out[W], sortedValues grid.Out[uint32]) {
+	var values2_ [1024]uint32
+	values2 := &values2_
 	var table_ [4096]uint32
 	table := &table_
-	var part_ [256]uint32
-	part := &part_
 	var first_ [16]uint32
 	first := &first_
-	held := scatterPhasesPool.Take(1)
-	kept := &(*held)[0]
-	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
-	if len(kept.own) < threads__ {
-		kept.own = make([]uint32, threads__)
-	}
-	if len(kept.more) < threads__ {
-		kept.more = make([]uint32, threads__)
-	}
+	threads2 := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	_ = threads2
 	from := int(b.Index[0]) * chunk
 	_ = from
 	for tz := range int(b.Size[2]) {
@@ -2822,94 +2672,61 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 				me := tx
 				begin := min(from+me*each, len(keys))
 				end := min(from+me*each+each, len(keys))
-//line kernels.go:175
+//line kernels.go:159
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift, sign, negative)*threads+me]++
 				}
-//line chunks_kernels.go:2830
+//line chunks_kernels.go:2680
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			count := int(b.Size[0])
-			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			for tx := range count {
+			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				me := tx
-//line kernels.go:179
+//line kernels.go:163
 				own := uint32(0)
 				for i := me * digits; i < me*digits+digits; i++ {
 					own += table[i]
 				}
-				part[me] = own
-//line chunks_kernels.go:2847
-				owns[tx] = own
+				values2[rank] = own
+//line chunks_kernels.go:2696
 			}
 		}
 	}
-//line kernels.go:184
-	for step := 1; step < threads; step *= 2 {
-//line chunks_kernels.go:2854
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				count_ := int(b.Size[0])
-				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-				done := 0
-				if scatterPhase1Vectors != nil {
-					done = scatterPhase1Vectors(step, gridgen.Lent(part[:]), mores, count_)
-				}
-				for tx := done & (1<<30 - 1); tx < count_; tx++ {
-					_, _, _ = tx, ty, tz
-					me := tx
-//line kernels.go:186
-					more := uint32(0)
-					if me >= step {
-						more = part[me-step]
-					}
-//line chunks_kernels.go:2871
-					mores[tx] = more
-				}
-			}
-		}
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				count__ := int(b.Size[0])
-				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				done_ := 0
-				if scatterPhase2Vectors != nil {
-					done_ = scatterPhase2Vectors(gridgen.Lent(part[:]), mores, count__)
-				}
-				for tx := done_ & (1<<30 - 1); tx < count__; tx++ {
-					_, _, _ = tx, ty, tz
-					me := tx
-					more := mores[tx]
-					_ = more
-//line kernels.go:191
-					part[me] += more
-//line chunks_kernels.go:2891
-				}
+//line kernels.go:167
+	for d2 := 1; d2 < max(threads2, 2); d2 *= 2 {
+		for i2 := d2; i2 < threads2; i2 += 2 * d2 {
+			for j := i2; j < min(i2+d2, threads2); j++ {
+				values2[j] = values2[i2-1] + values2[j]
 			}
 		}
 	}
-//line chunks_kernels.go:2896
+//line chunks_kernels.go:2708
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			count___ := int(b.Size[0])
-			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-			for tx := range count___ {
+			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
 				me := tx
-				own := owns[tx]
-				_ = own
-//line kernels.go:194
-				sum := part[me] - own
+//line kernels.go:167
+				var at2 uint32
+//line kernels.go:167
+				if rank != 0 {
+//line kernels.go:167
+					at2 = values2[rank-1]
+				}
+
+//line kernels.go:167
+				sum := at2
 				for i := me * digits; i < me*digits+digits; i++ {
 					n := table[i]
 					table[i] = sum
 					sum += n
 				}
-//line chunks_kernels.go:2913
+//line chunks_kernels.go:2730
 			}
 		}
 	}
@@ -2919,10 +2736,10 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 				_, _, _ = tx, ty, tz
 				me := tx
 				{
-//line kernels.go:202
+//line kernels.go:175
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line chunks_kernels.go:2926
+//line chunks_kernels.go:2743
 			}
 		}
 	}
@@ -2933,7 +2750,7 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 				me := tx
 				begin := min(from+me*each, len(keys))
 				end := min(from+me*each+each, len(keys))
-//line kernels.go:205
+//line kernels.go:178
 				for i := begin; i < end; i++ {
 					d := digit(keys[i], shift, sign, negative)
 					at := table[d*threads+me] - first[d]
@@ -2943,15 +2760,8 @@ func scatterPhases[W Word](b *kernel.Block, scatterPhasesPool *gridgen.Pool[scat
 						sortedValues[at] = values[i]
 					}
 				}
-//line chunks_kernels.go:2947
+//line chunks_kernels.go:2764
 			}
 		}
 	}
-	scatterPhasesPool.Give(held)
 }
-
-// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in chunks_kernels_simd.go.
-var (
-	scatterPhase1Vectors func(int, []uint32, []uint32, int) int
-	scatterPhase2Vectors func([]uint32, []uint32, int) int
-)

@@ -94,7 +94,6 @@ func wins[T grid.Number](most bool, v T, i int64, w T, j int64) bool {
 //halyard:kernel float32 float64 int32 int64 uint32 uint64
 func scan[T grid.Number](t grid.Thread, exclusive int32, x, before []T, sums grid.Out[T]) {
 	tile := grid.Shared[[chunk]T](t)
-	part := grid.Shared[[threads]T](t)
 	me, from := t.Local(0), t.Block(0)*chunk
 	for i := me; i < min(chunk, len(x)-from); i += threads {
 		tile[i] = x[from+i]
@@ -104,21 +103,7 @@ func scan[T grid.Number](t grid.Thread, exclusive int32, x, before []T, sums gri
 	for i := me * each; i < me*each+each; i++ {
 		own += tile[i]
 	}
-	part[me] = own
-	for step := 1; step < threads; step *= 2 {
-		t.Barrier()
-		more := T(0)
-		if me >= step {
-			more = part[me-step]
-		}
-		t.Barrier()
-		part[me] += more
-	}
-	t.Barrier()
-	sum := T(0)
-	if me > 0 {
-		sum = part[me-1]
-	}
+	sum := grid.BlockExclusiveScan(t, own)
 	if len(before) > 0 {
 		sum += before[t.Block(0)]
 	}
@@ -168,7 +153,6 @@ func digit[W Word](key W, shift uint32, sign, negative W) int {
 //halyard:kernel uint32 uint64
 func scatter[W Word](t grid.Thread, shift uint32, sign, negative W, keys []W, values, starts []uint32, sorted grid.Out[W], sortedValues grid.Out[uint32]) {
 	table := grid.Shared[[digits * threads]uint32](t) // counts of each digit by thread, later how many keys of the chunk come before these
-	part := grid.Shared[[threads]uint32](t)
 	first := grid.Shared[[digits]uint32](t)
 	me, from := t.Local(0), t.Block(0)*chunk
 	begin, end := min(from+me*each, len(keys)), min(from+me*each+each, len(keys))
@@ -180,18 +164,7 @@ func scatter[W Word](t grid.Thread, shift uint32, sign, negative W, keys []W, va
 	for i := me * digits; i < me*digits+digits; i++ {
 		own += table[i]
 	}
-	part[me] = own
-	for step := 1; step < threads; step *= 2 {
-		t.Barrier()
-		more := uint32(0)
-		if me >= step {
-			more = part[me-step]
-		}
-		t.Barrier()
-		part[me] += more
-	}
-	t.Barrier()
-	sum := part[me] - own
+	sum := grid.BlockExclusiveScan(t, own)
 	for i := me * digits; i < me*digits+digits; i++ {
 		n := table[i]
 		table[i] = sum

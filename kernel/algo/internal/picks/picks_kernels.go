@@ -140,7 +140,7 @@ KERNEL void k_gather(i64 h_words, const GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL
 		}
 	}
 	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank2, 1024, 1)]) = h_n;
-	GO_ROUNDS(u32, h_values.a, (GO_INT)h_rank2, (GO_INT)((GO_UINT)((GO_INT)h_rank2 & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), go_max_i64(h_threads2, 2), (h_rank2 & v_d) != 0, v_other + v_own)
+	GO_ROUNDS(SCAN, h_rank2, h_threads2, go_max_i64(h_threads2, 2), u32, h_values.a, (GO_INT)((GO_UINT)((GO_INT)h_rank2 & GO_NOT(GO_INT, (GO_INT)((GO_UINT)(GO_INT)v_d - 1))) - 1), v_other + v_own)
 	u32 h_at2 = 0;
 	if (h_rank2 != 0) {
 		h_at2 = GO_ONCE(h_values.a[GO_AT((GO_INT)((GO_UINT)h_rank2 - 1), 1024, 1)]);

@@ -7,7 +7,7 @@ package picks
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("2c40e3cd63d578e4", map[string]gridgen.Code{
+	kernels.Compiled("14a5e0656e594962", map[string]gridgen.Code{
 		"choose": {Words: `
 KmURAgERAuMpEQILDgPkKQEPCQUI676Nwwbv3s2rBgAPJCgQBggRAQEBBQ0YY0cEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUNAyMY
 SAUNBCMgSAUNBSMoSAUNBiMwSAUNByM4RwMNAkcEFAYERwMVAkgFFQAjAEcEHwYIRwMgAkgFIAUPFiQLGkcEKAsbFQQBIAAyBAECATIEAQMEBSYEARcEBQED
