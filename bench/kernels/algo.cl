@@ -6,9 +6,9 @@
 #define CHUNK (THREADS * EACH)
 #define DIGITS 16
 
-__kernel void algo_total(__global const float *x, int n, __global float *sums) {
+__kernel void algo_total(int size, __global const float *x, int n, __global float *sums) {
 	__local float part[THREADS];
-	int me = get_local_id(0), from = get_group_id(0) * CHUNK, to = min(from + CHUNK, n);
+	int me = get_local_id(0), from = get_group_id(0) * size, to = min(from + size, n);
 	float sum = 0;
 	for (int i = from + me; i < to; i += THREADS) sum += x[i];
 	part[me] = sum;

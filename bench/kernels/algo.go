@@ -30,8 +30,12 @@ func chunks(n int) int { return (n + chunk - 1) / chunk }
 // algorithms returns the functions of package algo, with n elements each. Those by hand have their temporary memory beforehand: the buffers
 // from b[2] on.
 func algorithms(n int) []work {
-	x := numbers(n, 5)
-	whole := make([]float32, n) // the sums of whole numbers do not round
+	x, many, ones := numbers(n, 5), make([]float32, 16*n), float32(0)
+	for i := range many {
+		many[i] = float32(int(x[i%n]*1000) & 1)
+		ones += many[i]
+	}
+	whole := make([]float32, n) // sums of whole numbers are not rounded
 	sums, sum := make([]float32, n), float32(0)
 	for i := range whole {
 		whole[i] = float32(int(x[i]*1000) % 7)
@@ -41,30 +45,33 @@ func algorithms(n int) []work {
 	sorted, c := slices.Sorted(slices.Values(x)), chunks(n)
 	temporary := func(n int) []float32 { return make([]float32, n) }
 	return []work{
-		{"algo.Sum", fmt.Sprint(n), [][]float32{whole, {0}, temporary(c)}, [][]float32{whole, {sum}, nil},
-			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
-				q, first, second := halyard.On(ctx, s), of(ctx, s, "algo_total", n), of(ctx, s, "algo_total", c)
+		{name: "algo.Sum", size: fmt.Sprint(len(many)), in: [][]float32{many, {0}, temporary(chunks(len(many)))}, want: [][]float32{many, {ones}, nil}, long: true,
+			sides: func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+				size := 4 * chunk
+				parts := (len(many) + size - 1) / size
+				q, first, second := halyard.On(ctx, s), of(ctx, s, "algo_total", parts*chunk), of(ctx, s, "algo_total", chunk)
 				return func() error {
 						algo.Sum(q, b[0], b[1])
 						return q.Err()
 					}, func() error {
-						return errors.Join(first(kernel.In(b[0]), number(n), kernel.Out(b[2])), second(kernel.In(b[2]), number(c), kernel.Out(b[1])))
+						return errors.Join(first(number(size), kernel.In(b[0]), number(len(many)), kernel.Out(b[2])),
+							second(number(parts), kernel.In(b[2]), number(parts), kernel.Out(b[1])))
 					}
 			}},
-		{"algo.Scan", fmt.Sprint(n), [][]float32{whole, temporary(n), temporary(c)}, [][]float32{whole, sums, nil},
-			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+		{name: "algo.Scan", size: fmt.Sprint(n), in: [][]float32{whole, temporary(n), temporary(c)}, want: [][]float32{whole, sums, nil},
+			sides: func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
 				q, first, second, third := halyard.On(ctx, s), of(ctx, s, "algo_total", n), of(ctx, s, "algo_scan", c), of(ctx, s, "algo_scan", n)
 				return func() error {
 						algo.Scan(q, b[0], b[1])
 						return q.Err()
 					}, func() error {
-						return errors.Join(first(kernel.In(b[0]), number(n), kernel.Out(b[2])),
+						return errors.Join(first(number(chunk), kernel.In(b[0]), number(n), kernel.Out(b[2])),
 							second(kernel.In(b[2]), kernel.In(b[2]), number(1), number(1), number(c), kernel.InOut(b[2])),
 							third(kernel.In(b[0]), kernel.In(b[2]), number(c), number(0), number(n), kernel.Out(b[1])))
 					}
 			}},
-		{"algo.Sort", fmt.Sprint(n), [][]float32{x, temporary(n), temporary(digits * c), temporary(chunks(digits * c))}, [][]float32{sorted, nil, nil, nil},
-			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+		{name: "algo.Sort", size: fmt.Sprint(n), in: [][]float32{x, temporary(n), temporary(digits * c), temporary(chunks(digits * c))}, want: [][]float32{sorted, nil, nil, nil},
+			sides: func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
 				m := digits * c
 				q, count, scatter := halyard.On(ctx, s), of(ctx, s, "algo_count", n), of(ctx, s, "algo_scatter", n)
 				total, small, large := of(ctx, s, "algo_total_counts", m), of(ctx, s, "algo_scan_counts", chunks(m)), of(ctx, s, "algo_scan_counts", m)

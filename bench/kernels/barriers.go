@@ -1,27 +1,41 @@
 package main
 
-import "github.com/go-halyard/halyard/kernel/grid"
+import (
+	"math"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
 
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
 
-// sorted is how many elements a block sorts, and treeSum adds up.
+// sorted is how many elements a block sorts, and sums adds up.
 const sorted = 256
 
-// treeSum adds up parts of x, each as a tree.
+// sums adds up parts of x.
 //
 //halyard:kernel
-func treeSum(t grid.Thread, x []float32, sums grid.Out[float32]) {
-	part := grid.Shared[[sorted]float32](t)
-	me := t.Local(0)
-	part[me] = x[t.Global(0)]
-	for half := sorted / 2; half > 0; half /= 2 {
-		t.Barrier()
-		if me < half {
-			part[me] += part[me+half]
-		}
+func sums(t grid.Thread, x []float32, sums grid.Out[float32]) {
+	sum := grid.BlockSum(t, x[t.Global(0)])
+	if t.Local(0) == 0 {
+		sums[t.Block(0)] = sum
 	}
-	if me == 0 {
-		sums[t.Block(0)] = part[0]
+}
+
+// softmax makes the exponentials of each row of x a row of y, divided by their sum. A block has one row.
+//
+//halyard:kernel
+func softmax(t grid.Thread, x grid.Matrix[float32], y grid.OutMatrix[float32]) {
+	row, most, sum := t.Block(0), float32(math.Inf(-1)), float32(0)
+	for i := t.Local(0); i < x.Cols(); i += together {
+		most = max(most, x.At(row, i))
+	}
+	most = grid.BlockMax(t, most)
+	for i := t.Local(0); i < x.Cols(); i += together {
+		sum += float32(math.Exp(float64(x.At(row, i) - most)))
+	}
+	sum = grid.BlockSum(t, sum)
+	for i := t.Local(0); i < x.Cols(); i += together {
+		y.Set(row, i, float32(math.Exp(float64(x.At(row, i)-most)))/sum)
 	}
 }
 
@@ -44,15 +58,15 @@ func bitonic(t grid.Thread, x []float32, y grid.Out[float32]) {
 	y[t.Global(0)] = part[me]
 }
 
-// treeSums is what treeSum computes, as loops by hand.
-func treeSums(x, sums []float32) {
+// blockSums is what sums computes, as loops by hand.
+func blockSums(x, sums []float32) {
 	parallel(len(sums), func(first, last int) {
 		var part [sorted]float32
 		for b := first; b < last; b++ {
 			copy(part[:], x[b*sorted:])
-			for half := sorted / 2; half > 0; half /= 2 {
-				for i := range half {
-					part[i] += part[i+half]
+			for left := sorted / 2; left > 0; left /= 2 {
+				for i := range left {
+					part[i] = part[2*i] + part[2*i+1]
 				}
 			}
 			sums[b] = part[0]

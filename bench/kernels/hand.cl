@@ -38,6 +38,38 @@ kernel void matmul(int rows, int cols, int inner, global const float *restrict a
 		c[row * cols + col] = sum;
 }
 
+// The exponentials of each row of x, divided by their sum. A block has one row of n numbers.
+#define ROW 256
+kernel void softmax(global const float *restrict x, global float *restrict y, int n) {
+	local float part[ROW];
+	size_t me = get_local_id(0), row = get_group_id(0) * n;
+	float most = -INFINITY;
+	for (size_t i = me; i < n; i += ROW)
+		most = fmax(most, x[row + i]);
+	part[me] = most;
+	for (size_t apart = ROW / 2; apart > 0; apart /= 2) {
+		barrier(CLK_LOCAL_MEM_FENCE);
+		if (me < apart)
+			part[me] = fmax(part[me], part[me + apart]);
+	}
+	barrier(CLK_LOCAL_MEM_FENCE);
+	most = part[0];
+	barrier(CLK_LOCAL_MEM_FENCE);
+	float sum = 0;
+	for (size_t i = me; i < n; i += ROW)
+		sum += exp(x[row + i] - most);
+	part[me] = sum;
+	for (size_t apart = ROW / 2; apart > 0; apart /= 2) {
+		barrier(CLK_LOCAL_MEM_FENCE);
+		if (me < apart)
+			part[me] += part[me + apart];
+	}
+	barrier(CLK_LOCAL_MEM_FENCE);
+	sum = part[0];
+	for (size_t i = me; i < n; i += ROW)
+		y[row + i] = exp(x[row + i] - most) / sum;
+}
+
 kernel void laplace(global const float *restrict p, global float *restrict q, int n) {
 	size_t j = get_global_id(0), i = get_global_id(1);
 	if (i >= n || j >= n)

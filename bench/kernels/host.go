@@ -23,37 +23,37 @@ func onHost(n int) []contest {
 	view := mandelbrot.View{Left: -2, Top: -1.25, Step: 2.5 / float32(n), Width: int32(n), Height: int32(n), Rounds: 100}
 	whole := x[:count/sorted*sorted] // of blocks
 	sums, ordered := make([]float32, count/sorted), slices.Clone(whole)
-	treeSums(whole, sums)
+	blockSums(whole, sums)
 	for at := 0; at < len(ordered); at += sorted {
 		slices.Sort(ordered[at : at+sorted])
 	}
 	parts := hal.Blocks(count / sorted).Of(sorted)
 	return []contest{
-		{"tree sums, with barriers", fmt.Sprint(count), host, onHostAs, loop([][]float32{whole, make([]float32, len(sums))}, [][]float32{whole, sums},
+		{"sums of blocks", fmt.Sprint(count), host, onHostAs, loop([][]float32{whole, make([]float32, len(sums))}, [][]float32{whole, sums},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
-				return TreeSumOn(ctx, s, parts, b[0], b[1])
+				return SumsOn(ctx, s, parts, b[0], b[1])
 			},
-			func(b [][]float32) { treeSums(b[0], b[1]) })},
+			func(b [][]float32) { blockSums(b[0], b[1]) }), false},
 		{"bitonic sorts, with barriers", fmt.Sprint(count), host, onHostAs, loop([][]float32{whole, make([]float32, len(whole))}, [][]float32{whole, ordered},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
 				return BitonicOn(ctx, s, parts, b[0], b[1])
 			},
-			func(b [][]float32) { bitonicSorts(b[0], b[1]) })},
+			func(b [][]float32) { bitonicSorts(b[0], b[1]) }), false},
 		{"saxpy", fmt.Sprint(count), host, onHostAs, loop([][]float32{x, y}, [][]float32{x, axpy(1.7, x, y)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
 				return saxpy.SaxpyOn(ctx, s, hal.Over(count), 1.7, b[0], b[1])
 			},
-			func(b [][]float32) { addScaled(1.7, b[0], b[1]) })},
+			func(b [][]float32) { addScaled(1.7, b[0], b[1]) }), false},
 		{"5-point stencil", square(n), host, onHostAs, loop([][]float32{x, y}, [][]float32{x, smoothed(n, x)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
 				return stencil.SmoothOn(ctx, s, hal.Over(n, n), int32(n), int32(n), b[0], b[1])
 			},
-			func(b [][]float32) { smooth(n, b[0], b[1]) })},
+			func(b [][]float32) { smooth(n, b[0], b[1]) }), false},
 		{"Mandelbrot", square(n), host, onHostAs, loop([][]int32{make([]int32, count)}, [][]int32{rounds(&view)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[int32]) error {
 				return mandelbrot.MandelbrotOn(ctx, s, hal.Over(n, n), view, b[0])
 			},
-			func(b [][]int32) { leave(&view, b[0]) })},
+			func(b [][]int32) { leave(&view, b[0]) }), false},
 	}
 }
 
@@ -72,11 +72,11 @@ func loop[T float32 | int32](in, want [][]T, launch func(ctx context.Context, s 
 		hand = func() error { byHand(own); return nil }
 		err = errors.Join(ours(), hand())
 		if err == nil {
-			err = same(ctx, buffers, want)
+			err = same(ctx, buffers, want, 0)
 		}
 		for i := range own {
 			if err == nil {
-				err = compare(own[i], want[i])
+				err = compare(own[i], want[i], 0)
 			}
 		}
 		if err != nil {

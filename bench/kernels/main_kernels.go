@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"math"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
@@ -13,14 +14,23 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"treeSum": gridgen.Bounded(gridgen.Steps(195), func(blk *kernel.Block) {
+	"sums": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
-		sums := kernel.Slice[float32](blk, 2)
+		sums_ := kernel.Slice[float32](blk, 2)
 		if gridgen.InPhases() {
-			treeSumPhases(blk, x, sums)
+			sumsPhases(blk, x, sums_)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { treeSum(t, x, sums) })
+		grid.RunTogether(blk, func(t grid.Thread) { sums(t, x, sums_) })
+	}),
+	"softmax": kernel.Go(func(blk *kernel.Block) {
+		x := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
+		y := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
+		if gridgen.InPhases() {
+			softmaxPhases(blk, x, y)
+			return
+		}
+		grid.RunTogether(blk, func(t grid.Thread) { softmax(t, x, y) })
 	}),
 	"bitonic": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
@@ -73,9 +83,11 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			attract(t, px, py, pz, mass, ax, ay, az)
 		}
 	}),
-}, Source: gridgen.Source{Indexes: []string{"barriers.go:16", "barriers.go:20", "barriers.go:24", "barriers.go:34", "barriers.go:38", "barriers.go:39", "barriers.go:44", "c.go:30", "c.go:33", "c.go:35", "c.go:46", "c.go:49", "c.go:51", "c.go:56"}, Kernels: map[string]gridgen.Written{
-	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
-		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: treeSumFootprint}},
+}, Source: gridgen.Source{Indexes: []string{"barriers.go:18", "barriers.go:20", "barriers.go:30", "barriers.go:32", "barriers.go:34", "barriers.go:36", "barriers.go:38", "barriers.go:48", "barriers.go:52", "barriers.go:53", "barriers.go:58", "c.go:30", "c.go:33", "c.go:35", "c.go:46", "c.go:49", "c.go:51", "c.go:56"}, Kernels: map[string]gridgen.Written{
+	"sums": {Code: "k_sums", Params: []string{"x", "len(x)", "sums", "len(sums)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Rounds: [][]int{{1048576}}, RoundsAt: "barriers.go:18", Threads: 1024,
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: sumsFootprint}},
+	"softmax": {Code: "k_softmax", Params: []string{"x", "x.Rows()", "x.Cols()", "y", "y.Rows()", "y.Cols()"}, Most: 2147418112, Sizes: [][]int{{1, 2}, {4, 5}}, Rounds: [][]int{{1048576}, {35, 2}}, RoundsAt: "barriers.go:29", Threads: 1024,
+		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: softmaxFootprint}},
 	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}},
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicFootprint}},
 	"heat": {Code: "k_heat", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Most: 2147418112, Sizes: [][]int{{0}, {2}, {4}}, Dims: 2, DimsAt: "c.go:24",
@@ -83,41 +95,73 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"attract": {Code: "k_attract", Params: []string{"px", "len(px)", "py", "len(py)", "pz", "len(pz)", "mass", "len(mass)", "ax", "len(ax)", "ay", "len(ay)", "az", "len(az)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}, {5}, {7}, {9}, {11}, {13}}, Rounds: [][]int{{1}, {2, 1}}, RoundsAt: "c.go:48",
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: attractFootprint}},
 }, Format: 3, Sources: []string{
-	"./ float32,float64,int,len main",
+	"./ float32,float64,int,len,max main",
 	"barriers.go bitonic 04c147046d172142",
+	"barriers.go softmax 94011e084f176565",
 	"barriers.go sorted e2745cf145fa7f43",
-	"barriers.go treeSum f85f0c456a5a1cac",
+	"barriers.go sums 1c1bfc0e5a48412e",
 	"c.go attract 4b35ffd08e3a3cd5",
 	"c.go heat bcdfc998e6d8e4f6",
 	"c.go root f977bfa997e0a5d4",
-}}, Portable: `typedef struct { f32 a[256]; } T_256_f32;
+	"work.go together 9ca5abeda97bfd4e",
+}}, Portable: `typedef struct { f32 a[1024]; } T_1024_f32;
+typedef struct { f32 a[256]; } T_256_f32;
+FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
+#ifdef HALYARD_OPENCL
+#define GO_F64_BITS(x) as_ulong((f64)(x))
+#define GO_BITS_F64(x) as_double((u64)(x))
+#else
+#define GO_F64_BITS(x) ((u64)__double_as_longlong((f64)(x)))
+#define GO_BITS_F64(x) __longlong_as_double((i64)(x))
+#endif
+FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : x == y ? BITS_F32(F32_BITS(x) & F32_BITS(y)) : x > y ? x : y; }
 
-KERNEL void k_treeSum(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_256_f32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 256) {
-			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
-			}
-		}
-	}
-	GO_INT h_me = (GO_INT)THREAD(0);
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 0)];
-	GO_INT h_half = 128;
-	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
-		BARRIER();
-		if (h_me < h_half) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT(h_me + h_half, 256, 1)]);
-		}
-	}
-	if (h_me == 0) {
-		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
+KERNEL void k_sums(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	LOCAL T_1024_f32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 0)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 0)];
+	GO_ROUNDS(SUM, h_rank, h_threads, go_max_i64(h_threads, 2), f32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
+	f32 h_sum = GO_ONCE(h_values.a[0]);
+	if ((GO_INT)THREAD(0) == 0) {
+		h_sums[GO_AT((GO_INT)BLOCK(0), h_sums_n, 1)] = h_sum;
 	}
 	GO_LOOPED
 }
+#ifdef HALYARD_FLOAT64
+
+KERNEL void k_softmax(const GLOBAL f32 *h_x, i64 h_x_n, i64 h_x_m, GLOBAL f32 *h_y, i64 h_y_n, i64 h_y_m GO_FAULTS) {
+	LOCAL T_1024_f32 h_values;
+	i64 h_rank = (i64)((u64)((GO_INT)(u64)(u32)THREAD(2) * (GO_INT)(u64)(u32)THREADS(1) + (GO_INT)(u64)(u32)THREAD(1)) * (u64)(u32)THREADS(0) + (u64)(u32)THREAD(0));
+	i64 h_threads = (i64)((u64)((GO_INT)(u64)(u32)THREADS(0) * (GO_INT)(u64)(u32)THREADS(1)) * (u64)(u32)THREADS(2));
+	GO_INT h_row = (GO_INT)BLOCK(0);
+	f32 h_most = (f32)GO_BITS_F64(-1 >= 0 ? 0x7ff0000000000000 : 0xfff0000000000000);
+	f32 h_sum = 0.0f;
+	if (GO_EACH) {
+		GO_ORDERED for (GO_INT h_i = (GO_INT)THREAD(0); h_i < (GO_INT)h_x_m; h_i += 256) {
+			h_most = go_max_f32(h_most, h_x[GO_CELL_OF(h_row, h_i, h_x_n, h_x_m, 2)]);
+		}
+	}
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 3)]) = h_most;
+	GO_ROUNDS(SUM, h_rank, h_threads, go_max_i64(h_threads, 2), f32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), go_max_f32(v_own, v_other))
+	h_most = GO_ONCE(h_values.a[0]);
+	if (GO_EACH) {
+		GO_ORDERED for (GO_INT h_i_1 = (GO_INT)THREAD(0); h_i_1 < (GO_INT)h_x_m; h_i_1 += 256) {
+			h_sum = h_sum + exp(h_x[GO_CELL_OF(h_row, h_i_1, h_x_n, h_x_m, 4)] - h_most);
+		}
+	}
+	BARRIER();
+	GO_ONCE(h_values.a[GO_AT((GO_INT)h_rank, 1024, 5)]) = h_sum;
+	GO_ROUNDS(SUM, h_rank, h_threads, go_max_i64(h_threads, 2), f32, h_values.a, (GO_INT)((GO_UINT)h_rank + (GO_UINT)(GO_INT)v_d), v_own + v_other)
+	h_sum = GO_ONCE(h_values.a[0]);
+	if (GO_APART) {
+		GO_ORDERED for (GO_INT h_i_2 = (GO_INT)THREAD(0); h_i_2 < (GO_INT)h_x_m; h_i_2 += 256) {
+			h_y[GO_CELL_OF(h_row, h_i_2, h_y_n, h_y_m, 6)] = exp(h_x[GO_CELL_OF(h_row, h_i_2, h_x_n, h_x_m, 6)] - h_most) / h_sum;
+		}
+	}
+	GO_LOOPED
+}
+#endif
 
 KERNEL void k_bitonic(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	LOCAL T_256_f32 h_part;
@@ -131,23 +175,23 @@ KERNEL void k_bitonic(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y
 		BARRIER();
 	}
 	GO_INT h_me = (GO_INT)THREAD(0);
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 3)];
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 7)]) = h_x[GO_AT((GO_INT)INDEX(0), h_x_n, 7)];
 	GO_INT h_size = 2;
 	GO_ORDERED for (; h_size <= 256; h_size = h_size * 2) {
 		i64 h_apart = h_size / 2;
 		GO_ORDERED for (; h_apart > 0; h_apart = h_apart / 2) {
 			BARRIER();
 			i64 h_other = h_me ^ h_apart;
-			if (h_other > h_me && (GO_ONCE(h_part.a[GO_AT(h_me, 256, 4)]) > GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 4)])) == ((h_me & h_size) == 0)) {
-				f32 v_3 = GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 5)]);
-				f32 v_4 = GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]);
-				GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = v_3;
-				GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 5)]) = v_4;
+			if (h_other > h_me && (GO_ONCE(h_part.a[GO_AT(h_me, 256, 8)]) > GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 8)])) == ((h_me & h_size) == 0)) {
+				f32 v_3 = GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 9)]);
+				f32 v_4 = GO_ONCE(h_part.a[GO_AT(h_me, 256, 9)]);
+				GO_ONCE(h_part.a[GO_AT(h_me, 256, 9)]) = v_3;
+				GO_ONCE(h_part.a[GO_AT((GO_INT)h_other, 256, 9)]) = v_4;
 			}
 		}
 	}
 	BARRIER();
-	h_y[GO_AT((GO_INT)INDEX(0), h_y_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
+	h_y[GO_AT((GO_INT)INDEX(0), h_y_n, 10)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 10)]);
 	GO_LOOPED
 }
 
@@ -160,12 +204,12 @@ KERNEL void k_heat(i64 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
 	if (h_j > 0) {
-		h_left = h_from[GO_AT((GO_INT)((GO_UINT)h_i - 1), h_from_n, 7)];
+		h_left = h_from[GO_AT((GO_INT)((GO_UINT)h_i - 1), h_from_n, 11)];
 	}
 	if (h_j < (GO_INT)((GO_UINT)(GO_INT)h_n - 1)) {
-		h_right = h_from[GO_AT((GO_INT)((GO_UINT)h_i + 1), h_from_n, 8)];
+		h_right = h_from[GO_AT((GO_INT)((GO_UINT)h_i + 1), h_from_n, 12)];
 	}
-	h_to[GO_AT(h_i, h_to_n, 9)] = h_from[GO_AT(h_i, h_from_n, 9)] + 0.1f * (h_from[GO_AT((GO_INT)((GO_UINT)h_i - (GO_UINT)(GO_INT)h_n), h_from_n, 9)] + h_from[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_from_n, 9)] + h_left + h_right - 4.0f * h_from[GO_AT(h_i, h_from_n, 9)]);
+	h_to[GO_AT(h_i, h_to_n, 13)] = h_from[GO_AT(h_i, h_from_n, 13)] + 0.1f * (h_from[GO_AT((GO_INT)((GO_UINT)h_i - (GO_UINT)(GO_INT)h_n), h_from_n, 13)] + h_from[GO_AT((GO_INT)((GO_UINT)h_i + (GO_UINT)(GO_INT)h_n), h_from_n, 13)] + h_left + h_right - 4.0f * h_from[GO_AT(h_i, h_from_n, 13)]);
 }
 
 FUNCTION f32 f_root(f32 h_x) {
@@ -175,19 +219,19 @@ FUNCTION f32 f_root(f32 h_x) {
 KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py, i64 h_py_n, const GLOBAL f32 *h_pz, i64 h_pz_n, const GLOBAL f32 *h_mass, i64 h_mass_n, GLOBAL f32 *h_ax, i64 h_ax_n, GLOBAL f32 *h_ay, i64 h_ay_n, GLOBAL f32 *h_az, i64 h_az_n GO_FAULTS) {
 	if (GO_WHOLE((GO_INT)h_px_n)) {
 		GO_INT h_i = (GO_INT)INDEX(0);
-		f32 h_x = h_px[GO_AT(h_i, h_px_n, 10)];
-		f32 h_y = h_py[GO_AT(h_i, h_py_n, 10)];
-		f32 h_z = h_pz[GO_AT(h_i, h_pz_n, 10)];
+		f32 h_x = h_px[GO_AT(h_i, h_px_n, 14)];
+		f32 h_y = h_py[GO_AT(h_i, h_py_n, 14)];
+		f32 h_z = h_pz[GO_AT(h_i, h_pz_n, 14)];
 		f32 h_sx = 0.0f;
 		f32 h_sy = 0.0f;
 		f32 h_sz = 0.0f;
 		GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_px_n; h_k++) {
-			f32 h_dx = h_px[GO_AT(h_k, h_px_n, 11)] - h_x;
-			f32 h_dy = h_py[GO_AT(h_k, h_py_n, 11)] - h_y;
-			f32 h_dz = h_pz[GO_AT(h_k, h_pz_n, 11)] - h_z;
+			f32 h_dx = h_px[GO_AT(h_k, h_px_n, 15)] - h_x;
+			f32 h_dy = h_py[GO_AT(h_k, h_py_n, 15)] - h_y;
+			f32 h_dz = h_pz[GO_AT(h_k, h_pz_n, 15)] - h_z;
 			f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
 			f32 v_2 = f_root(h_d);
-			f32 h_pull = h_mass[GO_AT(h_k, h_mass_n, 12)] / (h_d * v_2);
+			f32 h_pull = h_mass[GO_AT(h_k, h_mass_n, 16)] / (h_d * v_2);
 			h_sx = h_sx + h_dx * h_pull;
 			h_sy = h_sy + h_dy * h_pull;
 			h_sz = h_sz + h_dz * h_pull;
@@ -195,27 +239,27 @@ KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py
 		f32 v_3 = h_sx;
 		f32 v_4 = h_sy;
 		f32 v_5 = h_sz;
-		h_ax[GO_AT(h_i, h_ax_n, 13)] = v_3;
-		h_ay[GO_AT(h_i, h_ay_n, 13)] = v_4;
-		h_az[GO_AT(h_i, h_az_n, 13)] = v_5;
+		h_ax[GO_AT(h_i, h_ax_n, 17)] = v_3;
+		h_ay[GO_AT(h_i, h_ay_n, 17)] = v_4;
+		h_az[GO_AT(h_i, h_az_n, 17)] = v_5;
 	} else {
 		GO_INT h_i = (GO_INT)INDEX(0);
 		if (h_i >= (GO_INT)h_px_n) {
 			return;
 		}
-		f32 h_x = h_px[GO_AT(h_i, h_px_n, 10)];
-		f32 h_y = h_py[GO_AT(h_i, h_py_n, 10)];
-		f32 h_z = h_pz[GO_AT(h_i, h_pz_n, 10)];
+		f32 h_x = h_px[GO_AT(h_i, h_px_n, 14)];
+		f32 h_y = h_py[GO_AT(h_i, h_py_n, 14)];
+		f32 h_z = h_pz[GO_AT(h_i, h_pz_n, 14)];
 		f32 h_sx = 0.0f;
 		f32 h_sy = 0.0f;
 		f32 h_sz = 0.0f;
 		GO_ORDERED for (GO_INT h_k = 0; h_k < (GO_INT)h_px_n; h_k++) {
-			f32 h_dx = h_px[GO_AT(h_k, h_px_n, 11)] - h_x;
-			f32 h_dy = h_py[GO_AT(h_k, h_py_n, 11)] - h_y;
-			f32 h_dz = h_pz[GO_AT(h_k, h_pz_n, 11)] - h_z;
+			f32 h_dx = h_px[GO_AT(h_k, h_px_n, 15)] - h_x;
+			f32 h_dy = h_py[GO_AT(h_k, h_py_n, 15)] - h_y;
+			f32 h_dz = h_pz[GO_AT(h_k, h_pz_n, 15)] - h_z;
 			f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
 			f32 v_2 = f_root(h_d);
-			f32 h_pull = h_mass[GO_AT(h_k, h_mass_n, 12)] / (h_d * v_2);
+			f32 h_pull = h_mass[GO_AT(h_k, h_mass_n, 16)] / (h_d * v_2);
 			h_sx = h_sx + h_dx * h_pull;
 			h_sy = h_sy + h_dy * h_pull;
 			h_sz = h_sz + h_dz * h_pull;
@@ -223,33 +267,48 @@ KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py
 		f32 v_3 = h_sx;
 		f32 v_4 = h_sy;
 		f32 v_5 = h_sz;
-		h_ax[GO_AT(h_i, h_ax_n, 13)] = v_3;
-		h_ay[GO_AT(h_i, h_ay_n, 13)] = v_4;
-		h_az[GO_AT(h_i, h_az_n, 13)] = v_5;
+		h_ax[GO_AT(h_i, h_ax_n, 17)] = v_3;
+		h_ay[GO_AT(h_i, h_ay_n, 17)] = v_4;
+		h_az[GO_AT(h_i, h_az_n, 17)] = v_5;
 	}
 	GO_LOOPED
 }
 `})
 
 var (
-	treeSumKernel = kernels.Kernel("treeSum")
+	sumsKernel    = kernels.Kernel("sums")
+	softmaxKernel = kernels.Kernel("softmax")
 	bitonicKernel = kernels.Kernel("bitonic")
 	heatKernel    = kernels.Kernel("heat")
 	attractKernel = kernels.Kernel("attract")
 )
 
-// TreeSum launches treeSum on a queue, on the grid of q.Over or q.Grid.
-func TreeSum(q kernel.Queue, x kernel.Vector[float32], sums kernel.Vector[float32]) {
-	if ctx, _, over, ok := q.Launching("treeSum", hal.Grid{}); ok {
+// Sums launches sums on a queue, on the grid of q.Over or q.Grid.
+func Sums(q kernel.Queue, x kernel.Vector[float32], sums_ kernel.Vector[float32]) {
+	if ctx, _, over, ok := q.Launching("sums", hal.Grid{}); ok {
 		err := kernel.ErrUnfinished
 		defer func() { q.Launched(err) }()
-		err = TreeSumOn(ctx, q.On(), over, x, sums)
+		err = SumsOn(ctx, q.On(), over, x, sums_)
 	}
 }
 
-// TreeSumOn launches treeSum on a stream, a Split or a Step.
-func TreeSumOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], sums kernel.Vector[float32]) error {
-	return treeSumKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+// SumsOn launches sums on a stream, a Split or a Step.
+func SumsOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Vector[float32], sums_ kernel.Vector[float32]) error {
+	return sumsKernel.Launch(ctx, on, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums_), kernel.Value(int64(kernel.Len(sums_))))
+}
+
+// Softmax launches softmax on a queue, on the grid of q.Over or q.Grid.
+func Softmax(q kernel.Queue, x kernel.Matrix[float32], y kernel.Matrix[float32]) {
+	if ctx, _, over, ok := q.Launching("softmax", hal.Grid{}); ok {
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SoftmaxOn(ctx, q.On(), over, x, y)
+	}
+}
+
+// SoftmaxOn launches softmax on a stream, a Split or a Step.
+func SoftmaxOn(ctx context.Context, on kernel.Target, over hal.Grid, x kernel.Matrix[float32], y kernel.Matrix[float32]) error {
+	return softmaxKernel.Launch(ctx, on, over, kernel.In(kernel.Elements(x)), kernel.Value(int64(gridgen.RowsOf(x))), kernel.Value(int64(gridgen.ColsOf(x))), kernel.Out(kernel.Elements(y)), kernel.Value(int64(gridgen.RowsOf(y))), kernel.Value(int64(gridgen.ColsOf(y))))
 }
 
 // Bitonic launches bitonic on a queue, on the grid of q.Over or q.Grid.
@@ -294,12 +353,22 @@ func AttractOn(ctx context.Context, on kernel.Target, over hal.Grid, px kernel.V
 	return attractKernel.Launch(ctx, on, over, kernel.In(px), kernel.Value(int64(kernel.Len(px))), kernel.In(py), kernel.Value(int64(kernel.Len(py))), kernel.In(pz), kernel.Value(int64(kernel.Len(pz))), kernel.In(mass), kernel.Value(int64(kernel.Len(mass))), kernel.Out(ax), kernel.Value(int64(kernel.Len(ax))), kernel.Out(ay), kernel.Value(int64(kernel.Len(ay))), kernel.Out(az), kernel.Value(int64(kernel.Len(az))))
 }
 
-// treeSumFootprint is the Footprint.Of of treeSum.
-func treeSumFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+// sumsFootprint is the Footprint.Of of sums.
+func sumsFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 	at := gridgen.Blocks(box, 0).When(gridgen.Locals(box, 0).And(gridgen.Only(0)))
 	span := at.Span(v[3])
 	touch[0] = gridgen.Touch{Read: gridgen.Places(box, 0).Span(v[1])}
 	touch[1] = gridgen.Touch{Write: span, Whole: gridgen.Filled(span, 1, at)}
+}
+
+// softmaxFootprint is the Footprint.Of of softmax.
+func softmaxFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
+	at := gridgen.Only(v[2])
+	row := gridgen.Blocks(box, 0)
+	i := gridgen.Locals(box, 0).Steps(gridgen.Only(256), at)
+	at1 := gridgen.Only(v[5])
+	touch[0] = gridgen.Touch{Read: at.Times(row.Below(gridgen.Only(v[1]))).Plus(i).Span(v[1] * v[2])}
+	touch[1] = gridgen.Touch{Write: at1.Times(row.Below(gridgen.Only(v[4]))).Plus(i.Below(at1)).Span(v[4] * v[5])}
 }
 
 // bitonicFootprint is the Footprint.Of of bitonic.
@@ -346,70 +415,194 @@ func attractFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 	touch[6] = gridgen.Touch{Write: span2, Whole: gridgen.Filled(span2, 1, i)}
 }
 
-// treeSumPhases runs treeSum for a block: the code between two barriers runs for one thread after the other.
+// sumsPhases runs sums for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
+func sumsPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 	firstX := int(b.Index[0]) * int(b.Size[0])
-	var part_ [256]float32
-	part := &part_
+	var values_ [1024]float32
+	values := &values_
+	threads := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	_ = threads
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			to, from := 0, 0
-			{
-				tx := 0
+			done := 0
+			if sumsPhase1Vectors != nil {
+				done = sumsPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), firstX, gridgen.Lent(values[:]), x, count)
+			}
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
 				_, _, _ = tx, ty, tz
-				me := tx
-				to, from = me, (firstX + tx)
-			}
-			if !gridgen.Copies(part[:], to, x, from, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-					me := tx
-//line barriers.go:16
-					part[me] = x[(firstX + tx)]
-//line main_kernels.go:373
-				}
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+//line barriers.go:18
+				values[rank] = x[(firstX + tx)]
+//line main_kernels.go:440
 			}
 		}
 	}
-//line barriers.go:17
-	for half := sorted / 2; half > 0; half /= 2 {
-//line main_kernels.go:380
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				count_ := min(int(b.Size[0]), max((half)-0, 0))
-				done := 0
-				if treeSumPhase1Vectors != nil {
-					done = treeSumPhase1Vectors(half, gridgen.Lent(part[:]), count_)
-				}
-				for tx := done & (1<<30 - 1); tx < count_; tx++ {
-					_, _, _ = tx, ty, tz
-					me := tx
-					{
-//line barriers.go:20
-						part[me] += part[me+half]
-					}
-//line main_kernels.go:395
-				}
-			}
+//line barriers.go:18
+	for n := threads; n > 1; n -= n / 2 {
+		for i := 0; i < n/2; i++ {
+			values[i] = values[2*i] + values[2*i+1]
+		}
+		if n&1 != 0 {
+			values[n/2] = values[n-1]
 		}
 	}
-//line main_kernels.go:400
+//line main_kernels.go:453
+	sum := values[0]
+	_ = sum
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
-				me := tx
-//line barriers.go:23
-				if me == 0 {
-					sums[int(b.Index[0])] = part[0]
+//line barriers.go:19
+				if tx == 0 {
+					sums[int(b.Index[0])] = sum
 				}
-//line main_kernels.go:410
+//line main_kernels.go:464
 			}
 		}
 	}
+}
+
+// softmaxPhasesKept holds what the threads of a block of softmax keep for later phases, a slice for each variable.
+type softmaxPhasesKept struct {
+	most []float32
+	sum  []float32
+}
+
+var softmaxPhasesPool gridgen.Pool[softmaxPhasesKept]
+
+// softmaxPhases runs softmax for a block: the code between two barriers runs for one thread after the other.
+//
+//go:noinline
+func softmaxPhases(b *kernel.Block, x grid.Matrix[float32], y grid.OutMatrix[float32]) {
+	var values_ [1024]float32
+	values := &values_
+	held := softmaxPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.most) < threads__ {
+		kept.most = make([]float32, threads__)
+	}
+	if len(kept.sum) < threads__ {
+		kept.sum = make([]float32, threads__)
+	}
+	threads := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	_ = threads
+	row := int(b.Index[0])
+	_ = row
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count := int(b.Size[0])
+			mosts := kept.most[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			sums := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			done := 0
+			if softmaxPhase1Vectors != nil {
+				done = softmaxPhase1Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), int(b.Index[0]), row, x, gridgen.Lent(values[:]), mosts, sums, count)
+			}
+			for tx := done & (1<<30 - 1); tx < count; tx++ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+//line barriers.go:28
+				_, most, sum := int(b.Index[0]), float32(math.Inf(-1)), float32(0)
+				for i := tx; i < x.Cols(); i += together {
+					most = max(most, x.At(row, i))
+				}
+				values[rank] = most
+//line main_kernels.go:515
+				mosts[tx] = most
+				sums[tx] = sum
+			}
+		}
+	}
+//line barriers.go:32
+	for n := threads; n > 1; n -= n / 2 {
+		for i2 := 0; i2 < n/2; i2++ {
+			values[i2] = max(values[2*i2], values[2*i2+1])
+		}
+		if n&1 != 0 {
+			values[n/2] = values[n-1]
+		}
+	}
+//line main_kernels.go:530
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count_ := int(b.Size[0])
+			mosts := kept.most[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			sums := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			done_ := 0
+			if softmaxPhase2Vectors != nil {
+				done_ = softmaxPhase2Vectors(gridgen.Lent(values[:]), x, row, mosts, sums, count_)
+			}
+			for tx := done_ & (1<<30 - 1); tx < count_; tx++ {
+				_, _, _ = tx, ty, tz
+				most := mosts[tx]
+				_ = most
+				sum := sums[tx]
+				_ = sum
+//line barriers.go:32
+				most = values[0]
+				for i := tx; i < x.Cols(); i += together {
+					sum += float32(math.Exp(float64(x.At(row, i) - most)))
+				}
+//line main_kernels.go:551
+				mosts[tx] = most
+				sums[tx] = sum
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count__ := int(b.Size[0])
+			sums := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+			done__ := 0
+			if softmaxPhase3Vectors != nil {
+				done__ = softmaxPhase3Vectors(tz, int(b.Size[1]), ty, int(b.Size[0]), gridgen.Lent(values[:]), sums, count__)
+			}
+			for tx := done__ & (1<<30 - 1); tx < count__; tx++ {
+				_, _, _ = tx, ty, tz
+				rank := (tz*int(b.Size[1])+ty)*int(b.Size[0]) + tx
+				sum := sums[tx]
+				_ = sum
+//line barriers.go:36
+				values[rank] = sum
+//line main_kernels.go:572
+			}
+		}
+	}
+//line barriers.go:36
+	for n2 := threads; n2 > 1; n2 -= n2 / 2 {
+		for i3 := 0; i3 < n2/2; i3++ {
+			values[i3] = values[2*i3] + values[2*i3+1]
+		}
+		if n2&1 != 0 {
+			values[n2/2] = values[n2-1]
+		}
+	}
+//line main_kernels.go:585
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count___ := int(b.Size[0])
+			mosts := kept.most[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
+			sums := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				most := mosts[tx]
+				_ = most
+				sum := sums[tx]
+				_ = sum
+//line barriers.go:36
+				sum = values[0]
+				for i := tx; i < x.Cols(); i += together {
+					y.Set(row, i, float32(math.Exp(float64(x.At(row, i)-most)))/sum)
+				}
+//line main_kernels.go:602
+			}
+		}
+	}
+	softmaxPhasesPool.Give(held)
 }
 
 // bitonicPhases runs bitonic for a block: the code between two barriers runs for one thread after the other.
@@ -433,36 +626,36 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line barriers.go:34
+//line barriers.go:48
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:439
+//line main_kernels.go:632
 				}
 			}
 		}
 	}
-//line barriers.go:35
+//line barriers.go:49
 	for size := 2; size <= sorted; size *= 2 {
-//line main_kernels.go:446
-//line barriers.go:36
+//line main_kernels.go:639
+//line barriers.go:50
 		for apart := size / 2; apart > 0; apart /= 2 {
-//line main_kernels.go:449
+//line main_kernels.go:642
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					for tx := range int(b.Size[0]) {
 						_, _, _ = tx, ty, tz
 						me := tx
-//line barriers.go:38
+//line barriers.go:52
 						if other := me ^ apart; other > me && (part[me] > part[other]) == (me&size == 0) {
 							part[me], part[other] = part[other], part[me]
 						}
-//line main_kernels.go:459
+//line main_kernels.go:652
 					}
 				}
 			}
 		}
-//line main_kernels.go:464
+//line main_kernels.go:657
 	}
-//line main_kernels.go:466
+//line main_kernels.go:659
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -477,9 +670,9 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line barriers.go:44
+//line barriers.go:58
 					y[(firstX + tx)] = part[me]
-//line main_kernels.go:483
+//line main_kernels.go:676
 				}
 			}
 		}
@@ -528,7 +721,7 @@ threads:
 					right = from1[gridgen.At(at, i+1)]
 				}
 				to2[gridgen.At(at, i)] = from3[gridgen.At(at, i)] + float32(0.1*(from4[gridgen.At(at, i-n)]+from5[gridgen.At(at, i+n)]+left+right-float32(4*from3[gridgen.At(at, i)])))
-//line main_kernels.go:532
+//line main_kernels.go:725
 			}
 			x = to_ - 1
 			continue
@@ -546,7 +739,7 @@ threads:
 			right = from[i+1]
 		}
 		to[i] = from[i] + float32(0.1*(from[i-n]+from[i+n]+left+right-float32(4*from[i])))
-//line main_kernels.go:550
+//line main_kernels.go:743
 	}
 }
 
@@ -573,7 +766,7 @@ threads:
 			sz += float32(dz * pull)
 		}
 		ax[i], ay[i], az[i] = sx, sy, sz
-//line main_kernels.go:577
+//line main_kernels.go:770
 	}
 }
 
@@ -581,5 +774,8 @@ threads:
 var (
 	heatVectors          func(gridgen.Row, int, []float32, grid.Out[float32]) gridgen.Row
 	attractVectors       func(gridgen.Row, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32], grid.Out[float32]) gridgen.Row
-	treeSumPhase1Vectors func(int, []float32, int) int
+	sumsPhase1Vectors    func(int, int, int, int, int, []float32, []float32, int) int
+	softmaxPhase1Vectors func(int, int, int, int, int, int, grid.Matrix[float32], []float32, []float32, []float32, int) int
+	softmaxPhase2Vectors func([]float32, grid.Matrix[float32], int, []float32, []float32, int) int
+	softmaxPhase3Vectors func(int, int, int, int, []float32, []float32, int) int
 )

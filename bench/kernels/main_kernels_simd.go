@@ -5,6 +5,7 @@
 package main
 
 import (
+	"math"
 	"simd"
 
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -16,7 +17,10 @@ func init() {
 	if lanes.Hardware() {
 		heatVectors = heatLanes
 		attractVectors = attractLanes
-		treeSumPhase1Vectors = treeSumPhase1Lanes
+		sumsPhase1Vectors = sumsPhase1Lanes
+		softmaxPhase1Vectors = softmaxPhase1Lanes
+		softmaxPhase2Vectors = softmaxPhase2Lanes
+		softmaxPhase3Vectors = softmaxPhase3Lanes
 	}
 }
 
@@ -63,7 +67,7 @@ func heatLanes(r gridgen.Row, n int, from []float32, to grid.Out[float32]) gridg
 			right = lanes.Load[simd.Float32s](&from1[at])
 //line c.go:35
 			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c2.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c1.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
-//line main_kernels_simd.go:67
+//line main_kernels_simd.go:71
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break
@@ -134,7 +138,7 @@ func attractLanes(r gridgen.Row, px []float32, py []float32, pz []float32, mass 
 			lanes.Store(sy, &ay4[at])
 //line c.go:56
 			lanes.Store(sz, &az5[at])
-//line main_kernels_simd.go:138
+//line main_kernels_simd.go:142
 		}
 		if at == count || !lanes.Disjoint(ax, px) || !lanes.Disjoint(ax, py) || !lanes.Disjoint(ax, pz) || !lanes.Disjoint(ax, mass) || !lanes.Disjoint(ay, px) || !lanes.Disjoint(ay, py) || !lanes.Disjoint(ay, pz) || !lanes.Disjoint(ay, mass) || !lanes.Disjoint(az, px) || !lanes.Disjoint(az, py) || !lanes.Disjoint(az, pz) || !lanes.Disjoint(az, mass) {
 			break
@@ -145,34 +149,203 @@ func attractLanes(r gridgen.Row, px []float32, py []float32, pz []float32, mass 
 	return r.From(from + at)
 }
 
-// treeSumPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
-func treeSumPhase1Lanes(half int, part []float32, threads int) int {
-	end := min(threads, half)
-	if uint(half+1<<61) > 1<<62 {
-		return 0
-	}
+// sumsPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func sumsPhase1Lanes(tz int, sizeY int, ty int, sizeX int, firstX int, values []float32, x []float32, threads int) int {
+	end := threads
 	from, to := 0, end
-	to = min(to, half)
-	if from >= to {
-		return threads
-	}
 	first, last := from, to
-	from, to = gridgen.Within(from, to, 0, len(part))
-	from, to = gridgen.Within(from, to, half, len(part))
+	from, to = gridgen.Within(from, to, firstX, len(x))
+	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
 	if from != first || to-from < lanes.Lanes32().Len() {
 		return 0
 	}
 	count := to - from
-	part0 := part[from+0:][:count]
-	part1 := part[from+half:][:count]
-	if !lanes.Apart(part0, part1) {
-		return 0 // a thread uses what another one stores
+	x0 := x[from+firstX:][:count]
+	values1 := values[from+tz*sizeY*sizeX+ty*sizeX:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+//line barriers.go:18
+			lanes.Store(lanes.Load[simd.Float32s](&x0[at]), &values1[at])
+//line main_kernels_simd.go:171
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
+	lanes.ClearUpper()
+	if from+at == last {
+		return threads
+	}
+	return from + at
+}
+
+// softmaxPhase1Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func softmaxPhase1Lanes(tz int, sizeY int, ty int, sizeX int, indexX int, row int, x grid.Matrix[float32], values []float32, mosts []float32, sums []float32, threads int) int {
+	xRow := x.Span(row, 1)
+	end := threads
+	from, to := 0, end
+	first, last := from, to
+	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
+	from, to = gridgen.Within(from, to, 0, len(mosts))
+	from, to = gridgen.Within(from, to, 0, len(sums))
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
+	}
+	count := to - from
+	values0 := values[from+tz*sizeY*sizeX+ty*sizeX:][:count]
+	mosts1 := mosts[from+0:][:count]
+	sums2 := sums[from+0:][:count]
+	all0 := simd.BroadcastFloat32s(float32(math.Inf(int(-1))))
+	c2 := simd.BroadcastFloat32s(0)
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x_2 := from + at
+//line barriers.go:28
+			most := all0
+			{
+//line barriers.go:29
+				n := x.Cols()
+//line barriers.go:29
+				i := x_2
+//line barriers.go:29
+				live := lanes.All32()
+//line barriers.go:29
+				for ; ; i = (i + 256) {
+//line barriers.go:29
+					live = live.And(lanes.Lanes32().Less(lanes.Against32(i, n)))
+//line barriers.go:29
+					if !lanes.Any32(live) {
+//line barriers.go:29
+						break
+					}
+//line barriers.go:30
+					i_2 := i
+//line barriers.go:30
+					if uint(i_2) > uint(len(xRow)) || len(xRow)-i_2 < lanes.Lanes32().Len() {
+//line barriers.go:30
+						lanes.ClearUpper()
+//line barriers.go:30
+						return from + at // the loop over the threads tells
+					}
+//line barriers.go:30
+					most = lanes.MaxFloat32s(most, lanes.Load[simd.Float32s](&xRow[i_2])).IfElse(live, most)
+				}
+			}
+//line barriers.go:32
+			lanes.Store(most, &values0[at])
+//line barriers.go:32
+			lanes.Store(most, &mosts1[at])
+//line barriers.go:32
+			lanes.Store(c2, &sums2[at])
+//line main_kernels_simd.go:244
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
+	}
+	lanes.ClearUpper()
+	if from+at == last {
+		return threads
+	}
+	return from + at
+}
+
+// softmaxPhase2Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func softmaxPhase2Lanes(values []float32, x grid.Matrix[float32], row int, mosts []float32, sums []float32, threads int) int {
+	xRow := x.Span(row, 1)
+	end := threads
+	from, to := 0, end
+	first, last := from, to
+	from, to = gridgen.Within(from, to, 0, len(mosts))
+	from, to = gridgen.Within(from, to, 0, len(sums))
+	if from != first || to-from < lanes.Lanes32().Len() || len(values) <= 0 {
+		return 0
+	}
+	count := to - from
+	mosts0 := mosts[from+0:][:count]
+	sums1 := sums[from+0:][:count]
+	all0 := simd.BroadcastFloat32s(values[0])
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line barriers.go:20
-		lanes.Store(lanes.Load[simd.Float32s](&part0[at]).Add(lanes.Load[simd.Float32s](&part1[at])), &part0[at])
-//line main_kernels_simd.go:176
+		x_2 := from + at
+//line barriers.go:32
+		most := lanes.Load[simd.Float32s](&mosts0[at])
+//line barriers.go:32
+		sum := lanes.Load[simd.Float32s](&sums1[at])
+//line barriers.go:32
+		most = all0
+		{
+//line barriers.go:33
+			n := x.Cols()
+//line barriers.go:33
+			i := x_2
+//line barriers.go:33
+			live := lanes.All32()
+//line barriers.go:33
+			for ; ; i = (i + 256) {
+//line barriers.go:33
+				live = live.And(lanes.Lanes32().Less(lanes.Against32(i, n)))
+//line barriers.go:33
+				if !lanes.Any32(live) {
+//line barriers.go:33
+					break
+				}
+//line barriers.go:34
+				i_2 := i
+//line barriers.go:34
+				if uint(i_2) > uint(len(xRow)) || len(xRow)-i_2 < lanes.Lanes32().Len() {
+//line barriers.go:34
+					lanes.ClearUpper()
+//line barriers.go:34
+					return from + at // the loop over the threads tells
+				}
+//line barriers.go:34
+				sum = sum.Add(lanes.ExpFloat32s(lanes.Load[simd.Float32s](&xRow[i_2]).Sub(most))).IfElse(live, sum)
+			}
+		}
+//line barriers.go:35
+		lanes.Store(most, &mosts0[at])
+//line barriers.go:35
+		lanes.Store(sum, &sums1[at])
+//line main_kernels_simd.go:315
+	}
+	lanes.ClearUpper()
+	if from+at == last {
+		return threads
+	}
+	return from + at
+}
+
+// softmaxPhase3Lanes runs the front threads of a row of a block as vectors, and returns how many threads are done.
+func softmaxPhase3Lanes(tz int, sizeY int, ty int, sizeX int, values []float32, sums []float32, threads int) int {
+	end := threads
+	from, to := 0, end
+	first, last := from, to
+	from, to = gridgen.Within(from, to, 0, len(sums))
+	from, to = gridgen.Within(from, to, tz*sizeY*sizeX+ty*sizeX, len(values))
+	if from != first || to-from < lanes.Lanes32().Len() {
+		return 0
+	}
+	count := to - from
+	sums0 := sums[from+0:][:count]
+	values1 := values[from+tz*sizeY*sizeX+ty*sizeX:][:count]
+	at := 0
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+//line barriers.go:36
+			sum := lanes.Load[simd.Float32s](&sums0[at])
+//line barriers.go:36
+			lanes.Store(sum, &values1[at])
+//line main_kernels_simd.go:344
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	lanes.ClearUpper()
 	if from+at == last {

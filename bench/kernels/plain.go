@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/go-halyard/halyard/examples/gokernels/mandelbrot"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"math"
+	"slices"
 )
 
 // What the kernels compute, in plain Go. Conversions keep Go from fusing a product with a sum.
@@ -87,6 +89,22 @@ func blockSum(list []float32) float32 {
 		}
 	}
 	return part[0]
+}
+
+// softmaxed has the exponentials of each row of n numbers, divided by their sum.
+func softmaxed(n int, x []float32) []float32 {
+	out := make([]float32, len(x))
+	for at := 0; at < len(x); at += n {
+		from, sum := x[at:at+n], 0.0
+		most := slices.Max(from)
+		for _, v := range from {
+			sum += math.Exp(float64(v - most))
+		}
+		for i, v := range from {
+			out[at+i] = float32(math.Exp(float64(v-most)) / sum)
+		}
+	}
+	return out
 }
 
 // rounds returns for each point of a view the round in which it leaves.

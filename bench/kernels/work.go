@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/examples/gokernels/cg"
@@ -20,6 +21,8 @@ type work struct {
 	name, size string
 	in         [][]float32 // contents of the buffers before a run
 	want       [][]float32 // contents after it, computed by plain Go
+	within     float64     // how far results may be from these, as a part of them: 0 for those that have the same bits
+	long       bool        // a run takes long, and is timed a tenth as often
 	sides      func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error)
 }
 
@@ -55,41 +58,47 @@ func numbers(n int, seed uint32) []float32 {
 
 func square(n int) string { return fmt.Sprintf("%d × %d", n, n) }
 
-// works returns all kernels, with n×n elements each, and a quarter of that for the matrix product.
+// works returns all kernels, with n×n elements each, four times that for the matrix product, and 8*n rows of n elements for softmax.
 func works(n int) []work {
 	count, i32 := n*n, kernel.Value(int32(n))
 	all := hal.Over(count).Of(together)
 	plane := hal.Over(n, n).Of(edge, lines)
 	length := kernel.Value(int32(count))
 	x, y := numbers(count, 1), numbers(count, 2)
-	m := n / 2
-	u, v, m32 := numbers(m*m, 3), numbers(m*m, 4), kernel.Value(int32(m))
+	m, rows := 2*n, 8*n
+	u, v, m32, r := numbers(m*m, 3), numbers(m*m, 4), kernel.Value(int32(m)), numbers(rows*n, 5)
 	return []work{
-		{"saxpy", fmt.Sprint(count), [][]float32{x, y}, [][]float32{x, axpy(1.7, x, y)},
-			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+		{name: "saxpy", size: fmt.Sprint(count), in: [][]float32{x, y}, want: [][]float32{x, axpy(1.7, x, y)},
+			sides: func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
 				return func() error { return saxpy.SaxpyOn(ctx, s, all, 1.7, b[0], b[1]) },
 					launch(ctx, s, "saxpy", all, length, kernel.Value(float32(1.7)), kernel.In(b[0]), kernel.InOut(b[1]))
 			}},
-		{"5-point stencil", square(n), [][]float32{x, y}, [][]float32{x, smoothed(n, x)},
-			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+		{name: "5-point stencil", size: square(n), in: [][]float32{x, y}, want: [][]float32{x, smoothed(n, x)},
+			sides: func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
 				return func() error { return stencil.SmoothOn(ctx, s, plane, int32(n), int32(n), b[0], b[1]) },
 					launch(ctx, s, "smooth", plane, i32, i32, kernel.In(b[0]), kernel.Out(b[1]))
 			}},
-		{"tiled matrix product", square(m), [][]float32{u, v, make([]float32, m*m)}, [][]float32{u, v, product(m, u, v)},
-			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+		{name: "softmax", size: fmt.Sprintf("%d × %d", rows, n), in: [][]float32{r, make([]float32, rows*n)}, want: [][]float32{r, softmaxed(n, r)}, within: 1e-5,
+			sides: func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+				all := hal.Blocks(rows).Of(together)
+				return func() error { return SoftmaxOn(ctx, s, all, kernel.InRows(b[0], n), kernel.InRows(b[1], n)) },
+					launch(ctx, s, "softmax", all, kernel.In(b[0]), kernel.Out(b[1]), i32)
+			}},
+		{name: "tiled matrix product", size: square(m), in: [][]float32{u, v, make([]float32, m*m)}, want: [][]float32{u, v, product(m, u, v)}, long: true,
+			sides: func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
 				tiles := hal.Over(m, m).Of(tile, tile)
 				return func() error {
 						return matmul.MatmulOn(ctx, s, tiles, kernel.InRows(b[0], m), kernel.InRows(b[1], m), kernel.InRows(b[2], m))
 					},
 					launch(ctx, s, "matmul", tiles, m32, m32, m32, kernel.In(b[0]), kernel.In(b[1]), kernel.Out(b[2]))
 			}},
-		{"CG: matrix", square(n), [][]float32{x, y}, [][]float32{x, laplacian(n, x)},
-			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+		{name: "CG: matrix", size: square(n), in: [][]float32{x, y}, want: [][]float32{x, laplacian(n, x)},
+			sides: func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
 				return func() error { return cg.LaplaceOn(ctx, s, plane, b[0], b[1], n) },
 					launch(ctx, s, "laplace", plane, kernel.In(b[0]), kernel.Out(b[1]), i32)
 			}},
-		{"CG: dot product", square(n), [][]float32{x, y, make([]float32, n), {0}}, [][]float32{x, y, rowSums(n, x, y), {blockSum(rowSums(n, x, y))}},
-			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+		{name: "CG: dot product", size: square(n), in: [][]float32{x, y, make([]float32, n), {0}}, want: [][]float32{x, y, rowSums(n, x, y), {blockSum(rowSums(n, x, y))}},
+			sides: func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
 				rows, one := hal.Blocks(n).Of(block), hal.Blocks(1).Of(block)
 				first := launch(ctx, s, "product", rows, kernel.In(b[0]), kernel.In(b[1]), kernel.Out(b[2]), i32)
 				second := launch(ctx, s, "total", one, kernel.In(b[2]), i32, kernel.Out(b[3]))
@@ -99,23 +108,23 @@ func works(n int) []work {
 						return errors.Join(first(), second())
 					}
 			}},
-		{"CG: step", fmt.Sprint(count), [][]float32{x, y, x, y, {2}, {3}}, [][]float32{axpy(2.0/3, x, x), axpy(-2.0/3, y, y), x, y, {2}, {3}},
-			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+		{name: "CG: step", size: fmt.Sprint(count), in: [][]float32{x, y, x, y, {2}, {3}}, want: [][]float32{axpy(2.0/3, x, x), axpy(-2.0/3, y, y), x, y, {2}, {3}},
+			sides: func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
 				return func() error { return cg.AdvanceOn(ctx, s, all, b[0], b[1], b[2], b[3], b[4], b[5]) },
 					launch(ctx, s, "advance", all, length, kernel.InOut(b[0]), kernel.InOut(b[1]), kernel.In(b[2]), kernel.In(b[3]), kernel.In(b[4]), kernel.In(b[5]))
 			}},
-		{"CG: direction", fmt.Sprint(count), [][]float32{x, y, {2}, {3}}, [][]float32{axpy(2.0/3, x, y), y, {2}, {3}},
-			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+		{name: "CG: direction", size: fmt.Sprint(count), in: [][]float32{x, y, {2}, {3}}, want: [][]float32{axpy(2.0/3, x, y), y, {2}, {3}},
+			sides: func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
 				return func() error { return cg.DirectOn(ctx, s, all, b[0], b[1], b[2], b[3]) },
 					launch(ctx, s, "direct", all, length, kernel.InOut(b[0]), kernel.In(b[1]), kernel.In(b[2]), kernel.In(b[3]))
 			}},
 	}
 }
 
-// compare says where two lists differ.
-func compare[T comparable](got, want []T) error {
+// compare says where two lists differ by more than a part of the wanted numbers.
+func compare[T float32 | int32](got, want []T, within float64) error {
 	for i := range want {
-		if got[i] != want[i] {
+		if got[i] != want[i] && !(math.Abs(float64(got[i])-float64(want[i])) <= within*math.Abs(float64(want[i]))) {
 			return fmt.Errorf("element %d is %v instead of %v", i, got[i], want[i])
 		}
 	}
@@ -123,13 +132,13 @@ func compare[T comparable](got, want []T) error {
 }
 
 // same says where buffers differ from the wanted contents.
-func same[T float32 | int32](ctx context.Context, buffers []*buffer.Buffer[T], want [][]T) error {
+func same[T float32 | int32](ctx context.Context, buffers []*buffer.Buffer[T], want [][]T, within float64) error {
 	for i, b := range buffers {
 		got := make([]T, b.Len())
 		if err := b.CopyOut(ctx, got); err != nil {
 			return err
 		}
-		if err := compare(got, want[i]); err != nil {
+		if err := compare(got, want[i], within); err != nil {
 			return fmt.Errorf("buffer %d: %w", i, err)
 		}
 	}
@@ -180,7 +189,7 @@ func (w *work) ready(ctx context.Context, s *hal.Stream) (ours, hand, close func
 			err = run()
 		}
 		if err == nil {
-			err = same(ctx, buffers, w.want)
+			err = same(ctx, buffers, w.want, w.within)
 		}
 		if err != nil {
 			return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", sideNames[i], err), close())

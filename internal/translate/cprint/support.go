@@ -53,17 +53,22 @@ func (p *printer) divide(op ir.Op, n number) string {
 	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, %[1]s y) { %[1]s q = x %[3]s (%[4]s ? 1 : y); return %[5]s; }", n.c, name, op, special, quotient), 0)
 }
 
-// extreme returns the function for min or max. For floats, NaN wins, and -0 is less than 0.
+// extreme returns the function for min or max. For floats, NaN wins, and -0 is less than 0: equal numbers differ in their sign alone.
 func (p *printer) extreme(which string, n number) string {
-	name, less, first, second := fmt.Sprintf("go_%s_%s", which, n.c), "<", "x", "y"
+	name, than, signs := fmt.Sprintf("go_%s_%s", which, n.c), "<", "|"
 	if which == "max" {
-		less, first, second = ">", "y", "x"
+		than, signs = ">", "&"
 	}
 	if !n.float {
-		return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, %[1]s y) { return y %[3]s x ? y : x; }", n.c, name, less), 0)
+		return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, %[1]s y) { return y %[3]s x ? y : x; }", n.c, name, than), 0)
 	}
-	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, %[1]s y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(%[3]s, x) < 0 ? %[4]s : %[5]s) : y %[6]s x ? y : x; }",
-		n.c, name, n.literal("1.0"), first, second, less), n.needs())
+	equal := "BITS_F32(F32_BITS(x) %s F32_BITS(y))"
+	if n.bits == 64 {
+		p.needBits()
+		equal = "GO_BITS_F64(GO_F64_BITS(x) %s GO_F64_BITS(y))"
+	}
+	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x, %[1]s y) { return x != x ? x : x == y ? %[3]s : x %[4]s y ? x : y; }",
+		n.c, name, fmt.Sprintf(equal, signs), than), n.needs())
 }
 
 // toInteger returns the function that converts a float to an integer. If the integer type cannot hold the float, the result is that of Go on amd64.
