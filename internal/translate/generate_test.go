@@ -31,7 +31,7 @@ type generator struct {
 	sized  string          // the type of the elements of the kernel's shared memory of a launch's length, if it has some
 	types  map[string]bool // of the values that operations combine
 	free   int             // how many bytes of shared memory are left for others
-	single bool            // no operation needs float64 if Wide is float32
+	single bool            // no operation needs float64 if Wide is float32, and none is atomic on 64 bits
 }
 
 // shape is the grid of a kernel: how many dimensions, the threads of a block, the blocks, and how many threads at the end find no element.
@@ -1416,6 +1416,9 @@ func (g *generator) body(s shape) {
 		}
 		if g.IntN(2) == 0 { // several threads change the same element, but none reads it before the barrier
 			t, ops, bits := pick(g, []string{"uint32", "int64", "uint64", "float32", "Wide"}), []string{"Add", "Xor", "Or", "Max", "Min"}, "uint64"
+			if g.single {
+				t = strings.Replace(t, "int64", "int32", 1)
+			}
 			if isFloat(t) {
 				ops, bits = ops[3:], map[string]string{"float32": "f32", "Wide": "wide"}[t] // sums depend on the order
 			}

@@ -18,7 +18,7 @@ var (
 	randomSeed     = flag.Uint64("seed", 1, "of the first of them")
 	randomWidth    = flag.String("simd", "", "build them with Go 1.27's package simd, and run the host's with vectors of so many bits")
 	randomTogether = flag.Bool("together", false, "make each a kernel with operations of blocks and groups")
-	randomSingle   = flag.Bool("single", false, "make kernels that need no float64, for devices without it")
+	randomSingle   = flag.Bool("single", false, "make kernels that need no float64 and no atomic operations of 64 bits")
 	randomTargets  = flag.Int("compile", 10, "how many of them the compilers for CUDA and HIP take as well")
 )
 
