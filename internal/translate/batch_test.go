@@ -450,8 +450,12 @@ type batch struct {
 }
 
 func newBatch(t *testing.T) *batch {
-	return &batch{dir: module(t, map[string]string{"main.go": batchRunner}), compiler: "-dwarf=false", head: head,
+	b := &batch{dir: module(t, map[string]string{"main.go": batchRunner}), compiler: "-dwarf=false", head: head,
 		spent: map[string]time.Duration{}, compared: map[string]int{}, made: map[string]*Output{}}
+	if *randomSingle {
+		b.head = singleHead
+	}
+	return b
 }
 
 // program runs the program that was built, and returns the lines of its output.

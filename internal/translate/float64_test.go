@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -56,6 +58,25 @@ func whole(t grid.Thread, a float32, f_64 []int64) { f_64[0] = int64(a * 1e-5) }
 	assert.NotContains(t, left, "f64 ")
 	assert.NotContains(t, left, "T_wide")
 	assert.Contains(t, left, "f_buf64(")
+}
+
+// Random kernels for devices without float64, and without atomic operations of 64 bits, need neither.
+func TestRandomKernelsWithoutFloat64(t *testing.T) {
+	t.Parallel()
+	imp, err := imports()
+	require.NoError(t, err)
+	src := singleHead
+	for seed := range 25 {
+		g := &generator{Rand: rand.New(rand.NewPCG(uint64(seed), 1)), single: true}
+		g.kernel(seed, shaped(uint64(seed)))
+		src += g.b.String()
+	}
+	made, err := translatedWith(imp, src)
+	require.NoError(t, err)
+	left := regexp.MustCompile(`(?s)#if(def GO_ATOMIC64|def HALYARD_FLOAT64|[^\n]*defined\(GO_ATOMIC64\))\n.*?#endif\n`).ReplaceAllString(made.C, "")
+	for seed := range 25 {
+		assert.Contains(t, left, fmt.Sprintf("KERNEL void k_k%d(", seed))
+	}
 }
 
 // What has atomic operations of 64 bits is left out of the text on a device that lacks them, and the launch knows where they are.

@@ -31,6 +31,7 @@ type generator struct {
 	sized  string          // the type of the elements of the kernel's shared memory of a launch's length, if it has some
 	types  map[string]bool // of the values that operations combine
 	free   int             // how many bytes of shared memory are left for others
+	single bool            // no operation needs float64 if Wide is float32, and none is atomic on 64 bits
 }
 
 // shape is the grid of a kernel: how many dimensions, the threads of a block, the blocks, and how many threads at the end find no element.
@@ -80,7 +81,7 @@ type help struct {
 
 var (
 	integers = []string{"int8", "int16", "int32", "int64", "int", "uint8", "uint16", "uint32", "uint64", "uint"}
-	scalars  = append([]string{"float32", "float64", "bool"}, integers...)
+	scalars  = append([]string{"float32", "Wide", "bool"}, integers...)
 )
 
 func pick[T any](g *generator, list []T) T { return list[g.IntN(len(list))] }
@@ -111,7 +112,7 @@ func (g *generator) variable(t string, assign bool) string {
 	return pick(g, found)
 }
 
-func isFloat(t string) bool { return t == "float32" || t == "float64" }
+func isFloat(t string) bool { return t == "float32" || t == "Wide" }
 
 // leaf returns a value that is not a constant.
 func (g *generator) leaf(t string) string {
@@ -141,7 +142,7 @@ func (g *generator) leaf(t string) string {
 			return from + ".A"
 		case "float32":
 			return from + ".In.F"
-		case "float64":
+		case "Wide":
 			return from + ".G"
 		case "uint32":
 			return fmt.Sprintf("%s.List[%s&1]", from, g.leafInteger())
@@ -248,18 +249,18 @@ func (g *generator) value(t string, deep int) string {
 		case 9:
 			return fmt.Sprintf("%s(1 / %s(%s(%s)))", t, t, pick(g, integers[:5]), g.value(pick(g, scalars[:2]), deep-1))
 		case 4:
-			if g.IntN(2) == 0 {
-				name, second := pick(g, []string{"Max", "Min", "Copysign"}), "float64"
+			if g.IntN(2) == 0 || g.single {
+				name, second := pick(g, []string{"Max", "Min", "Copysign"}), t
 				if name == "Copysign" {
 					second = "known"
 				}
-				return fmt.Sprintf("%s(math.%s(float64(%s), %s(float64(%s))))", t, name, left(), second, left())
+				return fmt.Sprintf("%s(math.%s(float64(%s), float64(%s(%s))))", t, name, left(), second, left())
 			}
 			return fmt.Sprintf("%s(math.FMA(float64(%s), float64(%s), float64(%s)))", t, left(), left(), right())
 		case 0:
 			return fmt.Sprintf("%s(%s)", t, g.value(pick(g, integers), deep-1))
 		case 1:
-			return fmt.Sprintf("%s(%s)", t, g.value(map[string]string{"float32": "float64", "float64": "float32"}[t], deep-1))
+			return fmt.Sprintf("%s(%s)", t, g.value(map[string]string{"float32": "Wide", "Wide": "float32"}[t], deep-1))
 		case 2:
 			return fmt.Sprintf("%s(math.%s(float64(%s)))", t, pick(g, []string{"Sqrt", "Floor", "Ceil", "Trunc", "Abs", "RoundToEven", "Round"}), g.value(t, deep-1))
 		case 3:
@@ -340,7 +341,7 @@ func (g *generator) statement(deep int) {
 		case 2:
 			g.line("p.F = %s", g.value("float32", 2))
 		default:
-			g.line("p.G = %s", g.value("float64", 2))
+			g.line("p.G = %s", g.value("Wide", 2))
 		}
 		return
 	}
@@ -729,14 +730,14 @@ func (g *generator) element() {
 	case 3:
 		g.line("%s.On = %s", at, g.value("bool", 2))
 	case 4:
-		g.line("%s.G, %s.A = %s, %s", at, at, g.value("float64", 1), g.value("int16", 1))
+		g.line("%s.G, %s.A = %s, %s", at, at, g.value("Wide", 1), g.value("int16", 1))
 	case 5, 6:
 		name := g.name()
 		g.line("%s := e[i]", name)
 		g.line("_ = %s", name)
 		g.declare(name, "Elem")
 	case 7:
-		g.line("%s = Elem{A: %s, G: %s, List: [2]uint32{1: %s}}", at, g.value("int16", 2), g.value("float64", 1), g.value("uint32", 1))
+		g.line("%s = Elem{A: %s, G: %s, List: [2]uint32{1: %s}}", at, g.value("int16", 2), g.value("Wide", 1), g.value("uint32", 1))
 	default:
 		if v := g.variable("Elem", true); v != "" {
 			g.line("if e[i] %s %s {", pick(g, []string{"==", "!="}), v)
@@ -846,8 +847,8 @@ func (g *generator) sum(into string) {
 				g.line("%s = %s*31 + b(%s)", into, into, x)
 			case t == "float32":
 				g.line("%s = %s*31 + f32(%s)", into, into, x)
-			case t == "float64":
-				g.line("%s = %s*31 + f64(%s)", into, into, x)
+			case t == "Wide":
+				g.line("%s = %s*31 + wide(%s)", into, into, x)
 			default:
 				g.line("%s = %s*31 + uint64(%s)", into, into, x)
 			}
@@ -1085,7 +1086,7 @@ func (g *generator) wide(threads int) {
 			return
 		}
 		g.line("%s := grid.%s%s(t, complex(%s, %s))", name, of, pick(g, []string{"Sum", "Scan", "ExclusiveScan"}), g.value(t, 1), g.value(t, 1))
-		bits := map[string]string{"float32": "f32", "float64": "f64"}[t]
+		bits := map[string]string{"float32": "f32", "Wide": "wide"}[t]
 		g.line("sum = sum*31 + %s(real(%s)) + %s(imag(%s))*7", bits, name, bits, name)
 	case 2:
 		h, number := pick(g, []string{"Float16", "BFloat16"}), g.name()
@@ -1248,7 +1249,7 @@ func (g *generator) alike(own, t string, threads int) {
 
 // body writes the kernel itself.
 func (g *generator) body(s shape) {
-	together, shared := g.IntN(5) < 2, pick(g, integers)
+	together, shared := g.IntN(5) < 2 || *randomTogether, pick(g, integers)
 	g.types, g.free = map[string]bool{"uint32": true, "bool": true}, 32<<10-5<<10-3<<10-s.group()*8 // of 32 KiB without those of the two types, a tile and s
 	if together && g.IntN(3) == 0 {
 		shared = pick(g, scalars[:2])
@@ -1377,6 +1378,9 @@ func (g *generator) body(s shape) {
 		if waits && combined > 0 {
 			alike, combined = false, 1
 		}
+		if *randomTogether {
+			combined = max(combined, 1)
+		}
 		if alike {
 			g.alike(own, shared, s.group())
 		}
@@ -1411,9 +1415,12 @@ func (g *generator) body(s shape) {
 			g.line("%s[u&3] = %s", v, g.value("float32", 1))
 		}
 		if g.IntN(2) == 0 { // several threads change the same element, but none reads it before the barrier
-			t, ops, bits := pick(g, []string{"uint32", "int64", "uint64", "float32", "float64"}), []string{"Add", "Xor", "Or", "Max", "Min"}, "uint64"
+			t, ops, bits := pick(g, []string{"uint32", "int64", "uint64", "float32", "Wide"}), []string{"Add", "Xor", "Or", "Max", "Min"}, "uint64"
+			if g.single {
+				t = strings.Replace(t, "int64", "int32", 1)
+			}
 			if isFloat(t) {
-				ops, bits = ops[3:], map[string]string{"float32": "f32", "float64": "f64"}[t] // sums depend on the order
+				ops, bits = ops[3:], map[string]string{"float32": "f32", "Wide": "wide"}[t] // sums depend on the order
 			}
 			g.line("c := grid.Shared[[2]%s](t)", t)
 			g.line("grid.Atomic%s(&c[l&1], %s)", pick(g, ops), g.value(t, 2))
@@ -1454,7 +1461,7 @@ func (g *generator) body(s shape) {
 
 // random writes the kernel of a seed as kernel number id of a package.
 func random(seed uint64, id int) string {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), single: *randomSingle}
 	g.kernel(id, shaped(seed))
 	return g.b.String()
 }

@@ -14,10 +14,12 @@ import (
 )
 
 var (
-	randomKernels = flag.Int("kernels", 50, "how many random kernels to compare")
-	randomSeed    = flag.Uint64("seed", 1, "of the first of them")
-	randomWidth   = flag.String("simd", "", "build them with Go 1.27's package simd, and run the host's with vectors of so many bits")
-	randomTargets = flag.Int("compile", 10, "how many of them the compilers for CUDA and HIP take as well")
+	randomKernels  = flag.Int("kernels", 50, "how many random kernels to compare")
+	randomSeed     = flag.Uint64("seed", 1, "of the first of them")
+	randomWidth    = flag.String("simd", "", "build them with Go 1.27's package simd, and run the host's with vectors of so many bits")
+	randomTogether = flag.Bool("together", false, "make each a kernel with operations of blocks and groups")
+	randomSingle   = flag.Bool("single", false, "make kernels that need no float64 and no atomic operations of 64 bits")
+	randomTargets  = flag.Int("compile", 10, "how many of them the compilers for CUDA and HIP take as well")
 )
 
 // Random kernels give the same bits in Go and in their translation: when the function is called for each thread, by rows and phases on the host, and

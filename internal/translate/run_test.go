@@ -16,6 +16,9 @@ import (
 // because the packages of these tests have no source of other packages.
 var head = headText + sourceOfHalf()
 
+// singleHead is head for devices without float64: Wide is float32 in it.
+var singleHead = strings.NewReplacer("type Wide = float64", "type Wide = float32", "return f64(float64(x))", "return f32(float32(x))", "1e100", "1e30", "1e-300", "1e-40").Replace(head)
+
 func sourceOfHalf() string {
 	text, err := os.ReadFile("../../kernel/half/half.go")
 	if err != nil {
@@ -50,7 +53,7 @@ func f64(x float64) uint64 {
 }
 
 // known replaces a NaN by 1, because the sign of a NaN is not defined.
-func known(x float64) float64 {
+func known[T float32 | float64](x T) T {
 	if x != x {
 		return 1
 	}
@@ -117,13 +120,15 @@ var (
 	tableOfuint64  = [8]uint64{0, 1<<64 - 1, 3: 1, 170, 7, 1 << 63, 2}
 	tableOfuint    = []uint{0, 1<<64 - 1, 3: 1, 170, 7, 1 << 63, 2}
 	tableOffloat32 = [8]float32{0, -1, 0.1, 3: 1e10, -1.25, 3, 1e-40, 0.5}
-	tableOffloat64 = [8]float64{0, -1, 0.1, 3: 1e100, -1.25, 3, 1e-300, 0.5}
+	tableOfWide    = [8]Wide{0, -1, 0.1, 3: 1e100, -1.25, 3, 1e-300, 0.5}
 	tableOfbool    = [8]bool{true, 3: true, true, 6: true}
 	tableOfRows    = [2][3]int32{{1, -2, 3}, {-4, 5, -6}}
 )
 
 // Wide is the only type of 64 bits for numbers with a point in what random kernels are passed.
 type Wide = float64
+
+func wide(x Wide) uint64 { return f64(float64(x)) }
 
 // Par is a structure that random kernels are passed.
 type Par struct {
@@ -143,7 +148,7 @@ type Elem struct {
 }
 
 func (e *Elem) sum() uint64 {
-	return uint64(e.A) + b(e.On)<<20 ^ f32(e.In.F)*31 ^ uint64(e.List[0])<<7 ^ uint64(e.List[1])<<9 ^ f64(float64(e.G))
+	return uint64(e.A) + b(e.On)<<20 ^ f32(e.In.F)*31 ^ uint64(e.List[0])<<7 ^ uint64(e.List[1])<<9 ^ wide(e.G)
 }
 
 var _ = bits.Len
