@@ -384,8 +384,8 @@ typedef u8 go_size_T_16_u8[sizeof(T_16_u8) == 16 ? 1 : -1];
 FUNCTION i32 go_max_i32(i32 x, i32 y) { return y > x ? y : x; }
 FUNCTION GO_INT go_max_GO_INT(GO_INT x, GO_INT y) { return y > x ? y : x; }
 FUNCTION GO_INT go_min_GO_INT(GO_INT x, GO_INT y) { return y < x ? y : x; }
-FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? y : x) : y > x ? y : x; }
-FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? x : y) : y < x ? y : x; }
+FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : x == y ? BITS_F32(F32_BITS(x) & F32_BITS(y)) : x > y ? x : y; }
+FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : x == y ? BITS_F32(F32_BITS(x) | F32_BITS(y)) : x < y ? x : y; }
 FUNCTION i32 go_min_i32(i32 x, i32 y) { return y < x ? y : x; }
 FUNCTION u32 go_shl_u32(u32 x, u64 n) { return n < 32 ? (u32)((u32)x << n) : (u32)0; }
 FUNCTION u32 go_div_u32(u32 x, u32 y) { u32 q = x / (y == 0 ? 1 : y); return y == 0 ? 0 : q; }

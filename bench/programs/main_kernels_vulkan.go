@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("98a9c59e9e5f463a", map[string]gridgen.Code{
+	kernels.Compiled("de38450392e8ebbf", map[string]gridgen.Code{
 		"aes": {Words: `
 K+wDEQIBEQLjKREC4CIRAicOA+QpAQ8IBQjrvoWrBnMXODwQBggRAQEBBQQHE0QFBEr33smjBgBHBAIBAEcEAwEBRwQEAQJHBAYLGUcECwYERwMMAkgFDAAj
 AEcEDwYERwQQBoAIRwMRAkgFEQAjAEgFEwYGBgEjBEgFFQUMShUBIwhIBRUCIxBIBRUDIxhIBRUEIyBIBRUFIyhIBRUGIzBIBRUHIzhIBRUII0BIBRUJI0hH

@@ -362,8 +362,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"llg.go tries 2ac92f534d708d42",
 	"llg.go whole e303aa3dc2fdd974",
 }}, Portable: `typedef struct { f32 h_Damping; f32 h_ExchangeX; f32 h_ExchangeY; f32 h_Anisotropy; f32 h_AxisX; f32 h_AxisY; f32 h_AxisZ; f32 h_FieldX; f32 h_FieldY; f32 h_FieldZ; } T_material;
-FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? y : x) : y > x ? y : x; }
-FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? x : y) : y < x ? y : x; }
+FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : x == y ? BITS_F32(F32_BITS(x) & F32_BITS(y)) : x > y ? x : y; }
+FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : x == y ? BITS_F32(F32_BITS(x) | F32_BITS(y)) : x < y ? x : y; }
 
 KERNEL void k_fft4(i64 h_n, i64 h_columns, i64 h_stride, const GLOBAL f32 *h_cos, i64 h_cos_n, const GLOBAL f32 *h_sin, i64 h_sin_n, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
 	GO_INT h_x = (GO_INT)INDEX(0);

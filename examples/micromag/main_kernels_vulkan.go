@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("8caf18ce9772d31e", map[string]gridgen.Code{
+	kernels.Compiled("76f1310fffb25825", map[string]gridgen.Code{
 		"accept": {Words: `
 KEwRAgERAuMpDgPkKQEPCgUI676FmwbjysGjBwASJCg5EAYIEQEBAQUNGSZHBAIBAEcEAwEBRwQEAQJHBAYLGUcEDAYERwMNAkgFDQAjAEgFDwYGBgEjBEgF
 EAUMWRABIwhIBRACIxBIBRADIxhIBRAEIyBIBRAFIyhIBRAGIzBIBRAHIzhIBRAII0BIBRAJI0hHAxACRwQkCxpHBCgLG0cEOQsYRwNAKhUEASAAMgQBAgEy

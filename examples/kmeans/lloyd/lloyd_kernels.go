@@ -65,7 +65,7 @@ typedef struct { f32 a[9]; } T_9_f32;
 typedef struct { T_9_f32 a[32]; } T_32_9_f32;
 typedef u8 go_size_T_8_f32[sizeof(T_8_f32) == 32 ? 1 : -1];
 typedef u8 go_size_T_32_9_f32[sizeof(T_32_9_f32) == 1152 ? 1 : -1];
-FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? y : x) : y > x ? y : x; }
+FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : x == y ? BITS_F32(F32_BITS(x) & F32_BITS(y)) : x > y ? x : y; }
 
 #ifdef GO_ALIGNED
 GO_BODY void b_k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T_8_f32 *h_centres, i64 h_centres_n, GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n GO_FAULTS);

@@ -7,7 +7,7 @@ package lloyd
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("aaafa04c9cda4634", map[string]gridgen.Code{
+	kernels.Compiled("3146a3fff276377d", map[string]gridgen.Code{
 		"add": {Words: `
 JaYBEQIBEQLjKQ4D5CkBDwkFCOu+haMGZBsoLEYQBggRAQEBBQQHFCtHBAIBAEcEAwEBRwQEAQJHBAYLGUcEDQYERwQOBiBHAw8CSAUPACMARwQSBBQWFAYk
 RwQVBoAJRwMWAkgFFgAjAEgFGAYGBgEjBEgFGQUMWxkBIwhIBRkCIxBIBRkDIxhIBRkEIyBIBRkFIyhHAxkCRwQoCxpHBCwLG0cERgsYRwN2KkcDeSpHA3oq

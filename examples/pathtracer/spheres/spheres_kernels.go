@@ -56,7 +56,7 @@ var kernels = kernel.New(kernel.Source{Name: "spheres", Go: kernel.Functions{
 	"spheres.go vec.unit 24f9f0d6af3b233c",
 }}, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; } T_vec;
 FUNCTION u32 go_shr_u32(u32 x, u64 n) { return n < 32 ? (u32)(x >> n) : (u32)0; }
-FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? x : y) : y < x ? y : x; }
+FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : x == y ? BITS_F32(F32_BITS(x) | F32_BITS(y)) : x < y ? x : y; }
 FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
 FUNCTION u8 go_f32_u8(f32 x) { return (u8)go_f32_i32(x); }
 

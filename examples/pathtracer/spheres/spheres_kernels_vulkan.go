@@ -7,7 +7,7 @@ package spheres
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("42c39ece04ce7f90", map[string]gridgen.Code{
+	kernels.Compiled("70c4fa60b75b8466", map[string]gridgen.Code{
 		"trace": {Words: `
 Q5IJEQIBEQLjKREC4CIRAicLBtUGx5jN4gSu5tGjBq7o1IEDAA4D5CkBDwkFCOu+0ZMH4caVAxMiJkMQBggRAQEBBQQKFzAFBXvR6r2jB+nKuaMHs2QFBKkB
 9dylowcABQPiAfPqiQMFA+gB5N7RAwUE/QHy3r0EGkgEoQLzxoXjBmUFA64C4ciRAwUDswLt6rEDBQTnAu3SyZMH7+QBBQTPBebqzasGcwUE4QXm2oWbAzIF

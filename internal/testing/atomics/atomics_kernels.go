@@ -193,7 +193,7 @@ FUNCTION f32 go_atomic_add_f32(GLOBAL f32 *p, f32 v) {
 	return BITS_F32(was);
 #endif
 }
-FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? x : y) : y < x ? y : x; }
+FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : x == y ? BITS_F32(F32_BITS(x) | F32_BITS(y)) : x < y ? x : y; }
 FUNCTION f32 go_atomic_min_f32(GLOBAL f32 *p, f32 v) {
 	u32 was, is = 0;
 	do {
@@ -203,7 +203,7 @@ FUNCTION f32 go_atomic_min_f32(GLOBAL f32 *p, f32 v) {
 	} while (is != was);
 	return BITS_F32(was);
 }
-FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? y : x) : y > x ? y : x; }
+FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : x == y ? BITS_F32(F32_BITS(x) & F32_BITS(y)) : x > y ? x : y; }
 FUNCTION f32 go_atomic_max_f32(GLOBAL f32 *p, f32 v) {
 	u32 was, is = 0;
 	do {
@@ -254,7 +254,7 @@ FUNCTION f64 go_atomic_add_f64(GLOBAL f64 *p, f64 v) {
 }
 #endif
 #ifdef HALYARD_FLOAT64
-FUNCTION f64 go_min_f64(f64 x, f64 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0, x) < 0 ? x : y) : y < x ? y : x; }
+FUNCTION f64 go_min_f64(f64 x, f64 y) { return x != x ? x : x == y ? GO_BITS_F64(GO_F64_BITS(x) | GO_F64_BITS(y)) : x < y ? x : y; }
 #endif
 #if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)
 FUNCTION f64 go_atomic_min_f64(GLOBAL f64 *p, f64 v) {
@@ -268,7 +268,7 @@ FUNCTION f64 go_atomic_min_f64(GLOBAL f64 *p, f64 v) {
 }
 #endif
 #ifdef HALYARD_FLOAT64
-FUNCTION f64 go_max_f64(f64 x, f64 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0, x) < 0 ? y : x) : y > x ? y : x; }
+FUNCTION f64 go_max_f64(f64 x, f64 y) { return x != x ? x : x == y ? GO_BITS_F64(GO_F64_BITS(x) & GO_F64_BITS(y)) : x > y ? x : y; }
 #endif
 #if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)
 FUNCTION f64 go_atomic_max_f64(GLOBAL f64 *p, f64 v) {

@@ -7,7 +7,7 @@ package atomics
 import "github.com/go-halyard/halyard/kernel/gridgen"
 
 func init() {
-	kernels.Compiled("e6420ca53c88b271", map[string]gridgen.Code{
+	kernels.Compiled("99e77825506a98e9", map[string]gridgen.Code{
 		"bits": {Words: `
 K1cRAgERAuMpEQILEQIMDgPkKQEPCAUI676Jywb05gEPJCgQBggRAQEBBQQJFU5HBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMj
 GEgFDQQjIEgFDQUjKEcDDQJHBBQGCEcDFQJIBRUAIwBHBB8EDwUgAkgFIAUPFiQLGkcEKAsbFQQBIAAyBAECATIEAQMEBSUEARcEBQEDMwYFBgIDBBMCByED
