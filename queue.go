@@ -513,8 +513,8 @@ func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, st
 		over = q.grid
 	} else if layer.Dimensions(over) == 0 {
 		c.keep(hal.Errorf("launch", hal.ErrInvalidArgument,
-			"the data of kernel %s do not say how many threads it needs; begin it with a condition such as i < len(x), or "+
-				"launch it on q.Over(n), with a number for each dimension", kernel))
+			"the data of kernel %s do not say how many threads it needs; begin it with a condition such as i < len(x), or launch it on "+
+				"q.Over(n), with a number for each dimension; if it needs blocks of a certain size, on q.Grid(hal.Over(n).Of(size))", kernel))
 		c.end()
 		return nil, nil, grid, false
 	}

@@ -53,7 +53,8 @@ func TestGridComesFromTheData(t *testing.T) {
 	assert.Equal(t, []int32{0, 1, 2, 3}, out.Values())
 	require.NoError(t, q.Err())
 	small.Number(q, out)
-	require.ErrorContains(t, q.Err(), "the data of kernel number do not say how many threads it needs; begin it with a condition such as i < len(x), or launch it on q.Over(n), with a number for each dimension")
+	require.ErrorContains(t, q.Err(), "the data of kernel number do not say how many threads it needs; begin it with a condition such as i < len(x), or launch it on q.Over(n), with a number for each dimension; "+
+		"if it needs blocks of a certain size, on q.Grid(hal.Over(n).Of(size))")
 	require.ErrorIs(t, q.Err(), hal.ErrInvalidArgument)
 	require.Equal(t, "host:0", q.String())
 	require.Equal(t, q.Err(), q.Close())
