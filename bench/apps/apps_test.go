@@ -368,6 +368,16 @@ func TestRatioIsOfTheSameRound(t *testing.T) {
 	assert.True(t, math.IsNaN(r.ratio(w, &variants[2], "run")))
 }
 
+// Programs of package halyard stay short: these are the lines that a user writes, with the kernels.
+func TestProgramsAreShort(t *testing.T) {
+	for app, most := range map[string]int{"heat": 32, "nbody": 36, "cg": 85, "stream": 65, "kmeans": 55} {
+		n, err := lines(".", inFrontdoor(app))
+		require.NoError(t, err)
+		assert.NotZero(t, n, app)
+		assert.LessOrEqual(t, n, most, app)
+	}
+}
+
 // script writes a program that does what its lines say.
 func script(t *testing.T, file, text string) {
 	if _, err := exec.LookPath("sh"); err != nil {

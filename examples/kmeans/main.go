@@ -16,7 +16,12 @@ func main() {
 	q := halyard.Open(context.Background())
 	data := lloyd.Cloud(1_000_000)
 	points, centres := halyard.From(q, data), halyard.From(q, data[:lloyd.K])
-	lloyd.Cluster(q, points, centres, halyard.New[[lloyd.K][9]float32](q, 1024), 20)
+	sums := halyard.New[[lloyd.K][9]float32](q, 1024)
+	for range 20 {
+		sums.Fill([lloyd.K][9]float32{})
+		lloyd.Add(q, points, centres, sums)
+		lloyd.Move(q, sums, centres)
+	}
 	fmt.Println(q, centres.At(0))
 	if err := q.Close(); err != nil {
 		log.Fatal(err)

@@ -1,10 +1,7 @@
-// Package lloyd divides points of eight numbers into clusters by Lloyd's method.
+// Package lloyd divides points of eight numbers into clusters by Lloyd's method. In each step a program sets the sums to 0, adds the points up, and moves the centres.
 package lloyd
 
-import (
-	"github.com/go-halyard/halyard"
-	"github.com/go-halyard/halyard/kernel/grid"
-)
+import "github.com/go-halyard/halyard/kernel/grid"
 
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
 
@@ -12,7 +9,7 @@ import (
 const K = 32
 
 // add finds the centre that is nearest to each point, and adds the point to that centre's sum. Each thread has sums of its own, for a part of the
-// points. The ninth number of a sum counts its points.
+// points: 1024 threads are enough. The ninth number of a sum counts its points.
 //
 //halyard:kernel
 func add(t grid.Thread, points, centres [][8]float32, sums [][K][9]float32) {
@@ -43,18 +40,8 @@ func move(t grid.Thread, sums [][K][9]float32, centres [][8]float32) {
 	if c, d := t.Global(1), t.Global(0); c < len(centres) && d < 8 {
 		var sum, points float32
 		for part := range sums {
-			sum += sums[part][c][d]
-			points += sums[part][c][8]
+			sum, points = sum+sums[part][c][d], points+sums[part][c][8]
 		}
 		centres[c][d] = sum / max(points, 1)
-	}
-}
-
-// Cluster moves the centres by some steps. sums may have any values, and as many elements as threads are to add up: 1024 are enough.
-func Cluster(q *halyard.Queue, points, centres *halyard.Buffer[[8]float32], sums *halyard.Buffer[[K][9]float32], steps int) {
-	for range steps {
-		sums.Fill([K][9]float32{})
-		Add(q, points, centres, sums)
-		Move(q, sums, centres)
 	}
 }

@@ -32,7 +32,7 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 			add(t, points, centres, sums)
 		}
 	}),
-	"move": gridgen.Bounded([]uint32{32, 0, 28}, func(blk *kernel.Block) {
+	"move": gridgen.Bounded([]uint32{32, 0, 30}, func(blk *kernel.Block) {
 		sums := kernel.Slice[[32][9]float32](blk, 0)
 		centres := kernel.Slice[[8]float32](blk, 2)
 		if !gridgen.Covered() {
@@ -50,16 +50,16 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 			move(t, sums, centres)
 		}
 	}),
-}, Source: gridgen.Source{Indexes: []string{"lloyd.go:24", "lloyd.go:25", "lloyd.go:31", "lloyd.go:32", "lloyd.go:34", "lloyd.go:46", "lloyd.go:47", "lloyd.go:49"}, Kernels: map[string]gridgen.Written{
-	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}, Most: 1073741824, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1}, {331, 1, -9}}, RoundsAt: "lloyd.go:20",
+}, Source: gridgen.Source{Indexes: []string{"lloyd.go:21", "lloyd.go:22", "lloyd.go:28", "lloyd.go:29", "lloyd.go:31", "lloyd.go:43", "lloyd.go:45"}, Kernels: map[string]gridgen.Written{
+	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}, Most: 1073741824, Sizes: [][]int{{1}, {3}, {5}}, Rounds: [][]int{{1}, {331, 1, -9}}, RoundsAt: "lloyd.go:17",
 		Footprint: gridgen.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
-	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Dims: 2, DimsAt: "lloyd.go:43", Rounds: [][]int{{1}, {1, 1}}, RoundsAt: "lloyd.go:45",
+	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Most: 2147418112, Sizes: [][]int{{1}, {3}}, Dims: 2, DimsAt: "lloyd.go:40", Rounds: [][]int{{1}, {1, 1}}, RoundsAt: "lloyd.go:42",
 		Footprint: gridgen.Footprint{Cut: [3]bool{false, true, false}, Of: moveFootprint}},
 }, Format: 3, Sources: []string{
 	"./ float32,len,max lloyd",
 	"lloyd.go K 25c8a0c1f31a61e1",
 	"lloyd.go add 68dac490dddc6fbb",
-	"lloyd.go move 2ec9c1edde6c4e6c",
+	"lloyd.go move 96f547c25c14be30",
 }}, Portable: `typedef struct { f32 a[8]; } T_8_f32;
 typedef struct { f32 a[9]; } T_9_f32;
 typedef struct { T_9_f32 a[32]; } T_32_9_f32;
@@ -156,10 +156,12 @@ KERNEL void k_move(const GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32
 		f32 h_sum = 0.0f;
 		f32 h_points = 0.0f;
 		GO_ORDERED for (GO_INT h_part = 0; h_part < (GO_INT)h_sums_n; h_part++) {
-			h_sum = h_sum + h_sums[GO_AT(h_part, h_sums_n, 5)].a[GO_AT(h_c, 32, 5)].a[GO_AT(h_d, 9, 5)];
-			h_points = h_points + h_sums[GO_AT(h_part, h_sums_n, 6)].a[GO_AT(h_c, 32, 6)].a[8];
+			f32 v_2 = h_sum + h_sums[GO_AT(h_part, h_sums_n, 5)].a[GO_AT(h_c, 32, 5)].a[GO_AT(h_d, 9, 5)];
+			f32 v_3 = h_points + h_sums[GO_AT(h_part, h_sums_n, 5)].a[GO_AT(h_c, 32, 5)].a[8];
+			h_sum = v_2;
+			h_points = v_3;
 		}
-		h_centres[GO_AT(h_c, h_centres_n, 7)].a[GO_AT(h_d, 8, 7)] = h_sum / go_max_f32(h_points, 1.0f);
+		h_centres[GO_AT(h_c, h_centres_n, 6)].a[GO_AT(h_d, 8, 6)] = h_sum / go_max_f32(h_points, 1.0f);
 	}
 	GO_LOOPED
 }
@@ -223,21 +225,21 @@ func moveFootprint(box gridgen.Box, v []int64, touch []gridgen.Touch) {
 func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32][9]float32) {
 	end := min(r.End, len(sums))
 	for x_ := r.First(); x_ < end; x_++ {
-//line lloyd.go:19
+//line lloyd.go:16
 		if part := x_; part < len(sums) {
 			for p := part; p < len(points); p += len(sums) {
 				best, least := 0, float32(1e38)
 				for c := range K {
 					away := float32(0)
 					{
-//line lloyd.go:24
+//line lloyd.go:21
 						e0, e1, e2, e3, e4, e5, e6, e7 := points[p][0], points[p][1], points[p][2], points[p][3], points[p][4], points[p][5], points[p][6], points[p][7]
 						{
 							d, x := 0, e0
 							_ = d
 							_ = x
 							{
-//line lloyd.go:25
+//line lloyd.go:22
 								away += float32((x - centres[c][d]) * (x - centres[c][d]))
 							}
 						}
@@ -246,7 +248,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 							_ = d
 							_ = x
 							{
-//line lloyd.go:25
+//line lloyd.go:22
 								away += float32((x - centres[c][d]) * (x - centres[c][d]))
 							}
 						}
@@ -255,7 +257,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 							_ = d
 							_ = x
 							{
-//line lloyd.go:25
+//line lloyd.go:22
 								away += float32((x - centres[c][d]) * (x - centres[c][d]))
 							}
 						}
@@ -264,7 +266,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 							_ = d
 							_ = x
 							{
-//line lloyd.go:25
+//line lloyd.go:22
 								away += float32((x - centres[c][d]) * (x - centres[c][d]))
 							}
 						}
@@ -273,7 +275,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 							_ = d
 							_ = x
 							{
-//line lloyd.go:25
+//line lloyd.go:22
 								away += float32((x - centres[c][d]) * (x - centres[c][d]))
 							}
 						}
@@ -282,7 +284,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 							_ = d
 							_ = x
 							{
-//line lloyd.go:25
+//line lloyd.go:22
 								away += float32((x - centres[c][d]) * (x - centres[c][d]))
 							}
 						}
@@ -291,7 +293,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 							_ = d
 							_ = x
 							{
-//line lloyd.go:25
+//line lloyd.go:22
 								away += float32((x - centres[c][d]) * (x - centres[c][d]))
 							}
 						}
@@ -300,25 +302,25 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 							_ = d
 							_ = x
 							{
-//line lloyd.go:25
+//line lloyd.go:22
 								away += float32((x - centres[c][d]) * (x - centres[c][d]))
 							}
 						}
 					}
-//line lloyd.go:27
+//line lloyd.go:24
 					if away < least {
 						best, least = c, away
 					}
 				}
 				{
-//line lloyd.go:31
+//line lloyd.go:28
 					e0_, e1_, e2_, e3_, e4_, e5_, e6_, e7_ := points[p][0], points[p][1], points[p][2], points[p][3], points[p][4], points[p][5], points[p][6], points[p][7]
 					{
 						d, x := 0, e0_
 						_ = d
 						_ = x
 						{
-//line lloyd.go:32
+//line lloyd.go:29
 							sums[part][best][d] += x
 						}
 					}
@@ -327,7 +329,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 						_ = d
 						_ = x
 						{
-//line lloyd.go:32
+//line lloyd.go:29
 							sums[part][best][d] += x
 						}
 					}
@@ -336,7 +338,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 						_ = d
 						_ = x
 						{
-//line lloyd.go:32
+//line lloyd.go:29
 							sums[part][best][d] += x
 						}
 					}
@@ -345,7 +347,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 						_ = d
 						_ = x
 						{
-//line lloyd.go:32
+//line lloyd.go:29
 							sums[part][best][d] += x
 						}
 					}
@@ -354,7 +356,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 						_ = d
 						_ = x
 						{
-//line lloyd.go:32
+//line lloyd.go:29
 							sums[part][best][d] += x
 						}
 					}
@@ -363,7 +365,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 						_ = d
 						_ = x
 						{
-//line lloyd.go:32
+//line lloyd.go:29
 							sums[part][best][d] += x
 						}
 					}
@@ -372,7 +374,7 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 						_ = d
 						_ = x
 						{
-//line lloyd.go:32
+//line lloyd.go:29
 							sums[part][best][d] += x
 						}
 					}
@@ -381,16 +383,16 @@ func addRow(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][32
 						_ = d
 						_ = x
 						{
-//line lloyd.go:32
+//line lloyd.go:29
 							sums[part][best][d] += x
 						}
 					}
 				}
-//line lloyd.go:34
+//line lloyd.go:31
 				sums[part][best][8]++
 			}
 		}
-//line lloyd_kernels.go:394
+//line lloyd_kernels.go:396
 	}
 }
 
@@ -403,16 +405,15 @@ func moveRow(r gridgen.Row, sums [][32][9]float32, centres [][8]float32) {
 	}
 	end := min(r.End, 8)
 	for x := r.First(); x < end; x++ {
-//line lloyd.go:43
+//line lloyd.go:40
 		if c, d := r.Y, x; c < len(centres) && d < 8 {
 			var sum, points float32
 			for part := range sums {
-				sum += sums[part][c][d]
-				points += sums[part][c][8]
+				sum, points = sum+sums[part][c][d], points+sums[part][c][8]
 			}
 			centres[c][d] = sum / max(points, 1)
 		}
-//line lloyd_kernels.go:416
+//line lloyd_kernels.go:417
 	}
 }
 

@@ -39,114 +39,114 @@ func addLanes(r gridgen.Row, points [][8]float32, centres [][8]float32, sums [][
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line lloyd.go:20
+//line lloyd.go:17
 		p := x
-//line lloyd.go:20
+//line lloyd.go:17
 		{
-//line lloyd.go:20
+//line lloyd.go:17
 			live := lanes.All32()
-//line lloyd.go:20
+//line lloyd.go:17
 			for ; ; p = (p + len(sums)) {
-//line lloyd.go:20
+//line lloyd.go:17
 				live = live.And(lanes.Lanes32().Less(lanes.Against32(p, len(points))))
-//line lloyd.go:20
+//line lloyd.go:17
 				if !lanes.Any32(live) {
-//line lloyd.go:20
+//line lloyd.go:17
 					break
 				}
-//line lloyd.go:21
+//line lloyd.go:18
 				best := c0
-//line lloyd.go:21
+//line lloyd.go:18
 				least := c1
 				points_0, points_1, points_2, points_3 := lanes.FourFloat32s(pointsOf2, p*8+0, 8)
-//line lloyd.go:22
+//line lloyd.go:19
 				_, _, _, _ = points_0, points_1, points_2, points_3
-//line lloyd.go:22
+//line lloyd.go:19
 				points_4, points_5, points_6, points_7 := lanes.FourFloat32s(pointsOf2, p*8+4, 8)
-//line lloyd.go:22
+//line lloyd.go:19
 				_, _, _, _ = points_4, points_5, points_6, points_7
-//line lloyd.go:22
+//line lloyd.go:19
 				if lanes.Any32(live) {
-//line lloyd.go:22
+//line lloyd.go:19
 					for c := range 32 {
 						away := c3
-//line lloyd.go:25
+//line lloyd.go:22
 						away = away.Add(points_0.Sub(simd.BroadcastFloat32s(centres[c][0])).Mul(points_0.Sub(simd.BroadcastFloat32s(centres[c][0]))))
-//line lloyd.go:25
+//line lloyd.go:22
 						away = away.Add(points_1.Sub(simd.BroadcastFloat32s(centres[c][1])).Mul(points_1.Sub(simd.BroadcastFloat32s(centres[c][1]))))
-//line lloyd.go:25
+//line lloyd.go:22
 						away = away.Add(points_2.Sub(simd.BroadcastFloat32s(centres[c][2])).Mul(points_2.Sub(simd.BroadcastFloat32s(centres[c][2]))))
-//line lloyd.go:25
+//line lloyd.go:22
 						away = away.Add(points_3.Sub(simd.BroadcastFloat32s(centres[c][3])).Mul(points_3.Sub(simd.BroadcastFloat32s(centres[c][3]))))
-//line lloyd.go:25
+//line lloyd.go:22
 						away = away.Add(points_4.Sub(simd.BroadcastFloat32s(centres[c][4])).Mul(points_4.Sub(simd.BroadcastFloat32s(centres[c][4]))))
-//line lloyd.go:25
+//line lloyd.go:22
 						away = away.Add(points_5.Sub(simd.BroadcastFloat32s(centres[c][5])).Mul(points_5.Sub(simd.BroadcastFloat32s(centres[c][5]))))
-//line lloyd.go:25
+//line lloyd.go:22
 						away = away.Add(points_6.Sub(simd.BroadcastFloat32s(centres[c][6])).Mul(points_6.Sub(simd.BroadcastFloat32s(centres[c][6]))))
-//line lloyd.go:25
+//line lloyd.go:22
 						away = away.Add(points_7.Sub(simd.BroadcastFloat32s(centres[c][7])).Mul(points_7.Sub(simd.BroadcastFloat32s(centres[c][7]))))
-//line lloyd.go:27
+//line lloyd.go:24
 						on := live.And(away.Less(least))
 						best = simd.BroadcastInt32s(int32(c)).IfElse(on, best)
-//line lloyd.go:28
+//line lloyd.go:25
 						least = away.IfElse(on, least)
 					}
 				}
-//line lloyd.go:34
+//line lloyd.go:31
 				{
-//line lloyd.go:32
+//line lloyd.go:29
 					var of [16]int32
-//line lloyd.go:32
+//line lloyd.go:29
 					best.Store(of[:])
-//line lloyd.go:34
+//line lloyd.go:31
 					var on_2 [16]int32
-//line lloyd.go:34
+//line lloyd.go:31
 					live.ToInt32s().Store(on_2[:])
-//line lloyd.go:34
+//line lloyd.go:31
 					for lane := range lanes.Lanes32().Len() {
-//line lloyd.go:34
+//line lloyd.go:31
 						if on_2[lane] == 0 {
-//line lloyd.go:34
+//line lloyd.go:31
 							continue
 						}
-//line lloyd.go:31
+//line lloyd.go:28
 						p_2 := p + lane
 						best_2 := int(of[lane])
-//line lloyd.go:32
+//line lloyd.go:29
 						part := x + lane
-//line lloyd.go:31
+//line lloyd.go:28
 						e := points[p_2][0]
-//line lloyd.go:31
+//line lloyd.go:28
 						e_2 := points[p_2][1]
-//line lloyd.go:31
+//line lloyd.go:28
 						e_3 := points[p_2][2]
-//line lloyd.go:31
+//line lloyd.go:28
 						e_4 := points[p_2][3]
-//line lloyd.go:31
+//line lloyd.go:28
 						e_5 := points[p_2][4]
-//line lloyd.go:31
+//line lloyd.go:28
 						e_6 := points[p_2][5]
-//line lloyd.go:31
+//line lloyd.go:28
 						e_7 := points[p_2][6]
-//line lloyd.go:31
+//line lloyd.go:28
 						e_8 := points[p_2][7]
 						sums[part][best_2][0] = (sums[part][best_2][0] + e)
-//line lloyd.go:32
+//line lloyd.go:29
 						sums[part][best_2][1] = (sums[part][best_2][1] + e_2)
-//line lloyd.go:32
+//line lloyd.go:29
 						sums[part][best_2][2] = (sums[part][best_2][2] + e_3)
-//line lloyd.go:32
+//line lloyd.go:29
 						sums[part][best_2][3] = (sums[part][best_2][3] + e_4)
-//line lloyd.go:32
+//line lloyd.go:29
 						sums[part][best_2][4] = (sums[part][best_2][4] + e_5)
-//line lloyd.go:32
+//line lloyd.go:29
 						sums[part][best_2][5] = (sums[part][best_2][5] + e_6)
-//line lloyd.go:32
+//line lloyd.go:29
 						sums[part][best_2][6] = (sums[part][best_2][6] + e_7)
-//line lloyd.go:32
+//line lloyd.go:29
 						sums[part][best_2][7] = (sums[part][best_2][7] + e_8)
-//line lloyd.go:34
+//line lloyd.go:31
 						sums[part][best_2][8] = (sums[part][best_2][8] + float32(1))
 					}
 				}
@@ -182,16 +182,21 @@ func moveLanes(r gridgen.Row, sums [][32][9]float32, centres [][8]float32) gridg
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
-//line lloyd.go:44
+//line lloyd.go:41
 			sum := c1
-//line lloyd.go:44
+//line lloyd.go:41
 			points := float32(0)
 			for part := range len(sums) {
-				sum = sum.Add(lanes.Load[simd.Float32s](&sums[part][c][x]))
-				points = (points + sums[part][c][8])
+				v := sum.Add(lanes.Load[simd.Float32s](&sums[part][c][x]))
+//line lloyd.go:43
+				v_2 := (points + sums[part][c][8])
+//line lloyd.go:43
+				sum = v
+//line lloyd.go:43
+				points = v_2
 			}
 			lanes.Store(sum.Div(simd.BroadcastFloat32s(max(points, float32(1)))), &centres[c][x])
-//line lloyd_kernels_simd.go:195
+//line lloyd_kernels_simd.go:200
 		}
 		if at == count || !lanes.Disjoint(centres, sums) {
 			break

@@ -47,7 +47,12 @@ func TestCluster(t *testing.T) {
 	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		q := halyard.On(t.Context(), stream)
 		points, centres := halyard.From(q, data), halyard.From(q, data[:K])
-		Cluster(q, points, centres, halyard.New[[K][9]float32](q, 1024), steps)
+		sums := halyard.New[[K][9]float32](q, 1024)
+		for range steps {
+			sums.Fill([K][9]float32{})
+			Add(q, points, centres, sums)
+			Move(q, sums, centres)
+		}
 		got := centres.Values()
 		if err := q.Close(); err != nil {
 			return err
