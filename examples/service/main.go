@@ -28,24 +28,18 @@ func smooth(t grid.Thread, in []float32, out grid.Out[float32]) {
 	}
 }
 
-const (
-	atOnce = 8       // requests that have memory on the device; the others wait
-	most   = 1 << 24 // bytes of a request
-)
+const atOnce = 8     // requests that have memory on the device; the others wait
+const most = 1 << 24 // bytes of a request
 
-// service returns the handler of requests, which shares the device of a queue.
+// service returns the handler of requests, which share the device of a queue.
 func service(device *halyard.Queue) http.Handler {
 	turns := make(chan struct{}, atOnce)
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /smooth", func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rounds, err := strconv.Atoi(r.FormValue("rounds"))
-		if err != nil || r.ContentLength <= 0 || r.ContentLength > most || r.ContentLength%4 != 0 {
+		data := make([]float32, max(0, min(r.ContentLength, most)/4))
+		err = errors.Join(err, binary.Read(r.Body, binary.LittleEndian, data))
+		if err != nil || len(data) == 0 || r.ContentLength != 4*int64(len(data)) {
 			http.Error(w, "want ?rounds=N, and 32-bit floats of known length", http.StatusBadRequest)
-			return
-		}
-		data := make([]float32, r.ContentLength/4)
-		if err := binary.Read(r.Body, binary.LittleEndian, data); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		select {
@@ -73,7 +67,6 @@ func service(device *halyard.Queue) http.Handler {
 		}
 		_ = binary.Write(w, binary.LittleEndian, data) // an error means that the client has gone
 	})
-	return mux
 }
 
 // warm compiles the kernels, and launches each once.
@@ -89,6 +82,7 @@ func main() {
 	if err := warm(context.Background(), device); err != nil { // also that of Open; without these lines each request fails
 		log.Fatal(err)
 	}
+	http.Handle("POST /smooth", service(device))
 	log.Print("serving on localhost:8080, with ", device)
-	log.Fatal(http.ListenAndServe("localhost:8080", service(device)))
+	log.Fatal(http.ListenAndServe("localhost:8080", nil))
 }
