@@ -152,6 +152,7 @@ func (k *Kernel) launchAmong(ctx context.Context, r *parts.Ranks, grid hal.Grid,
 		if t, err = split.present(); err != nil {
 			return err
 		}
+		t = split.able(ctx, t, k)
 	}
 	at, err := l.share(ctx, t, k, r, inBlocks(grid, k.p.src.Kernels[k.name].Footprint.Cut, r.Size), args)
 	if err != nil {
@@ -168,7 +169,7 @@ func (d *launch) runShare(ctx context.Context, s *Split, t *team, k *Kernel, at 
 	if at.lo == at.hi {
 		return nil
 	}
-	d.timed = s != nil && s.due(t, 1)
+	d.timed = s != nil && t == s.now() && s.due(t, 1) // measurements are of all devices
 	d.cutShare(t, k, at, args)
 	if s != nil {
 		return s.run(ctx, t, d, args)

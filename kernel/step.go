@@ -180,14 +180,13 @@ func (s *Step) launch(ctx context.Context, k *Kernel, r *parts.Ranks, grid hal.G
 // checked makes the checks of a launch.
 func (s *Step) checked(ctx context.Context, k *Kernel, r *parts.Ranks, grid hal.Grid, args []Arg) (one recorded, err error) {
 	stream := s.stream
-	t := s.split.now()
-	switch {
-	case r != nil && k != nil && k.p != nil && !layer.Empty(grid):
+	if r != nil && k != nil && k.p != nil && !layer.Empty(grid) {
 		if err := k.divisible(r, args); err != nil {
 			return one, err
 		}
 		grid = inBlocks(grid, k.p.src.Kernels[k.name].Footprint.Cut, r.Size)
-	case len(t.streams) > 0:
+	}
+	if t := s.split.now(); len(t.streams) > 0 {
 		stream = s.split.able(ctx, t, k).streams[0]
 	}
 	d, err := k.within(ctx, stream.Device(), grid, args)

@@ -83,11 +83,11 @@ func (l *launches) exchanged(s *Step) (err error) {
 
 // add divides the i-th launch.
 func (p *plan) add(ctx context.Context, s *Split, l *launches, i int) error {
-	one, t, divided, err := &l.list[i], p.team, true, error(nil)
+	one, divided, err := &l.list[i], true, error(nil)
+	t := s.able(ctx, p.team, one.k)
 	d := pooled.Get().(*launch)
 	defer d.give()
 	if len(l.exchanges) == 0 {
-		t = s.able(ctx, t, one.k)
 		divided, err = d.divide(ctx, t, one.k, one.grid, one.args)
 	} else if err = d.read(ctx, t, one.k, one.grid, one.args); err == nil {
 		d.cutShare(t, one.k, one.share, one.args)
