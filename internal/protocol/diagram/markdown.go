@@ -25,7 +25,8 @@ means that it is valid nowhere, because it was never written or was reset. A tra
 `
 
 const sets = `
-A transfer fills p, or in Evict the place *to*. That place is first added to both sets; then the sets change as the table says.
+A transfer fills p, or in Evict the place *to*. When it is submitted, that place is added to both sets; then the sets change as the table
+says.
 Of several possible sources, or destinations of a sole copy, the one with the lowest cost is taken. The cost is a function of the
 caller's; without it the host is preferred, and then the lowest device. A sole copy may be saved to any other place in Allocated, and to
 the host in any case. If there is no such place the eviction is refused with ErrSoleCopy.
@@ -52,16 +53,16 @@ State is kept for each interval of a buffer. Intervals split where an action tou
 neighbours become equal; a write marks exactly its bytes. Each transfer moves bytes that are not valid at its
 destination, from a source chosen for each interval; adjacent transfers with the same source and destination become one.
 
-A buffer whose ranges differ so much that no place has all of it has one of three more names, which buffer.State explains: DISTRIBUTED
-(every byte is valid somewhere, as after a launch on several devices), PARTIAL (some bytes are unwritten, others valid) or LOST (a failed
-write has left bytes valid nowhere). UNINITIALIZED is a buffer of which nothing is written.
+The ranges of a buffer may differ so much that no place has all of it. Then the buffer has one of three more names, which buffer.State
+explains: DISTRIBUTED (every byte is valid somewhere, as after a launch on several devices), PARTIAL (some bytes are unwritten, others
+valid) or LOST (a failed write has left bytes valid nowhere). UNINITIALIZED is a buffer of which nothing is written.
 
 Memory is per replica, not per range: evicting part of a buffer leaves the place allocated.
 
 ## Failure
 
 A plan is made before the state changes, and each transfer counts as soon as it is submitted. If the next one is
-refused, those before it stand and the action has not happened. If work fails later, its destination becomes stale and its
+refused, those before it keep their effect, but the action has not happened. If work fails later, its destination becomes stale and its
 source stays valid. A failed write can leave a range valid nowhere; accesses that read the range then get the error instead of zeros.
 `
 
