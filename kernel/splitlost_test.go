@@ -15,7 +15,9 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/divided"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -75,6 +77,14 @@ func loseDevice(t *testing.T, rng *rand.Rand) (found string) {
 			gone.Store(&err)
 		}
 		return err
+	}
+	var running []*hooked.Stream // of the device that is lost
+	b.NewStream = func(d *hooked.Device, o driver.StreamOptions) (*hooked.Stream, error) {
+		s, err := d.PlainNewStream(o)
+		if err == nil && d.Ordinal == fails {
+			running = append(running, s)
+		}
+		return s, err
 	}
 	streams := b.streams(t)
 	_, own := devices(t, 0)
@@ -168,6 +178,9 @@ func loseDevice(t *testing.T, rng *rand.Rand) (found string) {
 		require.Nil(t, gone.Load(), "calls have failed, and no error was returned")
 		b.left.Store(0)
 		return ""
+	}
+	for _, s := range running { // this device only pretends: the work of one that is really lost has ended
+		require.NoError(t, s.Stream.Sync())
 	}
 	for i, x := range several {
 		for j := range x.Len() {
